@@ -1,0 +1,1 @@
+"""Everything that talks to the world: the command and the HTTP service."""

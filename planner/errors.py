@@ -1,0 +1,137 @@
+"""What can be wrong, and how it is said.
+
+```
+MemplanError
+├── InputError               what the caller gave is wrong: exit status 2, HTTP 4xx
+│   ├── FormatError          the bytes are not what their format says
+│   ├── ProblemError         a problem breaks a rule; one sentence a broken rule
+│   ├── PlanError            the same for a plan that is read back
+│   └── OptionError          an option, or a solver that cannot do what is asked
+└── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
+```
+
+A sentence names object, rule and value: `buffers[3].end: must be greater than start (7), got 5`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+MAX_SHOWN = 100
+"""How many sentences an error carries; a million broken rows need no million sentences."""
+
+
+class MemplanError(Exception):
+    """The root of everything that memplan raises on purpose."""
+
+
+class InputError(MemplanError):
+    """What the caller gave is wrong; `sentences` say what, one each."""
+
+    def __init__(self, *sentences: str) -> None:
+        super().__init__("\n".join(sentences))
+        self.sentences = sentences
+
+
+class FormatError(InputError):
+    """The bytes are not what their format says."""
+
+
+class ProblemError(InputError):
+    """A problem breaks one or more rules."""
+
+
+class PlanError(InputError):
+    """A plan that was read back breaks one or more rules."""
+
+
+class OptionError(InputError):
+    """An option is wrong, or a solver cannot do what is asked of it."""
+
+
+class InvalidPlanError(MemplanError):
+    """A solver's plan did not pass the verifier."""
+
+
+Location = Sequence[str | int]
+
+
+def broken(*breaks: tuple[Location, str]) -> NoReturn:
+    """Raise, inside a pydantic validator, one error for each (location, sentence)."""
+    details: list[InitErrorDetails] = [
+        {
+            "type": PydanticCustomError("rule", "{sentence}", {"sentence": sentence}),
+            "loc": tuple(location),
+            "input": None,
+        }
+        for location, sentence in breaks
+    ]
+    raise ValidationError.from_exception_data("rule", details)
+
+
+def shown(value: object) -> str:
+    """Return the value as a caller wrote it, in JSON, cut to one line of at most 60 characters."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def place(location: Location) -> str:
+    """Spell a location as a path: `("buffers", 3, "end")` is `buffers[3].end`."""
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else str(step)
+    return path
+
+
+def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {shown(error['input'])}"
+
+
+_SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "missing": lambda _: "is required",
+    "extra_forbidden": lambda _: "is not a known field",
+    "int_type": _got("must be an integer"),
+    "int_parsing": _got("must be an integer"),
+    "int_parsing_size": _got("must be an integer of at most 64 bits"),
+    "int_from_float": _got("must be an integer"),
+    "float_type": _got("must be a number"),
+    "finite_number": _got("must be a finite number"),
+    "string_type": _got("must be a string"),
+    "bool_type": _got("must be true or false"),
+    "string_too_short": _got("must not be empty"),
+    "list_type": _got("must be a list"),
+    "tuple_type": _got("must be a list"),
+    "too_short": _got("must have at least {min_length} entries"),
+    "too_long": _got("must have at most {max_length} entries"),
+    "model_type": _got("must be an object"),
+    "model_attributes_type": _got("must be an object"),
+    "dict_type": _got("must be an object"),
+    "greater_than": _got("must be greater than {gt}"),
+    "greater_than_equal": _got("must be at least {ge}"),
+    "less_than": _got("must be less than {lt}"),
+    "less_than_equal": _got("must be at most {le}"),
+    "literal_error": _got("must be {expected}"),
+    "enum": _got("must be {expected}"),
+    "rule": lambda error: str(error["msg"]),
+}
+
+
+def sentences(error: ValidationError, root: Location = ()) -> tuple[str, ...]:
+    """Say what a pydantic error says in memplan's words; `root` goes before each location."""
+    found = error.errors(include_url=False)
+    lines = []
+    for entry in found[:MAX_SHOWN]:
+        say = _SENTENCES.get(entry["type"], _got(entry["msg"]))
+        path = place((*root, *entry["loc"]))
+        lines.append(f"{path}: {say(entry)}" if path else say(entry))
+    if len(found) > MAX_SHOWN:
+        lines.append(f"and {len(found) - MAX_SHOWN} more")
+    return tuple(lines)

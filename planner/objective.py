@@ -1,0 +1,33 @@
+"""What a solver minimises, as a tuple that compares like the problem's objective does."""
+
+from __future__ import annotations
+
+from math import fsum
+
+import numpy as np
+
+from planner.instance import Instance
+from planner.table import I64
+
+Score = tuple[float, ...]
+"""Smaller is better, compared entry by entry. For `peak` and `fit`: what is used (int, in units) of the last memory,
+then of the one before it, and so on to the first. For `cost`: the total cost (bytes x cost), then the same."""
+
+
+def used(instance: Instance, pool: I64, offset: I64) -> list[int]:
+    """Return the largest end offset in each memory, in units; 0 in one that holds nothing."""
+    found = np.zeros(len(instance.memories), dtype=np.int64)
+    np.maximum.at(found, pool, offset + instance.size)
+    return [int(value) for value in found]
+
+
+def score(instance: Instance, pool: I64, offset: I64) -> Score:
+    """Score an assignment: memory `pool[i]` and offset `offset[i]` (units) for each buffer."""
+    peaks = tuple(reversed(used(instance, pool, offset)))
+    return (total_cost(instance, pool), *peaks) if instance.objective == "cost" else peaks
+
+
+def total_cost(instance: Instance, pool: I64) -> float:
+    """Return the sum over the buffers of traffic (bytes) x cost of the memory, rounded once."""
+    prices = np.array([memory.cost for memory in instance.memories])
+    return fsum((instance.traffic * prices[pool]).tolist())

@@ -1,0 +1,70 @@
+"""The plan: what is known (status), why the work stopped, and where every buffer lies. The wire format itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import GetPydanticSchema, PlainSerializer, TypeAdapter, WithJsonSchema
+from pydantic_core import core_schema
+
+from planner.rows import Id, Name, Placement, Row
+from planner.table import PlacementTable, column, parse_placements
+
+Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+StopReason = Literal["proved", "accepted", "time_limit", "cancelled", "work_limit"]
+ProofKind = Literal["live-set", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"]
+
+NO_PLACEMENTS = PlacementTable((), (), column([]), column([]))
+Placements = Annotated[
+    PlacementTable,
+    GetPydanticSchema(lambda _source, _handler: core_schema.no_info_plain_validator_function(parse_placements)),
+    PlainSerializer(PlacementTable.rows),
+    WithJsonSchema({"type": "array", "items": TypeAdapter(Placement).json_schema()}),
+]
+
+
+class PoolUse(Row):
+    """How far a pool is filled: the largest end offset in it, the least that can be, and its capacity, in bytes."""
+
+    name: Name
+    used: int | None = None
+    lower_bound: int | None = None
+    size: int | None = None
+
+
+class Proof(Row):
+    """Why nothing can be better: for `live-set`, the buffers that are alive together at `time`."""
+
+    kind: ProofKind
+    time: int | None = None
+    buffers: tuple[Id, ...] = ()
+    by: str | None = None
+
+
+class Explanation(Row):
+    """Why nothing fits: which pool lacks how many bytes, at which time, and which buffers are alive there."""
+
+    message: str
+    pool: str | None = None
+    missing_bytes: int | None = None
+    time: int | None = None
+    buffers: tuple[Id, ...] = ()
+
+
+class Plan(Row):
+    """An answer. `peak` is the sum of `used` over the pools; absent facts are None."""
+
+    status: Status = "feasible"
+    stop_reason: StopReason | None = None
+    peak: int | None = None
+    lower_bound: int | None = None
+    gap: float | None = None
+    cost: float | None = None
+    pools: tuple[PoolUse, ...] = ()
+    placements: Placements = NO_PLACEMENTS
+    solver: str | None = None
+    proof: Proof | None = None
+    explanation: Explanation | None = None
+    wall_time_s: float | None = None
+    problem_hash: str | None = None
+    version: str | None = None

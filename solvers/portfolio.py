@@ -1,0 +1,68 @@
+"""Who runs when, with what is left of the time.
+
+The ladder: quick orders first, which prove most real problems; then the engines side by side. Every rung starts from the
+best assignment so far, and all of them stop when it meets the bound.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from planner.errors import OptionError
+from planner.instance import Instance
+from solvers import registry
+from solvers.isolation import EngineError, run_isolated
+from solvers.registry import Row
+from solvers.search import Search
+
+LADDER = (("greedy",), ("cp-sat", "highs"))
+"""The rungs of `auto`, in order; the solvers of one rung run side by side."""
+SECOND_OPINION = {"cp-sat": "highs", "highs": "cp-sat", "cbc": "cp-sat"}
+"""Whom to ask whether a claim of this engine is true."""
+
+
+def rungs(instance: Instance, solver: str) -> list[list[Row]]:
+    """Return the rungs for `solver`; every engine stands on the quick orders. Raises OptionError."""
+    if solver != "auto":
+        row = registry.find(solver)
+        missing = instance.features - row.can
+        if missing:
+            raise OptionError(f"solver: {solver} cannot do {', '.join(sorted(missing))}")
+        return [[registry.find("greedy")]] if solver == "greedy" else [[registry.find("greedy")], [row]]
+    rows = [[registry.BY_NAME[name] for name in names] for names in LADDER]
+    return [[row for row in rung if _suits(row, instance)] for rung in rows]
+
+
+def _suits(row: Row, instance: Instance) -> bool:
+    fits = row.at_most is None or len(instance) <= row.at_most
+    return fits and row.is_installed and instance.features <= row.can
+
+
+def climb(instance: Instance, search: Search, ladder: list[list[Row]]) -> list[str]:
+    """Run the rungs in turn until the search is over; return what went wrong with engines, if anything."""
+    failures: list[str] = []
+    for rung in ladder:
+        if search.is_over:
+            break
+        if search.deterministic or len(rung) == 1:
+            for row in rung:
+                _run(row, instance, search, failures)
+            continue
+        threads = [threading.Thread(target=_run, args=(row, instance, search, failures), name=row.name) for row in rung]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return failures
+
+
+def _run(row: Row, instance: Instance, search: Search, failures: list[str]) -> None:
+    if search.is_over:
+        return
+    if not row.is_isolated:
+        row.load()(instance, search)
+        return
+    try:
+        run_isolated(row, instance, search)
+    except EngineError as error:
+        failures.append(str(error))

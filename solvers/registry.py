@@ -1,0 +1,91 @@
+"""One table of solvers: name, where it lives, what it can do, what it needs. Nothing registers itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import cast
+
+from planner.errors import OptionError
+from planner.instance import Instance
+from solvers.search import Search
+
+Solver = Callable[[Instance, Search], None]
+
+EVERYTHING = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "reserved", "cost"})
+
+
+@dataclass(frozen=True)
+class Row:
+    """A solver: `where` is `module:function`, a callable `(instance, search) -> None`.
+
+    `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
+    in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
+    opinion; `proves` tells whether it ever says anything of them. `at_most` is the number of buffers it is tried on.
+    """
+
+    name: str
+    summary: str
+    where: str
+    can: frozenset[str] = EVERYTHING
+    needs: tuple[str, ...] = ()
+    is_isolated: bool = False
+    is_trusted: bool = False
+    proves: bool = False
+    at_most: int | None = None
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether everything it needs can be imported."""
+        return all(find_spec(package) is not None for package in self.needs)
+
+    def load(self) -> Solver:
+        """Import the solver's function."""
+        module, function = self.where.split(":")
+        return cast(Solver, getattr(import_module(module), function))
+
+
+SOLVERS = (
+    Row("greedy", "orders x first and best fit, until one meets the bound", "solvers.greedy:solve", is_trusted=True),
+    Row(
+        "cp-sat",
+        "constraint programming: one NoOverlap per live set (OR-Tools)",
+        "solvers.cp_sat:solve",
+        needs=("ortools",),
+        is_isolated=True,
+        proves=True,
+        at_most=5_000,
+    ),
+    Row(
+        "highs",
+        "the integer program, solved by HiGHS",
+        "solvers.highs:solve",
+        needs=("highspy",),
+        is_isolated=True,
+        proves=True,
+        at_most=400,
+    ),
+    Row(
+        "cbc",
+        "the integer program, solved by CBC through PuLP",
+        "solvers.cbc:solve",
+        needs=("pulp",),
+        is_isolated=True,
+        proves=True,
+        at_most=400,
+    ),
+)
+
+BY_NAME = {row.name: row for row in SOLVERS}
+
+
+def find(name: str) -> Row:
+    """Return the row of a solver that is installed; raises OptionError."""
+    if name not in BY_NAME:
+        raise OptionError(f"solver: must be one of auto, {', '.join(BY_NAME)}, got {name!r}")
+    row = BY_NAME[name]
+    if not row.is_installed:
+        raise OptionError(f"solver: {name} needs {', '.join(row.needs)}, which is not installed")
+    return row

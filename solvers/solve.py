@@ -1,0 +1,178 @@
+"""The gate: one way in, one stopwatch, one verifier."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from planner import __version__
+from planner.canonical import problem_hash
+from planner.errors import InvalidPlanError, OptionError, shown
+from planner.instance import Instance, compile_problem, lift
+from planner.objective import total_cost
+from planner.plan import Explanation, Plan, PoolUse, Proof, Status
+from planner.problem import Problem
+from planner.verify import verify
+from solvers import portfolio, registry
+from solvers.search import Accept, Assignment, Progress, Shared
+
+DEFAULT_TIME_LIMIT_S = 10.0
+MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
+_WORK_PER_S = 200_000
+"""Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
+_VERIFY_S = 8e-6
+"""What verifying and writing one placement takes, kept back from the search's time."""
+
+
+def solve(
+    problem: Problem,
+    *,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    solver: str = "auto",
+    accept: str | float | None = None,
+    deterministic: bool = False,
+    seed: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: threading.Event | None = None,
+    started: float | None = None,
+) -> Plan:
+    """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
+
+    Returns within `time_limit_s` plus half a second of `started` (a time.monotonic() value; now, by default). `accept` ends
+    the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound. `deterministic`
+    gives the same plan on any machine. `cancelled` ends the search when it is set; what was best then is returned.
+    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
+    """
+    started = time.monotonic() if started is None else started
+    target = _checked(time_limit_s, accept)
+    instance = compile_problem(problem)
+    ladder = portfolio.rungs(instance, solver)
+    search = Shared(
+        instance,
+        deadline=started + max(0.0, time_limit_s - _VERIFY_S * len(problem.buffers)),
+        seed=seed,
+        deterministic=deterministic,
+        work_limit=max(1, int(time_limit_s * _WORK_PER_S)) if deterministic else 2**62,
+        accept=Accept() if problem.objective == "fit" and target is None else target,
+        on_progress=on_progress,
+        trusted=frozenset(row.name for row in registry.SOLVERS if row.is_trusted),
+        started=started,
+    )
+    with _watched(search, cancelled):
+        if len(instance) == 0 and not instance.homeless:
+            search.offer(instance.pin, instance.pin, "empty")
+        portfolio.climb(instance, search, ladder)
+        search.stop("work_limit")
+    plan = _plan(problem, instance, search)
+    return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
+
+
+def _checked(time_limit_s: float, accept: str | float | None) -> Accept | None:
+    if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
+        raise OptionError(
+            f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
+        )
+    if accept is None:
+        return None
+    if accept == "fit":
+        return Accept()
+    try:
+        percent = float(accept.removesuffix("%") if isinstance(accept, str) else accept)
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent < float("inf"):
+        raise OptionError(f"accept: must be fit or a percentage such as 5%, got {shown(accept)}")
+    return Accept(percent / 100)
+
+
+@contextmanager
+def _watched(search: Shared, cancelled: threading.Event | None) -> Iterator[None]:
+    """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
+    wake = cancelled or threading.Event()
+
+    def watch() -> None:
+        if wake.wait(search.remaining_s):
+            search.stop("cancelled")
+        else:
+            search.stop("time_limit")
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    yield
+
+
+def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
+    """Make the plan of the best assignment that the verifier lets through."""
+    rejected = 0
+    for assignment in filter(None, (search.best, search.earlier)):
+        plan = _found(problem, instance, search, assignment)
+        if not verify(problem, plan):
+            return plan
+        rejected += 1
+    if rejected:
+        raise InvalidPlanError(f"{rejected} plans of {search.best and search.best.by} did not pass the verifier")
+    return _nothing(problem, instance, search)
+
+
+def _found(problem: Problem, instance: Instance, search: Shared, assignment: Assignment) -> Plan:
+    placements = lift(problem, instance, assignment.pool, assignment.offset)
+    names = [pool.name for pool in problem.pools]
+    ends = placements.offset + problem.buffers.size
+    used = [int(ends[placements.pool == q].max(initial=0)) for q in range(len(names))]
+    is_best = assignment.score <= search.bound
+    bounds = _pool_bounds(instance, search, assignment, used)
+    total = sum(used) if is_best else search.progress().lower_bound
+    status: Status = "optimal" if is_best else "feasible"
+    return Plan(
+        status=status,
+        stop_reason=search.stop_reason,
+        peak=sum(used),
+        lower_bound=total,
+        gap=None if total == 0 < sum(used) else sum(used) / total - 1 if total else 0.0,
+        cost=total_cost(instance, assignment.pool) if problem.objective == "cost" else None,
+        pools=tuple(
+            PoolUse(name=pool.name, used=u, lower_bound=b, size=pool.size)
+            for pool, u, b in zip(problem.pools, used, bounds, strict=True)
+        ),
+        placements=placements,
+        solver=assignment.by,
+        proof=_proof(problem, instance, search) if is_best else None,
+        problem_hash=problem_hash(problem),
+        version=__version__,
+    )
+
+
+def _pool_bounds(instance: Instance, search: Shared, assignment: Assignment, used: list[int]) -> list[int | None]:
+    """Return each pool's bound where it is proved: a pool's holds only where all later ones are at theirs."""
+    p = len(instance.memories)
+    bounds: list[int | None] = [None] * p
+    for k, (mine, bound) in enumerate(zip(assignment.score[-p:], search.bound[-p:], strict=True)):
+        q = p - 1 - k
+        bounds[q] = used[q] if mine == bound else int(bound) * instance.unit
+        if mine != bound:
+            break
+    return bounds
+
+
+def _proof(problem: Problem, instance: Instance, search: Shared) -> Proof:
+    witness = search.proof.witness
+    buffers = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers)
+    return Proof(kind=witness.kind, time=witness.time, buffers=buffers, by=witness.by)
+
+
+def _nothing(problem: Problem, instance: Instance, search: Shared) -> Plan:
+    """Make the answer where nothing fits, or nothing that fits was found."""
+    return Plan(
+        status="unknown" if search.infeasible is None else "infeasible",
+        stop_reason=search.stop_reason,
+        pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),
+        explanation=_explanation(problem, instance, search),
+        problem_hash=problem_hash(problem),
+        version=__version__,
+    )
+
+
+def _explanation(problem: Problem, instance: Instance, search: Shared) -> Explanation:
+    return Explanation(message="nothing fits")
