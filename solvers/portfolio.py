@@ -1,24 +1,25 @@
 """Who runs when, with what is left of the time.
 
-The ladder: quick orders first, which prove most real problems; then the engines side by side. Every rung starts from the
-best assignment so far, and all of them stop when it meets the bound.
+The ladder: quick orders first, which prove most real problems; then the searches and engines side by side. Every rung
+starts from the best assignment so far, and all of them stop when it meets the bound. What one outside engine claims and
+no witness shows is put to another one before it is believed.
 """
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from planner.errors import OptionError
 from planner.instance import Instance
 from solvers import registry
 from solvers.isolation import EngineError, run_isolated
 from solvers.registry import Row
-from solvers.search import Search
+from solvers.search import Search, Shared
 
-LADDER = (("greedy",), ("cp-sat", "highs"))
+LADDER = (("greedy",), ("exact", "local-search"), ("cp-sat", "highs"))
 """The rungs of `auto`, in order; the solvers of one rung run side by side."""
-SECOND_OPINION = {"cp-sat": "highs", "highs": "cp-sat", "cbc": "cp-sat"}
-"""Whom to ask whether a claim of this engine is true."""
+SECOND_OPINIONS = ("exact", "cp-sat", "highs")
+"""Whom to ask, in this order, whether what an engine claims is true."""
 
 
 def rungs(instance: Instance, solver: str) -> list[list[Row]]:
@@ -29,7 +30,7 @@ def rungs(instance: Instance, solver: str) -> list[list[Row]]:
         if missing:
             raise OptionError(f"solver: {solver} cannot do {', '.join(sorted(missing))}")
         return [[registry.find("greedy")]] if solver == "greedy" else [[registry.find("greedy")], [row]]
-    rows = [[registry.BY_NAME[name] for name in names] for names in LADDER]
+    rows = [[registry.BY_NAME[name] for name in names if name in registry.BY_NAME] for names in LADDER]
     return [[row for row in rung if _suits(row, instance)] for rung in rows]
 
 
@@ -38,22 +39,25 @@ def _suits(row: Row, instance: Instance) -> bool:
     return fits and row.is_installed and instance.features <= row.can
 
 
-def climb(instance: Instance, search: Search, ladder: list[list[Row]]) -> list[str]:
+def climb(instance: Instance, search: Shared, ladder: list[list[Row]]) -> list[str]:
     """Run the rungs in turn until the search is over; return what went wrong with engines, if anything."""
     failures: list[str] = []
     for rung in ladder:
-        if search.is_over:
-            break
-        if search.deterministic or len(rung) == 1:
-            for row in rung:
-                _run(row, instance, search, failures)
-            continue
-        threads = [threading.Thread(target=_run, args=(row, instance, search, failures), name=row.name) for row in rung]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        _run_side_by_side(rung, instance, search, failures)
+    for row in map(registry.BY_NAME.get, SECOND_OPINIONS):
+        if row is not None and search.has_open_claims and row.name not in search.claims and _suits(row, instance):
+            _run(row, instance, search, failures)
     return failures
+
+
+def _run_side_by_side(rung: list[Row], instance: Instance, search: Search, failures: list[str]) -> None:
+    if search.deterministic or len(rung) == 1:
+        for row in rung:
+            _run(row, instance, search, failures)
+        return
+    with ThreadPoolExecutor(max(1, len(rung)), thread_name_prefix="memplan-rung") as pool:
+        for done in [pool.submit(_run, row, instance, search, failures) for row in rung]:
+            done.result()
 
 
 def _run(row: Row, instance: Instance, search: Search, failures: list[str]) -> None:

@@ -181,6 +181,12 @@ class Shared:
                 self.infeasible = Witness(kind, by=" and ".join(says_so))
                 self.stop("proved")
 
+    @property
+    def has_open_claims(self) -> bool:
+        """Whether an engine said something, not believed yet, that would end the search."""
+        score = None if self.best is None else self.best.score
+        return not self.is_over and any(claim is None or claim == score for claim in self.claims.values())
+
     def log(self, line: str) -> None:
         """Keep a line of an engine's own log."""
         self.lines.append(line)

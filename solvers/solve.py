@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,10 +19,14 @@ from planner.verify import verify
 from solvers import portfolio, registry
 from solvers.search import Accept, Assignment, Progress, Shared
 
+_LOG = logging.getLogger("memplan")
+
 DEFAULT_TIME_LIMIT_S = 10.0
 MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
 _WORK_PER_S = 200_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
+_LOOK_EVERY_S = 0.05
+"""How often a running search is asked whether it was cancelled."""
 _VERIFY_S = 8e-6
 """What verifying and writing one placement takes, kept back from the search's time."""
 
@@ -40,10 +45,10 @@ def solve(
 ) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
-    Returns within `time_limit_s` plus half a second of `started` (a time.monotonic() value; now, by default). `accept` ends
-    the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound. `deterministic`
-    gives the same plan on any machine. `cancelled` ends the search when it is set; what was best then is returned.
-    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
+    Returns within `time_limit_s` plus half a second of `started` (a time.monotonic() value; now, by default). `accept`
+    ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
+    `deterministic` gives the same plan on any machine. `cancelled` ends the search when it is set; what was best then
+    is returned. Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     started = time.monotonic() if started is None else started
     target = _checked(time_limit_s, accept)
@@ -63,7 +68,8 @@ def solve(
     with _watched(search, cancelled):
         if len(instance) == 0 and not instance.homeless:
             search.offer(instance.pin, instance.pin, "empty")
-        portfolio.climb(instance, search, ladder)
+        for failure in portfolio.climb(instance, search, ladder):
+            _LOG.warning("%s", failure)
         search.stop("work_limit")
     plan = _plan(problem, instance, search)
     return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
@@ -90,17 +96,21 @@ def _checked(time_limit_s: float, accept: str | float | None) -> Accept | None:
 @contextmanager
 def _watched(search: Shared, cancelled: threading.Event | None) -> Iterator[None]:
     """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
-    wake = cancelled or threading.Event()
+    done = threading.Event()
 
     def watch() -> None:
-        if wake.wait(search.remaining_s):
-            search.stop("cancelled")
-        else:
-            search.stop("time_limit")
+        while not done.wait(min(_LOOK_EVERY_S, search.remaining_s)):
+            if cancelled is not None and cancelled.is_set():
+                search.stop("cancelled")
+            if search.is_over:
+                return
 
-    watcher = threading.Thread(target=watch, daemon=True)
+    watcher = threading.Thread(target=watch, name="memplan-watch", daemon=True)
     watcher.start()
-    yield
+    try:
+        yield
+    finally:
+        done.set()
 
 
 def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
@@ -175,4 +185,24 @@ def _nothing(problem: Problem, instance: Instance, search: Shared) -> Plan:
 
 
 def _explanation(problem: Problem, instance: Instance, search: Shared) -> Explanation:
-    return Explanation(message="nothing fits")
+    """Say which pool lacks how many bytes at which time; for `unknown`, where it is tightest."""
+    ids = problem.buffers.ids
+    if instance.homeless:
+        i = instance.homeless[0]
+        names = ", ".join(problem.pools[q].name for q in problem.allowed_pools(i))
+        size = int(problem.buffers.size[i])
+        message = f"buffer {shown(ids[i])} ({size} bytes) fits no pool that it may use ({names}), even alone"
+        return Explanation(message=message, pool=problem.pools[problem.allowed_pools(i)[-1]].name, buffers=(ids[i],))
+    witness = search.infeasible or search.proof.witness
+    buffers = tuple(ids[int(instance.source[i])] for i in witness.buffers)
+    pool = None if witness.memory is None else instance.memories[witness.memory].name
+    missing = None if witness.missing is None else witness.missing * instance.unit
+    if missing is not None:
+        message = (
+            f"pool {shown(pool)} lacks {missing} bytes at time {witness.time}, when {len(buffers)} buffers are alive"
+        )
+    elif search.infeasible is not None:
+        message = f"nothing fits: {witness.by} searched everything"
+    else:
+        message = f"nothing that fits was found in time; the most is alive at time {witness.time}"
+    return Explanation(message=message, pool=pool, missing_bytes=missing, time=witness.time, buffers=buffers)
