@@ -1,15 +1,17 @@
 """Lower bounds, each with its witness, and live bytes over time.
 
-The largest live set must fit: what is alive at one time lies side by side, in the memories it may use. Aligned buffers
-take whole granules, which lifts the bound; reserved ranges and pins push ends up.
+The largest live set must fit: what is alive at one time lies side by side, in the memories it may use; so does what
+conflicts pairwise. Aligned buffers take whole granules, which lifts the bound; reserved ranges and pins push ends up.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 
+from planner.cliques import heavy_clique
 from planner.instance import Instance
 from planner.objective import Score
 from planner.plan import ProofKind
@@ -22,6 +24,7 @@ _PEAKS_TRIED = 8
 class Witness:
     """Why a bound holds, or why nothing fits: buffers (positions in the instance) alive together at a time.
 
+    Where `kind` is "clique" they conflict pairwise, but for various reasons, and there is no one time.
     `missing` is what `memory` lacks, in units, where nothing fits; `by` says who searched, where a search is the proof.
     """
 
@@ -55,11 +58,16 @@ def lower_bound(instance: Instance) -> Bound:
     granule = _granule(instance)
     packings = [plain] if granule == 1 else [plain, _Packing(instance, granule)]
     nothing_fits = _homeless(instance) or next(filter(None, (packing.overflow() for packing in packings)), None)
+    clique = heavy_clique(instance) if len(instance.conflict) and len(instance.memories) == 1 else None
+    if clique is not None and nothing_fits is None:
+        nothing_fits = next(filter(None, (packing.clique_overflow(clique) for packing in packings)), None)
     ends: list[int] = []
     witnesses: list[Witness] = []
     for q in reversed(range(len(instance.memories))):
         limits = {len(instance.memories) - 1 - k: end for k, end in enumerate(ends)}
         found = [packing.least_end(q, limits) for packing in packings] + _single_ends(instance, q)
+        if clique is not None:
+            found += [packing.clique_end(clique) for packing in packings]
         end, why = max(found, key=lambda pair: pair[0])
         ends.append(end)
         witnesses.append(why)
@@ -71,12 +79,10 @@ def lower_bound(instance: Instance) -> Bound:
 
 
 def _least_cost(instance: Instance) -> float:
-    if len(instance) == 0:
-        return 0.0
+    """Return the cost with every buffer in the cheapest memory it may use, rounded as objective.total_cost rounds."""
     prices = np.array([memory.cost for memory in instance.memories])
-    cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0)
-    cost = float(np.sum(instance.traffic * cheapest))
-    return cost * (1 - 1e-12) if np.isfinite(cost) else 0.0
+    cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
+    return fsum((instance.traffic * np.where(np.isfinite(cheapest), cheapest, 0)).tolist())
 
 
 def _homeless(instance: Instance) -> Witness | None:
@@ -130,13 +136,13 @@ class _Packing:
         load = self.instance.load(np.where(confined, self.size, 0))
         if len(load) == 0:
             return 0, []
-        heaviest = np.argsort(-load, kind="stable")[:_PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
+        heaviest = np.argsort(np.negative(load), kind="stable")[:_PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         return int(load.max()), [int(t) for t in heaviest]
 
     def _reserved(self, q: int) -> list[tuple[int, int]]:
         step = self.granule
-        ranges = self.instance.memories[q].reserved
-        return [(low, high) for low, high in (-(-ranges // step) * step).tolist()]
+        ranges = self.instance.memories[q].reserved.tolist()
+        return [(-(-low // step) * step, -(-high // step) * step) for low, high in ranges]
 
     def _free(self, q: int, end: int) -> int:
         """Return how much below `end` is free for buffers, in whole granules."""
@@ -179,11 +185,27 @@ class _Packing:
             elsewhere = sum(self._free(j, limits[j]) if j in limits else self.room[j] for j in others)
             for t in live_sets:
                 members = self._alive(t, group)
-                amount = int(sum(self.size[members].tolist())) - elsewhere
-                waste = int(self.waste[members].max(initial=0))
-                end = self._reach(q, amount) - waste
-                if amount > 0 and end > best:
+                end = self._end(q, members, elsewhere)
+                if end > best:
                     kind: ProofKind = "alignment" if self.granule > 1 else "live-set"
                     when = int(self.instance.live_set_time[t])
                     best, why = end, Witness(kind, when, tuple(members.tolist()), q)
         return best, why
+
+    def _end(self, q: int, members: I64, elsewhere: int = 0) -> int:
+        """Return the least end of memory `q` where all but `elsewhere` of what conflicts pairwise lies in it."""
+        amount = self._amount(members) - elsewhere
+        return self._reach(q, amount) - int(self.waste[members].max(initial=0)) if amount > 0 else 0
+
+    def _amount(self, members: I64) -> int:
+        return sum(self.size[members].tolist())
+
+    def clique_end(self, clique: I64) -> tuple[int, Witness]:
+        """Return the least end of the only memory with all of a clique in it."""
+        return self._end(0, clique), Witness("clique", buffers=tuple(clique.tolist()), memory=0)
+
+    def clique_overflow(self, clique: I64) -> Witness | None:
+        """Say that a clique does not fit the only memory."""
+        missing = self._amount(clique) - self.room[0]
+        buffers = tuple(clique.tolist())
+        return Witness("clique", buffers=buffers, memory=0, missing=missing) if missing > 0 else None

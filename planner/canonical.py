@@ -1,10 +1,140 @@
-"""One content hash for all spellings of a problem."""
+"""One content hash for all spellings of a problem, and the order of buffers that goes with it.
+
+Names, the order of buffers, time stamps, hints, buffers of no bytes and a common divisor of all bytes make no
+difference; whatever the optimum depends on does. Equal hashes mean isomorphic problems: the k-th buffers in their
+canonical orders correspond. Another spelling of a problem may, rarely, get another hash: where buffers can hardly be
+told apart by a large or very regular graph of explicit conflicts.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.instance import Instance, compile_problem
 from planner.problem import Problem
+from planner.table import I64
+
+U64 = npt.NDArray[np.uint64]
+_VERSION = b"memplan problem 1"
+_LOOKS = 2_000_000
+"""How much is looked at, of buffers and explicit conflicts, to tell buffers apart by their neighbours."""
 
 
-def problem_hash(problem: Problem) -> str:
-    """Return `sha256:…`."""
-    return "sha256:"
+def problem_hash(problem: Problem, instance: Instance | None = None) -> str:
+    """Return `sha256:…` of all that matters in a problem; `instance` is the same, compiled, where it exists already."""
+    digest = sha256(_VERSION)
+    for part in _content(compile_problem(problem) if instance is None else instance):
+        digest.update(f"{part.dtype.str}{part.shape}".encode())
+        digest.update(np.ascontiguousarray(part).data)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def canonical_order(instance: Instance) -> I64:
+    """Return the buffers of an instance in an order that depends on their content only, ties by position; (n,)."""
+    colour = np.zeros(len(instance), dtype=np.uint64)
+    for values in _columns(instance):
+        colour = _mixed(colour, values)
+    lifetimes = _mixed(_mixed(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end)
+    colour = _mixed(colour, _sums(lifetimes, instance.first))
+    if len(instance.conflict):
+        colour = _told_apart(instance, colour)
+    return np.argsort(colour, kind="stable")
+
+
+def _told_apart(instance: Instance, colour: U64) -> U64:
+    """Refine colours by those of neighbours in explicit conflicts, until only interchangeable buffers are alike.
+
+    Where others are still alike, one of them gets a colour of its own and all are refined again: if the problem is
+    symmetric in them, it makes no difference which (colour refinement with individualization, as in nauty).
+    """
+    rounds = max(4, _LOOKS // (len(instance) + len(instance.conflict)))
+    kinds = 0
+    for _ in range(rounds):
+        colour = _mixed(colour, _sums(colour[instance.conflict], instance.conflict_first))
+        found = len(np.unique(colour))
+        if found == kinds:
+            chosen = _one_of_many(instance, colour)
+            if chosen is None:
+                break
+            colour[chosen] += np.uint64(1)
+        kinds = found
+    return colour
+
+
+def _one_of_many(instance: Instance, colour: U64) -> int | None:
+    """Return a buffer that is like others in colour but not interchangeable with all of them; None: there is none.
+
+    Buffers of one colour are interchangeable where they conflict with the same others, among themselves all or none.
+    """
+    name = _mixed(np.zeros(len(instance), dtype=np.uint64), np.arange(len(instance)))
+    without = _sums(name[instance.conflict], instance.conflict_first)
+    order = np.argsort(colour, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(colour[order]) != 0))
+    is_mixed = np.ones(len(starts), dtype=np.bool_)
+    for neighbours in (without, without + name):
+        mine = neighbours[order]
+        is_mixed &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
+    return int(order[starts[is_mixed.argmax()]]) if is_mixed.any() else None
+
+
+def _columns(instance: Instance) -> Iterator[I64]:
+    """Yield what each buffer is in itself, apart from its lifetimes: arrays of n."""
+    yield instance.size
+    yield instance.pin
+    if instance.objective == "cost":
+        yield instance.traffic // max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
+    for q in range(len(instance.memories)):
+        # Where a buffer may not lie, the memory's alignment is nothing to it.
+        yield np.where(instance.allowed[q], instance.alignment[q], 0)
+        yield np.where(instance.allowed[q], instance.residue[q], 0)
+
+
+def _content(instance: Instance) -> Iterator[npt.NDArray[np.generic]]:
+    """Yield arrays that say all of an instance that matters, its buffers in canonical order."""
+    order = canonical_order(instance)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    yield np.frombuffer(instance.objective.encode(), dtype=np.uint8)
+    yield np.array([len(instance), len(instance.homeless), len(instance.memories)], dtype="<i8")
+    if len(instance) == 0:
+        return
+    for memory in instance.memories:
+        yield np.array([memory.capacity if memory.is_limited else -1], dtype="<i8")
+        yield memory.reserved.astype("<i8")
+        if instance.objective == "cost":
+            yield np.array([memory.cost], dtype="<f8")
+    for values in _columns(instance):
+        yield values[order].astype("<i8")
+    rows, counts = _gathered(instance.first, order)
+    yield counts.astype("<i8")
+    yield instance.start[rows].astype("<i8")
+    yield instance.end[rows].astype("<i8")
+    rows, counts = _gathered(instance.conflict_first, order)
+    yield counts.astype("<i8")
+    pairs = np.stack((np.repeat(np.arange(len(order)), counts), rank[instance.conflict[rows]]))
+    yield pairs[1][np.lexsort(pairs[::-1])].astype("<i8")
+
+
+def _gathered(first: I64, order: I64) -> tuple[I64, I64]:
+    """Return the rows of lists `first[i]:first[i + 1]`, list after list in the given order, and each list's length."""
+    counts = np.diff(first)[order]
+    skipped = np.cumsum(counts) - counts
+    return np.repeat(first[order] - skipped, counts) + np.arange(int(counts.sum())), counts
+
+
+def _sums(values: U64, first: I64) -> U64:
+    """Return the sum, modulo 2^64, of each list `values[first[i]:first[i + 1]]`."""
+    total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)))
+    return total[first[1:]] - total[first[:-1]]
+
+
+def _mixed(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
+    """Stir values into colours, so that different ones hardly ever come out equal (the steps of splitmix64)."""
+    mixed = colour * np.uint64(0x9E3779B97F4A7C15) + values.astype(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -13,7 +13,7 @@ from math import gcd, lcm
 import numpy as np
 import numpy.typing as npt
 
-from planner.problem import ADDRESS_SPACE, MAX_BYTES, Objective, Pool, Problem
+from planner.problem import ADDRESS_SPACE, Objective, Pool, Problem
 from planner.table import ABSENT, I64, BufferTable, PlacementTable, column
 
 Bool = npt.NDArray[np.bool_]
@@ -40,8 +40,9 @@ class Instance:
     where they share a live set, and where the (symmetric) lists `conflict[conflict_first[i]:conflict_first[i + 1]]`
     say so.
 
-    Buffer `i` may lie in memory `q` only where `allowed[q, i]`, at offsets o with o % alignment[q, i] == residue[q, i];
-    `pin[i]` is the one offset it may have, or ABSENT. `source[i]` is its position in the problem.
+    Buffer `i` may lie in memory `q` only where `allowed[q, i]`, at offsets o with o % alignment[q, i] == residue[q, i]
+    (these are 1 and 0 elsewhere); `pin[i]` is the one offset it may have, or ABSENT. `source[i]` is its position in the
+    problem.
     """
 
     unit: int
@@ -60,7 +61,7 @@ class Instance:
     residue: I64  # (p, n)
     pin: I64  # (n,)
     hint: I64  # (n,)
-    traffic: I64  # (n,), in bytes
+    traffic: I64  # (n,), in bytes, with that of its aliases
     homeless: tuple[int, ...] = ()  # positions, in the problem, of buffers that fit nowhere even alone
 
     def __len__(self) -> int:
@@ -98,9 +99,10 @@ class Instance:
 
     @cached_property
     def is_small_numbered(self) -> bool:
-        """Whether no sum of sizes and alignment waste can pass 2^62, so that int64 sums are safe."""
+        """Whether no sum of sizes and alignment waste, on a pin or a reserved range, can pass 2^62: int64 is safe."""
         waste = self.alignment.max(axis=0, initial=1).sum(dtype=np.float64)
-        return float(self.size.sum(dtype=np.float64) + waste + self.pin.max(initial=0)) < 2.0**61
+        base = max(int(self.pin.max(initial=0)), *(int(memory.reserved.max(initial=0)) for memory in self.memories))
+        return float(self.size.sum(dtype=np.float64) + waste + base) < 2.0**61
 
     def members(self, live_set: int) -> I64:
         """Return the buffers of a live set, ascending."""
@@ -140,7 +142,6 @@ def compile_problem(problem: Problem) -> Instance:
     owner, start, end = _lifetimes(table, family, position)
     live_start, live_end, time = _live_sets(start, end)
     conflict_first, conflict = _conflicts(problem, family, position, len(kept))
-    traffic = np.where(table.traffic >= 0, table.traffic, table.size)
     return Instance(
         unit=unit,
         objective=problem.objective,
@@ -154,11 +155,11 @@ def compile_problem(problem: Problem) -> Instance:
         conflict_first=conflict_first,
         conflict=conflict,
         allowed=allowed,
-        alignment=column(np.where(unit % alignment == 0, 1, alignment // unit)),
-        residue=column(residue // unit),
+        alignment=column(np.where(~allowed | (unit % alignment == 0), 1, alignment // unit)),
+        residue=column(np.where(allowed, residue // unit, 0)),
         pin=column(np.where(pin >= 0, pin // unit, ABSENT)[kept]),
         hint=column(np.where(table.hint >= 0, table.hint // unit, ABSENT)[kept]),
-        traffic=column(traffic[kept]),
+        traffic=column(_traffic(problem)[kept]),
         homeless=tuple(homeless.tolist()),
     )
 
@@ -213,6 +214,15 @@ def _pins(problem: Problem, family: I64) -> I64:
     return pin
 
 
+def _traffic(problem: Problem) -> I64:
+    """Return the bytes that each family moves: those of its buffers of some bytes, 2^63 - 1 at the most."""
+    table = problem.buffers
+    traffic = np.where(table.size == 0, 0, np.where(table.traffic >= 0, table.traffic, table.size))
+    for i, (root, _) in problem.roots.items():
+        traffic[root] = min(int(traffic[root]) + int(traffic[i]), I64_MAX)
+    return traffic
+
+
 def _merged(pool: Pool) -> I64:
     """Return a pool's reserved ranges as disjoint ascending (start, end) rows, in bytes."""
     rows: list[list[int]] = []
@@ -223,8 +233,13 @@ def _merged(pool: Pool) -> I64:
             rows[-1][1] = max(rows[-1][1], offset + size)
         else:
             rows.append([offset, offset + size])
-    limit = ADDRESS_SPACE - 1 if pool.size is None else pool.size
+    limit = _last_end(pool)
     return np.array([(low, min(high, limit)) for low, high in rows if low < limit], dtype=np.int64).reshape(-1, 2)
+
+
+def _last_end(pool: Pool) -> int:
+    """Return the largest end offset that a buffer in the pool can have, in bytes; fits int64."""
+    return ADDRESS_SPACE - 1 if pool.size is None else pool.size
 
 
 def _where_allowed(problem: Problem, pin: I64, reserved: list[I64]) -> tuple[Bool, I64, I64]:
@@ -240,21 +255,19 @@ def _where_allowed(problem: Problem, pin: I64, reserved: list[I64]) -> tuple[Boo
     choices = [{problem.pool_index[name] for name in names} for names in table.pool_choices]
     choices[0] = set(range(len(pools)))
     for q, pool in enumerate(pools):
-        steps = [lcm(int(value), pool.alignment) for value in values]
-        starts = [-pool.base_address % step for step in steps]
-        # Beyond 2^62 a condition leaves one offset at the most; the larger ones are dropped, which is safe.
-        alignment[q] = np.array([min(step, MAX_BYTES) for step in steps], dtype=np.int64)[which]
-        residue[q] = np.array([min(start, MAX_BYTES) for start in starts], dtype=np.int64)[which]
+        rules = [_congruence(int(value), pool) for value in values]
         allowed[q] = np.array([q in choice for choice in choices], dtype=np.bool_)[table.pool_choice]
+        joint: dict[int, tuple[int, int] | None] = {}
         for i, (root, distance) in problem.roots.items():
-            here = _both(
-                (int(alignment[q, root]), int(residue[q, root])),
-                (int(alignment[q, i]), int(residue[q, i]) - distance),
-            )
-            allowed[q, root] &= allowed[q, i] and here is not None
-            if here is not None:
-                alignment[q, root], residue[q, root] = here
-        limit = ADDRESS_SPACE - 1 if pool.size is None else pool.size
+            step, start = rules[which[i]]
+            joint[root] = _both(joint.get(root, rules[which[root]]), (step, start - distance))
+            allowed[q, root] &= allowed[q, i]
+        alignment[q] = np.array([_in_int64(rule)[0] for rule in rules], dtype=np.int64)[which]
+        residue[q] = np.array([_in_int64(rule)[1] for rule in rules], dtype=np.int64)[which]
+        for root, rule in joint.items():
+            alignment[q, root], residue[q, root] = _in_int64(rule)
+        allowed[q] &= (residue[q] != I64_MAX) & (pin != I64_MAX)
+        limit = _last_end(pool)
         lowest = np.where(pin >= 0, pin, residue[q])
         allowed[q] &= (table.size <= limit) & (lowest <= limit - table.size)
         allowed[q] &= (pin < 0) | ((pin - residue[q]) % alignment[q] == 0)
@@ -263,15 +276,30 @@ def _where_allowed(problem: Problem, pin: I64, reserved: list[I64]) -> tuple[Boo
     return allowed, alignment, residue
 
 
-def _both(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (m, r) with o = r mod m exactly where both congruences hold, or None where they never do."""
+def _congruence(value: int, pool: Pool) -> tuple[int, int]:
+    """Return (m, r) such that an offset o in the pool meets both alignments where o = r mod m."""
+    step = lcm(value, pool.alignment)
+    return step, -pool.base_address % step
+
+
+def _both(first: tuple[int, int] | None, second: tuple[int, int]) -> tuple[int, int] | None:
+    """Return (m, r) with o = r mod m exactly where both congruences hold, or None where no offset meets them."""
+    if first is None:
+        return None
     (a, r), (b, s) = first, second
+    if a > I64_MAX:  # there is one offset, r, at the most; so m need not grow with every alias
+        return first if (r - s) % b == 0 else None
     shared = gcd(a, b)
     if (s - r) % shared:
         return None
     step = lcm(a, b)
-    start = (r + a * ((s - r) // shared * pow(a // shared, -1, b // shared) % (b // shared))) % step
-    return (min(step, MAX_BYTES), start) if start <= MAX_BYTES else None
+    return step, (r + a * ((s - r) // shared * pow(a // shared, -1, b // shared) % (b // shared))) % step
+
+
+def _in_int64(rule: tuple[int, int] | None) -> tuple[int, int]:
+    """Return a congruence in int64, for offsets below 2^63 - 1; r = 2^63 - 1 says that none of them meets it."""
+    step, start = rule or (1, I64_MAX)
+    return min(step, I64_MAX), min(start, I64_MAX)
 
 
 def _common_unit(size: I64, pin: I64, reserved: list[I64], alignment: I64, residue: I64, allowed: Bool) -> int:
@@ -289,8 +317,8 @@ def _common_unit(size: I64, pin: I64, reserved: list[I64], alignment: I64, resid
 
 
 def _memory(pool: Pool, reserved: I64, unit: int) -> Memory:
-    capacity = ADDRESS_SPACE if pool.size is None else pool.size
-    return Memory(pool.name, min(capacity // unit, I64_MAX), pool.size is not None, column(reserved // unit), pool.cost)
+    capacity = _last_end(pool) // unit
+    return Memory(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost)
 
 
 def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64, I64]:
@@ -337,5 +365,6 @@ def _conflicts(problem: Problem, family: I64, position: I64, n: int) -> tuple[I6
     pairs = np.array([(index[a], index[b]) for a, b in problem.conflicts], dtype=np.int64).reshape(-1, 2)
     pairs = position[family[pairs]]
     pairs = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
-    both = np.unique(np.concatenate((pairs, pairs[:, ::-1])), axis=0)
-    return column(np.searchsorted(both[:, 0], np.arange(n + 1))), column(both[:, 1])
+    # One number a pair, n * first + second, sorts and compares much faster than a row.
+    both = np.unique(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
+    return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))

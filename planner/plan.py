@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import GetPydanticSchema, PlainSerializer, TypeAdapter, WithJsonSchema
+from pydantic import BeforeValidator, GetPydanticSchema, PlainSerializer, TypeAdapter, WithJsonSchema
 from pydantic_core import core_schema
 
-from planner.rows import Id, Name, Placement, Row
+from planner.rows import Id, Name, Placement, Row, as_tuple
 from planner.table import PlacementTable, column, parse_placements
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "accepted", "time_limit", "cancelled", "work_limit"]
-ProofKind = Literal["live-set", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"]
+ProofKind = Literal[
+    "live-set", "clique", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"
+]
+Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple)]
 
 NO_PLACEMENTS = PlacementTable((), (), column([]), column([]))
 Placements = Annotated[
@@ -33,11 +36,11 @@ class PoolUse(Row):
 
 
 class Proof(Row):
-    """Why nothing can be better: for `live-set`, the buffers that are alive together at `time`."""
+    """Why nothing can be better: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict."""
 
     kind: ProofKind
     time: int | None = None
-    buffers: tuple[Id, ...] = ()
+    buffers: Ids = ()
     by: str | None = None
 
 
@@ -48,7 +51,7 @@ class Explanation(Row):
     pool: str | None = None
     missing_bytes: int | None = None
     time: int | None = None
-    buffers: tuple[Id, ...] = ()
+    buffers: Ids = ()
 
 
 class Plan(Row):
@@ -60,7 +63,7 @@ class Plan(Row):
     lower_bound: int | None = None
     gap: float | None = None
     cost: float | None = None
-    pools: tuple[PoolUse, ...] = ()
+    pools: Annotated[tuple[PoolUse, ...], BeforeValidator(as_tuple)] = ()
     placements: Placements = NO_PLACEMENTS
     solver: str | None = None
     proof: Proof | None = None

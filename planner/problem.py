@@ -23,6 +23,8 @@ from planner.table import BufferTable, parse_buffers, repeated
 
 ADDRESS_SPACE = 2**63
 """Where a pool without a size ends, in bytes: no runtime of any client addresses more."""
+MAX_COST = 1e30
+"""The largest cost of moving one byte: sums of costs stay finite numbers."""
 
 Objective = Literal["peak", "fit", "cost"]
 Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(as_tuple)]
@@ -45,7 +47,7 @@ class Pool(Row):
     size: Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)] | None = None
     alignment: Alignment = 1
     base_address: Bytes = 0
-    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    cost: Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)] = 0
     reserved: Annotated[tuple[Range, ...], BeforeValidator(as_tuple)] = ()
 
 
@@ -62,7 +64,7 @@ class Problem(Row):
     @model_validator(mode="before")
     @classmethod
     def _without_pools_there_is_one(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and not data.get("pools", True):
+        if isinstance(data, Mapping) and "pools" in data and data["pools"] in ([], (), None):
             return {key: value for key, value in data.items() if key != "pools"}
         return data
 
@@ -100,11 +102,14 @@ class Problem(Row):
         """From an alias's position to (position of the buffer it finally lives in, bytes from that one's start)."""
         found: dict[int, tuple[int, int]] = {}
         for i in self.buffers.aliases:
-            at, distance = i, 0
-            while at in self.buffers.aliases:
-                target, step = self.buffers.aliases[at]
-                at, distance = self.index[target], distance + step
-            found[i] = (at, distance)
+            path = []
+            while i in self.buffers.aliases and i not in found:
+                path.append(i)
+                i = self.index[self.buffers.aliases[i][0]]
+            at, distance = found.get(i, (i, 0))
+            for j in reversed(path):
+                distance += self.buffers.aliases[j][1]
+                found[j] = (at, distance)
         return found
 
     def _repeats(self) -> list[tuple[Location, str]]:
@@ -173,18 +178,22 @@ class Problem(Row):
                 breaks.append((("buffers", i, "alias_offset"), rule))
         return breaks or [
             (("buffers", i, "alias_of"), f"must not lead back to itself, got {shown(aliases[i][0])}")
-            for i in aliases
-            if self._is_in_a_cycle(i)
+            for i in sorted(self._in_cycles())
         ]
 
-    def _is_in_a_cycle(self, i: int) -> bool:
-        at, seen = i, {i}
-        while at in self.buffers.aliases:
-            at = self.index[self.buffers.aliases[at][0]]
-            if at in seen:
-                return at == i
-            seen.add(at)
-        return False
+    def _in_cycles(self) -> set[int]:
+        """Return the aliases that live inside themselves; every alias is looked at once."""
+        found: set[int] = set()
+        done: set[int] = set()
+        for i in self.buffers.aliases:
+            path: dict[int, int] = {}
+            while i in self.buffers.aliases and i not in done:
+                done.add(i)
+                path[i] = len(path)
+                i = self.index[self.buffers.aliases[i][0]]
+            if i in path:
+                found.update(list(path)[path[i] :])
+        return found
 
 
 __all__ = ["ADDRESS_SPACE", "MAX_BYTES", "Buffer", "Objective", "Pool", "Problem"]

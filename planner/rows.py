@@ -113,4 +113,4 @@ class Placement(Row):
 
     id: Id
     pool: Name
-    offset: Annotated[int, Field(ge=0, le=2**63)]
+    offset: Annotated[int, Field(ge=0, le=2**63 - 1)]

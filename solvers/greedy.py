@@ -1,52 +1,71 @@
-"""Orders x fit rules."""
+"""Quick orders, one after the other, until a plan meets the bound."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from planner.instance import Instance
-from planner.table import I64, column
+from planner.table import ABSENT
+from solvers.orders import COST_RULES, RULES, Rule, Traits
+from solvers.packers import Packer, QuickPacker, work
+from solvers.placement import place
 from solvers.search import Search
+
+_ENOUGH = 600_000
+"""Work, in units of Search.work_limit, after which improving a plan pays more than another order."""
+_AT_LEAST = 3
+"""Orders tried however large the instance is; the first few are the most different."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer the first fit by size."""
-    order = np.lexsort((instance.source, -instance.size)).tolist()
-    neighbours: list[set[int]] = [set() for _ in range(len(instance))]
-    for t in range(instance.n_live_sets):
-        members = instance.members(t).tolist()
-        for i in members:
-            neighbours[i].update(members)
-    for i in range(len(instance)):
-        neighbours[i].update(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())
-    pins = [i for i in order if instance.pin[i] >= 0]
-    pool: dict[int, int] = {}
-    offset: dict[int, int] = {}
-    for i in pins:
-        pool[i], offset[i] = int(instance.allowed[:, i].argmax()), int(instance.pin[i])
-    for i in order:
-        if i in offset:
-            continue
-        for q, memory in enumerate(instance.memories):
-            if not instance.allowed[q, i]:
-                continue
-            size, step, start = int(instance.size[i]), int(instance.alignment[q, i]), int(instance.residue[q, i])
-            taken = sorted(
-                [(offset[j], offset[j] + int(instance.size[j])) for j in neighbours[i] if pool.get(j) == q and j != i]
-                + [(low, high) for low, high in memory.reserved.tolist()]
-            )
-            at = start
-            for low, high in taken:
-                if low < at + size and at < high:
-                    at = start + -(-(high - start) // step) * step
-            if at + size <= memory.capacity:
-                pool[i], offset[i] = q, at
-                break
-        else:
+    """Offer a plan for each order in which everything fits; claim infeasible where the pins alone do not fit."""
+    packer = QuickPacker(instance, search.flag)
+    if _pins_collide(instance, packer):
+        if not search.is_over:  # a stopped packer places nothing, which proves nothing
+            search.claim_infeasible("greedy")
+        return
+    traits = Traits(instance)
+    memories = preference(instance)
+    spent = 0
+    for tried, rule in enumerate(rules(instance)):
+        limit = search.work_limit if search.deterministic else _ENOUGH
+        if search.is_over or (spent >= limit and tried >= _AT_LEAST):
             return
-    n = len(instance)
-    search.offer(_as_column(pool, n), _as_column(offset, n), "greedy:size")
+        found = place(packer, instance, rule.order(traits), memories, rule.best_fit)
+        if found is not None:
+            search.offer(*found, f"greedy:{rule.name}")
+        spent += work(instance)
 
 
-def _as_column(values: dict[int, int], n: int) -> I64:
-    return column([values[i] for i in range(n)])
+def rules(instance: Instance) -> Iterator[Rule]:
+    """Yield the rules worth trying, the best first."""
+    if instance.objective == "cost":
+        yield from COST_RULES
+    some_are_confined = len(np.unique(instance.allowed.sum(axis=0))) > 1
+    for rule in RULES:
+        yield rule
+        if some_are_confined:
+            yield replace(rule, confined_first=True)
+
+
+def preference(instance: Instance) -> tuple[int, ...]:
+    """Return the memories in the order in which buffers should fill them."""
+    memories = range(len(instance.memories))
+    if instance.objective == "cost":
+        return tuple(sorted(memories, key=lambda q: instance.memories[q].cost))
+    return tuple(memories)
+
+
+def _pins_collide(instance: Instance, packer: Packer) -> bool:
+    """Say whether two pinned buffers overlap that may live in one and the same memory only."""
+    pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
+    if pinned.sum() < 2:
+        return False
+    for q in range(len(instance.memories)):
+        mine = np.flatnonzero(pinned & instance.allowed[q])
+        if (packer.pack(q, mine) == ABSENT).any():
+            return True
+    return False

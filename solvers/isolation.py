@@ -24,7 +24,7 @@ import numpy as np
 from planner.instance import Instance
 from planner.objective import Score, score
 from planner.table import I64, column
-from solvers.registry import BY_NAME, Row
+from solvers.registry import Row
 from solvers.search import Assignment, Search
 
 _LOOK_EVERY_S = 0.02
@@ -44,7 +44,7 @@ def run_isolated(row: Row, instance: Instance, search: Search) -> None:
         start_new_session=True,
     )
     failures: list[str] = []
-    pump = threading.Thread(target=_pump, args=(child, row.name, instance, search, failures), daemon=True)
+    pump = threading.Thread(target=_pump, args=(child, row, instance, search, failures), daemon=True)
     pump.start()
     try:
         while pump.is_alive() and not search.is_over:
@@ -62,12 +62,12 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _pump(child: subprocess.Popen[bytes], name: str, instance: Instance, search: Search, failures: list[str]) -> None:
+def _pump(child: subprocess.Popen[bytes], row: Row, instance: Instance, search: Search, failures: list[str]) -> None:
     """Send the job, then take messages until the child is gone."""
     assert child.stdin is not None
     assert child.stdout is not None
     deadline = time.monotonic() + search.remaining_s
-    job = Job(name, instance, deadline, search.seed, search.deterministic, search.work_limit, search.best, search.bound)
+    job = Job(row, instance, deadline, search.seed, search.deterministic, search.work_limit, search.best, search.bound)
     try:
         with child.stdout as answers, child.stdin as questions:
             pickle.dump(job, questions)
@@ -88,7 +88,7 @@ def _pump(child: subprocess.Popen[bytes], name: str, instance: Instance, search:
 class Job:
     """What the parent sends: everything a Search of the child's own starts from."""
 
-    name: str
+    row: Row
     instance: Instance
     deadline: float
     seed: int
@@ -158,7 +158,7 @@ def main() -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
     search = Remote(job, answers)
     try:
-        BY_NAME[job.name].load()(job.instance, search)
+        job.row.load()(job.instance, search)
     except Exception:  # noqa: BLE001 - the parent raises it again
         search._send("failed", traceback.format_exc(limit=-3))
     else:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from planner import __version__
 from planner.canonical import problem_hash
 from planner.errors import InvalidPlanError, OptionError, shown
@@ -129,7 +131,7 @@ def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
 def _found(problem: Problem, instance: Instance, search: Shared, assignment: Assignment) -> Plan:
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     names = [pool.name for pool in problem.pools]
-    ends = placements.offset + problem.buffers.size
+    ends = np.where(problem.buffers.size > 0, placements.offset + problem.buffers.size, 0)
     used = [int(ends[placements.pool == q].max(initial=0)) for q in range(len(names))]
     is_best = assignment.score <= search.bound
     bounds = _pool_bounds(instance, search, assignment, used)
@@ -149,7 +151,7 @@ def _found(problem: Problem, instance: Instance, search: Shared, assignment: Ass
         placements=placements,
         solver=assignment.by,
         proof=_proof(problem, instance, search) if is_best else None,
-        problem_hash=problem_hash(problem),
+        problem_hash=problem_hash(problem, instance),
         version=__version__,
     )
 
@@ -179,7 +181,7 @@ def _nothing(problem: Problem, instance: Instance, search: Shared) -> Plan:
         stop_reason=search.stop_reason,
         pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),
         explanation=_explanation(problem, instance, search),
-        problem_hash=problem_hash(problem),
+        problem_hash=problem_hash(problem, instance),
         version=__version__,
     )
 
@@ -195,14 +197,20 @@ def _explanation(problem: Problem, instance: Instance, search: Shared) -> Explan
         return Explanation(message=message, pool=problem.pools[problem.allowed_pools(i)[-1]].name, buffers=(ids[i],))
     witness = search.infeasible or search.proof.witness
     buffers = tuple(ids[int(instance.source[i])] for i in witness.buffers)
-    pool = None if witness.memory is None else instance.memories[witness.memory].name
-    missing = None if witness.missing is None else witness.missing * instance.unit
-    if missing is not None:
-        message = (
-            f"pool {shown(pool)} lacks {missing} bytes at time {witness.time}, when {len(buffers)} buffers are alive"
-        )
+    pool = missing = None
+    if witness.memory is not None:
+        pool = problem.pools[witness.memory].name
+    if witness.memory is not None and witness.missing is not None:
+        # Of the capacity, what is left over when it is divided into units, is there already.
+        missing = witness.missing * instance.unit - (problem.pools[witness.memory].size or 0) % instance.unit
+        when = f" at time {witness.time}, when {len(buffers)} buffers are alive"
+        if witness.time is None:
+            when = f" for {len(buffers)} buffers that conflict pairwise"
+        message = f"pool {shown(pool)} lacks {missing} bytes{when}"
     elif search.infeasible is not None:
         message = f"nothing fits: {witness.by} searched everything"
     else:
-        message = f"nothing that fits was found in time; the most is alive at time {witness.time}"
+        message = "nothing that fits was found in time"
+        if witness.time is not None:
+            message += f"; the most is alive at time {witness.time}"
     return Explanation(message=message, pool=pool, missing_bytes=missing, time=witness.time, buffers=buffers)

@@ -1,0 +1,46 @@
+# memplan as a service. BASE needs no more than `python3` with venv and pip; wheels bring everything else.
+ARG BASE=python:3.12-slim
+
+FROM ${BASE} AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+WORKDIR /build
+
+COPY requirements.lock ./
+RUN python3 -m venv /opt/memplan \
+ && /opt/memplan/bin/pip install --require-hashes --only-binary :all: --requirement requirements.lock
+
+COPY docker/build.lock docker/
+RUN python3 -m venv /build/hatch \
+ && /build/hatch/bin/pip install --require-hashes --only-binary :all: --requirement docker/build.lock
+
+COPY . .
+RUN /build/hatch/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /build/wheel . \
+ && /opt/memplan/bin/pip install --no-deps /build/wheel/*.whl
+
+# Tests of packages and programs for other systems are not needed; nor is pip, where nothing is installed any more.
+RUN /opt/memplan/bin/pip uninstall --yes pip setuptools \
+ && cd /opt/memplan/lib/python3*/site-packages \
+ && find . -depth -type d \( -name tests -o -name sample_data \) -exec rm -r {} + \
+ && find pulp/solverdir/cbc -mindepth 1 -maxdepth 1 ! -name linux -exec rm -r {} +
+
+# The kernels, compiled for any processor of this kind, since the image may run on another one.
+ENV NUMBA_CACHE_DIR=/var/cache/memplan NUMBA_CPU_NAME=generic
+RUN /opt/memplan/bin/python3 -c "from api.readiness import warm_up; warm_up()"
+
+
+FROM ${BASE}
+LABEL org.opencontainers.image.title="memplan" \
+      org.opencontainers.image.description="A memory planner: a pool and an offset for every buffer, with a proof or an honest gap" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /opt/memplan /opt/memplan
+COPY --from=build --chown=10001:10001 /var/cache/memplan /var/cache/memplan
+ENV PATH=/opt/memplan/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    NUMBA_CACHE_DIR=/var/cache/memplan \
+    NUMBA_CPU_NAME=generic
+USER 10001:10001
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
+    CMD ["python3", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+ENTRYPOINT ["memplan"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8000"]

@@ -1,0 +1,70 @@
+"""Read the body of a request: its media type, and its bytes up to a limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from email.message import Message
+
+import anyio
+from fastapi import Request
+
+from api.problem_details import MediaTypeError, TooLargeError
+from planner.errors import shown
+
+JSON, CSV = "application/json", "text/csv"
+_DRAIN_S = 1.0
+_WEIGHT = re.compile(r"[01](\.\d{0,3})?")
+
+
+def media_type(request: Request, *known: str) -> str:
+    """Return which of the `known` media types the body has, the first if nothing is said; raises MediaTypeError."""
+    header = Message()
+    header["content-type"] = request.headers.get("content-type") or known[0]
+    kind, charset = header.get_content_type(), header.get_content_charset("utf-8")
+    if kind not in known or header["content-type"].partition(";")[0].strip().lower() != kind:
+        got = shown(request.headers["content-type"])
+        raise MediaTypeError(f"content-type: must be {' or '.join(known)}, got {got}")
+    if charset not in ("utf-8", "utf8", "us-ascii"):
+        raise MediaTypeError(f"content-type: charset must be utf-8, got {shown(charset)}")
+    if (coding := request.headers.get("content-encoding", "identity")) != "identity":
+        raise MediaTypeError(f"content-encoding: must be identity, got {shown(coding)}")
+    return kind
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body; raises TooLargeError as soon as more than `limit` bytes are announced or have come."""
+    announced = request.headers.get("content-length", "")
+    chunks, total = [], 0
+    stream = request.stream()
+    if announced.isdecimal() and int(announced) > limit:
+        await _drain(stream)
+        raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}")
+    async for chunk in stream:
+        total += len(chunk)
+        if total > limit:
+            await _drain(stream)
+            raise TooLargeError(f"body: must be at most {limit} bytes, got more")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def _drain(stream: AsyncIterator[bytes]) -> None:
+    """Let the rest of a body pass for a moment: a connection that is closed on a sender loses the answer to it."""
+    with anyio.move_on_after(_DRAIN_S):
+        async for _ in stream:
+            pass
+
+
+def prefers_csv(request: Request) -> bool:
+    """Tell whether the caller names CSV as what it wants, and wants it more than JSON."""
+    weights: dict[str, float] = {}
+    for entry in request.headers.get("accept", "").split(","):
+        name, *parameters = (part.strip().lower() for part in entry.split(";"))
+        weights[name] = max(weights.get(name, 0.0), _weight(parameters))
+    return weights.get(CSV, 0.0) > weights.get(JSON, 0.0)
+
+
+def _weight(parameters: list[str]) -> float:
+    weight = next((text.removeprefix("q=") for text in parameters if text.startswith("q=")), "1")
+    return float(weight) if _WEIGHT.fullmatch(weight) else 0.0

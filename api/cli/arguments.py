@@ -1,0 +1,34 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+Problem = Annotated[str, typer.Argument(metavar="PROBLEM", help="A file, JSON or CSV, or - for standard input.")]
+Capacities = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--capacity",
+        metavar="[NAME=]SIZE",
+        help="The size of the pool: bytes, 64kB or 1MiB. With names, one for each pool, in order of preference.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors to people.")]
+
+
+class FileFormat(StrEnum):
+    """What a problem or a plan is written as."""
+
+    json = "json"
+    csv = "csv"
+
+
+class Shown(StrEnum):
+    """What a plan is shown as: for programs, or for people."""
+
+    json = "json"
+    csv = "csv"
+    table = "table"

@@ -1,0 +1,79 @@
+"""The steps of `memplan bench`: run, write rows, report, compare."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+
+from api.cli.streams import say, write
+from planner.errors import OptionError, shown
+from solvers.bench.comparison import compare
+from solvers.bench.results import Result, appending, read_results, write_result
+from solvers.bench.running import run, still_to_do
+from solvers.bench.summary import Summary
+from solvers.bench.text_report import text_report
+from solvers.bench.worker import Job
+
+
+def run_all(wanted: Sequence[Job], at_once: int, output: Path | None) -> list[Result]:
+    """Run what has no row in `output` yet, and return all that is in it; without a file rows go to standard output."""
+    with ExitStack() as stack:
+        results, file = stack.enter_context(appending(output)) if output else ([], sys.stdout.buffer)
+        left = still_to_do(wanted, results)
+        if len(left) < len(wanted):
+            say(f"{len(wanted) - len(left)} of {len(wanted)} runs are in {output}")
+        executor = stack.enter_context(ThreadPoolExecutor(at_once))
+        for number, result in enumerate(run(left, executor, threading.Event()), start=1):
+            write_result(file, result)
+            results.append(result)
+            say(f"[{number}/{len(left)}] {_told(result)}")
+        return results
+
+
+def _told(result: Result) -> str:
+    what = result.status if result.outcome == "plan" else result.outcome
+    peak = "" if result.peak is None else f", peak {result.peak}"
+    time = "" if result.wall_time_s is None else f", {result.wall_time_s:.3f} s"
+    return f"{result.solver} on {result.instance}, seed {result.seed}: {what}{peak}{time}"
+
+
+def report(results: Sequence[Result], paths: Sequence[Path]) -> bool:
+    """Show the report to people and write it to files; return whether all plans and claims held."""
+    summary = Summary(results)
+    say(text_report(summary).rstrip("\n"))
+    for path in paths:
+        write(str(path), _rendered(summary, path).encode())
+    return not summary.false_claims() and all(row.outcome != "invalid" for row in summary.rows)
+
+
+def refuse_unknown_report(path: Path) -> None:
+    """Raise OptionError for a report that cannot be made, before the runs."""
+    if path.suffix not in (".html", ".txt"):
+        raise OptionError(f"report: must end in .html or .txt, got {shown(str(path))}")
+    if path.suffix == ".html" and find_spec("bokeh") is None:
+        raise OptionError(f"report: {path} needs bokeh, which is not installed; it comes with memplan[bench]")
+
+
+def _rendered(summary: Summary, path: Path) -> str:
+    if path.suffix == ".txt":
+        return text_report(summary)
+    # Only who asks for a page needs the library that draws it.
+    from solvers.bench.html_report import html_report
+
+    return html_report(summary, f"memplan bench: {path.stem}")
+
+
+def tell_comparison(old: Path, new: Path) -> bool:
+    """Say what changed between two files of results; return whether nothing became worse."""
+    comparison = compare(read_results(old), read_results(new))
+    for note in comparison.notes:
+        say(note)
+    changes = [f"better: {sentence}" for sentence in comparison.improvements]
+    changes += [f"WORSE: {sentence}" for sentence in comparison.regressions]
+    write(None, "".join(f"{change}\n" for change in changes).encode())
+    return not comparison.regressions

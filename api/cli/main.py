@@ -1,0 +1,42 @@
+"""The command `memplan`: the border where signals and wrong input become exit statuses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from api.cli.interrupts import Interrupted, quiet_interrupts
+
+WRONG_INPUT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command, with the process's own arguments by default, and return its exit status."""
+    try:
+        with quiet_interrupts():
+            return _run(arguments)
+    except Interrupted as interrupted:
+        return interrupted.status
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
+    from api.cli.commands import app
+    from api.cli.streams import say
+    from planner.errors import InputError
+
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="memplan")
+    except InputError as error:
+        for sentence in error.sentences:
+            say(f"memplan: error: {sentence}")
+        return WRONG_INPUT
+    except Interrupted:
+        raise
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

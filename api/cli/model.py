@@ -1,0 +1,32 @@
+"""`memplan model`: the integer program itself, to be read, or solved elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.arguments import Capacities, Problem
+from api.cli.streams import read_problem, refuse_unwritable, write
+from api.sizes import with_capacities
+from planner.errors import OptionError, shown
+
+_SUFFIXES = (".lp", ".mps")
+
+
+def model(
+    problem_file: Problem,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="What to write: .lp or .mps.")],
+    capacity: Capacities = None,
+) -> None:
+    """Write the integer program of a problem, with names that can be read."""
+    suffix = Path(output).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise OptionError(f"--output: must end in {' or '.join(_SUFFIXES)}, got {shown(output)}")
+    refuse_unwritable(output)
+    problem = with_capacities(read_problem(problem_file), capacity or ())
+    # The libraries behind it take longer to import than most commands take to run.
+    from solvers.model_file import write_model
+
+    write(output, write_model(problem, suffix))

@@ -1,0 +1,101 @@
+"""`memplan plan`: from a problem to a verified plan."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from api import picture
+from api.cli.arguments import Capacities, Problem, Quiet, Shown
+from api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from api.cli.progress import ProgressLine, run_in_thread
+from api.cli.streams import format_for, is_terminal, read_problem, refuse_unwritable, say, write
+from api.sizes import with_capacities
+from planner.formats import FORMATS
+from planner.lint import lint
+from planner.plan import Plan
+from planner.problem import Problem as MemoryProblem
+from solvers.solve import DEFAULT_TIME_LIMIT_S, solve
+
+NOTHING_FITS = 1
+
+
+def plan(
+    problem_file: Problem,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="PLAN", help="Write the plan here: .json or .csv.")
+    ] = None,
+    capacity: Capacities = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds until the answer.")] = DEFAULT_TIME_LIMIT_S,
+    solver: Annotated[str, typer.Option(help="Which solver; `memplan solvers` lists them.")] = "auto",
+    accept: Annotated[
+        str | None, typer.Option(metavar="fit|GAP%", help="Be content with any plan that fits, or with this gap.")
+    ] = None,
+    shown: Annotated[Shown | None, typer.Option("--format", help="JSON by default; a table is for people.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For what the search leaves to chance.")] = 0,
+    deterministic: Annotated[bool, typer.Option(help="The same plan on every machine.")] = False,
+    picture_file: Annotated[
+        str | None, typer.Option("--picture", metavar="FILE", help="Draw the plan: .svg, .png or .pdf.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Plan a problem: a pool and an offset for every buffer.
+
+    Exit status: 0 a plan was found, 1 none fits, 2 wrong input, 130 interrupted (the best plan so far is written).
+    """
+    started = time.monotonic()
+    is_table = shown is Shown.table
+    plan_format = format_for(output, None if shown is None or is_table else shown.value)
+    for file in (output, picture_file):
+        refuse_unwritable(file)
+    picture_format = None if picture_file is None else picture.format_of_name(picture_file)
+    problem = with_capacities(read_problem(problem_file), capacity or ())
+    if not quiet:
+        _warn(problem)
+    line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
+    with graceful_interrupts() as cancelled:
+        work = partial(
+            solve,
+            problem,
+            time_limit_s=time_limit,
+            solver=solver,
+            accept=accept,
+            deterministic=deterministic,
+            seed=seed,
+            on_progress=line.take,
+            cancelled=cancelled,
+            started=started,
+        )
+        answer = run_in_thread(work, lambda: line.draw(time.monotonic() - started))
+        line.erase()
+        if output is not None or not is_table:
+            write(output, FORMATS[plan_format].write_plan(answer, problem))
+        if picture_file is not None and picture_format is not None:
+            write(picture_file, picture.draw(problem, answer, picture_format))
+    if is_table or (is_terminal(sys.stdout) and not quiet):
+        _report(problem, answer)
+    elif not quiet and answer.explanation is not None:
+        say(f"memplan: {answer.explanation.message}")
+    raise typer.Exit(_status(answer, cancelled.is_set()))
+
+
+def _warn(problem: MemoryProblem) -> None:
+    for warning in lint(problem):
+        say(f"memplan: warning: {warning.rule}: {warning.message}")
+
+
+def _report(problem: MemoryProblem, answer: Plan) -> None:
+    # Tables for people need a library that a program's caller does not wait for.
+    from api.cli.report import show_plan
+
+    show_plan(problem, answer)
+
+
+def _status(answer: Plan, was_interrupted: bool) -> int:
+    if was_interrupted and answer.stop_reason == "cancelled":
+        return INTERRUPTED
+    return 0 if answer.status in ("optimal", "feasible") else NOTHING_FITS

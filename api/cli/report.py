@@ -1,0 +1,91 @@
+"""What a terminal shows to people: tables of pools and solvers, and live bytes over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from api.sizes import spell_size
+from planner.bounds import live_bytes
+from planner.instance import compile_problem
+from planner.plan import Plan
+from planner.problem import Problem
+from solvers.registry import Row
+
+_CHART_COLUMNS, _CHART_ROWS = 64, 6
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+
+
+def show_plan(problem: Problem, plan: Plan) -> None:
+    """Show how good a plan is, its pools, and when most bytes are alive, on standard error."""
+    console = Console(stderr=True, highlight=False)
+    console.print(escape(headline(plan)), soft_wrap=True)
+    if plan.status in ("optimal", "feasible"):
+        console.print(pool_table(problem, plan))
+    for line in live_bytes_chart(live_bytes(compile_problem(problem))):
+        console.print(escape(line), soft_wrap=True)
+
+
+def show_solvers(rows: Iterable[Row]) -> None:
+    """Show what is installed and what each solver can do, on standard error."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("solver", "installed", "proves", "what it is", "cannot do"):
+        table.add_column(heading)
+    for row in rows:
+        lacks = ", ".join(sorted(Row("", "", "").can - row.can)) or "-"
+        table.add_row(row.name, _yes(row.is_installed), _yes(row.proves), escape(row.summary), lacks)
+    Console(stderr=True, highlight=False).print(table)
+
+
+def headline(plan: Plan) -> str:
+    """Say in one line what is known of a plan, or why there is none."""
+    if plan.peak is None:
+        return f"{plan.status}: {plan.explanation.message if plan.explanation else plan.stop_reason}"
+    bound = "" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}"
+    gap = "" if plan.gap is None else f", gap {plan.gap:.2%}"
+    spent = "" if plan.wall_time_s is None else f", {plan.wall_time_s:.2f} s"
+    return f"{plan.status}: peak {plan.peak:,} bytes{bound}{gap}, by {plan.solver}{spent}"
+
+
+def pool_table(problem: Problem, plan: Plan) -> Table:
+    """Tabulate each pool's name, base address, size, peak and lower bound."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("pool")
+    for heading in ("base address", "size", "peak", "", "lower bound"):
+        table.add_column(heading, justify="right")
+    for pool, use in zip(problem.pools, plan.pools, strict=True):
+        size = "unlimited" if pool.size is None else f"{pool.size:,}"
+        bound = "" if use.lower_bound is None else f"{use.lower_bound:,}"
+        used = use.used or 0
+        table.add_row(escape(pool.name), f"{pool.base_address:#x}", size, f"{used:,}", spell_size(used), bound)
+    return table
+
+
+def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
+    """Draw live bytes over the live sets in time order, in bars of eighths of a character.
+
+    Where there are more live sets than columns, a bar shows the largest of those that it stands for.
+    """
+    most = max((load for _, load in loads), default=0)
+    if most == 0:
+        return []
+    n_columns = min(_CHART_COLUMNS, len(loads))
+    highest = [0] * n_columns
+    for k, (_, load) in enumerate(loads):
+        column = k * n_columns // len(loads)
+        highest[column] = max(highest[column], load)
+    eighths = [-(-load * 8 * _CHART_ROWS // most) for load in highest]
+    rows = [
+        "".join(_EIGHTHS[min(8, max(0, height - 8 * row))] for height in eighths).rstrip()
+        for row in reversed(range(_CHART_ROWS))
+    ]
+    when = next(time for time, load in loads if load == most)
+    span = f"from time {loads[0][0]} to {loads[-1][0]}"
+    return [f"live bytes {span}: at most {most:,} ({spell_size(most)}), at time {when}", *rows]
+
+
+def _yes(is_so: bool) -> str:
+    return "yes" if is_so else "no"

@@ -1,0 +1,22 @@
+"""`memplan serve`: the same over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.interrupts import Interrupted
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8000,
+) -> None:
+    """Answer over HTTP until a signal says to stop."""
+    from api import serving
+
+    try:
+        serving.serve(host, port)
+    except Interrupted:
+        return  # a server that was told to stop, and did, has done what it is for

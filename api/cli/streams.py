@@ -1,0 +1,142 @@
+"""Files and standard streams, as a command uses them: what goes wrong is one sentence that names the file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+
+from planner import formats
+from planner.errors import InputError
+from planner.plan import Plan
+from planner.problem import Problem
+
+STANDARD = "-"
+
+
+class FileError(InputError):
+    """A file or a standard stream cannot be read or written."""
+
+
+def read_problem(path: str) -> Problem:
+    """Read a problem from a file, or from standard input for `-`; raises InputError."""
+    data = _read(path)
+    with _named(path):
+        return formats.read_problem(data, path)
+
+
+def read_plan(path: str, problem: Problem) -> Plan:
+    """Read a plan for the problem likewise."""
+    data = _read(path)
+    with _named(path):
+        return formats.read_plan(data, problem, path)
+
+
+def format_for(path: str | None, asked: str | None) -> str:
+    """Return the format to write in: the one `asked` for, else by the file's name, else JSON; raises FormatError."""
+    if asked is not None or path is None or path == STANDARD:
+        return asked or "json"
+    with _named(path):
+        return formats.format_of_name(path)
+
+
+def write(path: str | None, data: bytes) -> None:
+    """Write a file, or to standard output for None and `-`; raises FileError."""
+    if path is None or path == STANDARD:
+        _write_out(data)
+        return
+    target = Path(os.path.realpath(path))
+    with _told(path):
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+        else:
+            _replace(target, data)
+
+
+def refuse_unwritable(path: str | None) -> None:
+    """Raise FileError for a file that cannot be written, before work is spent on what should go there."""
+    if path is None or path == STANDARD:
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise FileError(f"{path}: is a directory")
+    if not target.parent.is_dir():
+        raise FileError(f"{path}: no such directory: {target.parent}")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise FileError(f"{path}: permission denied")
+
+
+def say(text: str) -> None:
+    """Tell people something, on standard error, which may be closed."""
+    with contextlib.suppress(OSError):
+        typer.echo(text, err=True)
+
+
+def is_terminal(stream: object) -> bool:
+    """Say whether somebody looks at a standard stream, which may be closed."""
+    return bool(getattr(stream, "isatty", lambda: False)())
+
+
+def _read(path: str) -> bytes:
+    if path != STANDARD:
+        with _told(path):
+            return Path(path).read_bytes()
+    if sys.stdin is None:
+        raise FileError("standard input: is closed")
+    with _told("standard input"):
+        return sys.stdin.buffer.read()
+
+
+def _write_out(data: bytes) -> None:
+    if sys.stdout is None:
+        raise FileError("standard output: is closed")
+    try:
+        with _told("standard output"):
+            rest = memoryview(data)
+            while rest:  # an unbuffered stream may take a part
+                rest = rest[sys.stdout.buffer.write(rest) or 0 :]
+            sys.stdout.buffer.flush()
+    except FileError:
+        # What is left in the stream's buffer must not fail once more when the interpreter ends.
+        with contextlib.suppress(OSError), Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Write a new file and put it in the target's place: whatever happens, a whole file is there."""
+    part = target.with_name(f".memplan-{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, part)
+        part.replace(target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _told(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{name}: {(error.strerror or str(error)).lower()}") from error
+
+
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Put the file's name before what is wrong with what is in it."""
+    name = "standard input" if path == STANDARD else path
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(*(f"{name}: {sentence}" for sentence in error.sentences)) from error

@@ -1,0 +1,76 @@
+"""The options of a call of `POST /v1/plan`, from the body or from the query."""
+
+from __future__ import annotations
+
+from sys import float_info
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic_core import PydanticCustomError
+from starlette.datastructures import QueryParams
+
+from planner.errors import OptionError, sentences, shown
+from planner.rows import Row
+from solvers.registry import BY_NAME
+from solvers.solve import DEFAULT_TIME_LIMIT_S
+
+
+def _accept(value: object) -> str | float | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max:
+        return float(value)
+    raise PydanticCustomError("rule", "must be fit or a percentage such as 5%, got {shown}", {"shown": shown(value)})
+
+
+Accepted = Annotated[
+    str | float | None,
+    PlainValidator(_accept),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": r"^(fit|[0-9]{1,9}(\.[0-9]{1,9})?%?)$"},
+                {"type": "number", "minimum": 0},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+SolverName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["auto", *BY_NAME]})]
+
+
+class Options(Row):
+    """How to plan: how long, with which solver, what is good enough (`"fit"`, or percent above the bound), the seed.
+
+    `deterministic` gives the same plan on every machine.
+    """
+
+    time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = DEFAULT_TIME_LIMIT_S
+    solver: SolverName = "auto"
+    accept: Accepted = None
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    deterministic: bool = False
+
+
+def read_options(value: Any) -> Options:
+    """Validate the options of a body; raises OptionError."""
+    if not isinstance(value, dict):
+        raise OptionError(f"options: must be an object, got {shown(value)}")
+    try:
+        return Options.model_validate(value)
+    except ValidationError as error:
+        raise OptionError(*sentences(error)) from error
+
+
+def read_query(query: QueryParams) -> tuple[Options, list[str]]:
+    """Read the options and the capacities of a query; raises OptionError, also for an option that is given twice.
+
+    There may be several capacities: `SIZE` for the only pool, or `NAME=SIZE` for each.
+    """
+    names = [name for name, _ in query.multi_items() if name != "capacity"]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise OptionError(*(f"{name}: must be given once, got {names.count(name)} values" for name in repeated))
+    try:
+        return Options.model_validate_strings({name: query[name] for name in names}), query.getlist("capacity")
+    except ValidationError as error:
+        raise OptionError(*sentences(error)) from error

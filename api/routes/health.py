@@ -1,0 +1,37 @@
+"""`GET /healthz`: the process answers. `GET /readyz`: it can solve."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict
+
+from api.problem_details import error_answers, problem_details
+from api.service import Service
+from planner import __version__
+
+router = APIRouter()
+
+
+class Health(BaseModel):
+    """A server that is well, and its version."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    status: Literal["ok"] = "ok"
+    version: str = __version__
+
+
+@router.get("/healthz", summary="Is it alive")
+async def healthz() -> Health:
+    """Answer at once."""
+    return Health()
+
+
+@router.get("/readyz", summary="Can it solve", response_model=Health, responses=error_answers(503))
+async def readyz(request: Request) -> Health | Response:
+    """Answer whether a tiny problem is solved and proved; what was found is kept for a few seconds."""
+    if await Service.of(request).is_ready():
+        return Health()
+    return problem_details(503, ("memplan: could not solve a tiny problem",), {"Retry-After": "1"})

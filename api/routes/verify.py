@@ -1,0 +1,37 @@
+"""`POST /v1/verify`: is this plan right for this problem, and if not, what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from fastapi import APIRouter, Request, Response
+from pydantic_core import to_json
+
+from api.bodies import JSON, media_type, read_body
+from api.openapi import VERDICT_ANSWER, VERIFY_REQUEST
+from api.problem_details import error_answers
+from api.service import Service
+from api.submissions import read_verification
+from planner.verify import verify as violations_of
+
+router = APIRouter()
+
+
+@router.post(
+    "/v1/verify",
+    summary="Verify a plan",
+    response_class=Response,
+    responses={200: VERDICT_ANSWER, **error_answers(400, 413, 415, 422)},
+    openapi_extra=VERIFY_REQUEST,
+)
+async def verify(request: Request) -> Response:
+    """Answer whether the plan is right for the problem, with every violation: both buffers, the bytes and the time."""
+    service = Service.of(request)
+    media_type(request, JSON)
+    body = await read_body(request, service.settings.max_body_bytes)
+    return await service.briefly(lambda: _answer(body))
+
+
+def _answer(body: bytes) -> Response:
+    found = violations_of(*read_verification(body))
+    return Response(to_json({"valid": not found, "violations": [asdict(one) for one in found]}), media_type=JSON)

@@ -1,0 +1,72 @@
+"""What a client submits: a problem with options, or a problem and a plan to verify."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.datastructures import QueryParams
+
+from api.bodies import CSV
+from api.options import Options, read_options, read_query
+from api.sizes import with_capacities
+from planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, PlanError, ProblemError, sentences, shown
+from planner.formats import FORMATS, memplan_json
+from planner.plan import Plan
+from planner.problem import Problem
+
+
+def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem, Options]:
+    """Read the body of `POST /v1/plan`; raises InputError.
+
+    JSON is a problem, or an object of a problem and its options; where the body has no options, the query may.
+    """
+    options, capacities = read_query(query)
+    if kind == CSV:
+        return with_capacities(FORMATS["csv"].read_problem(body), capacities), options
+    content = _object(body)
+    if "buffers" in content or not {"problem", "options"} & content.keys():
+        return with_capacities(_problem(content), capacities), options
+    _check_fields(content, required=("problem",), optional=("options",))
+    if query and "options" in content:
+        raise OptionError("options: must come in the body or in the query, got both")
+    if "options" in content:
+        options = read_options(content["options"])
+    return with_capacities(_problem(content["problem"]), capacities), options
+
+
+def read_verification(body: bytes) -> tuple[Problem, Plan]:
+    """Read the body of `POST /v1/verify`; raises InputError."""
+    content = _object(body)
+    _check_fields(content, required=("problem", "plan"), optional=())
+    return _problem(content["problem"]), _plan(content["plan"])
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        content = memplan_json.parse(body)
+    except FormatError as error:
+        raise FormatError(*(f"body: {sentence}" for sentence in error.sentences)) from error
+    if not isinstance(content, dict):
+        raise ProblemError(f"body: must be an object, got {shown(content)}")
+    return content
+
+
+def _check_fields(content: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:
+    breaks = [f"{name}: is required" for name in required if name not in content]
+    breaks += [f"{name}: is not a known field" for name in content if name not in (*required, *optional)]
+    if breaks:
+        raise InputError(*breaks[:MAX_SHOWN])
+
+
+def _problem(value: Any) -> Problem:
+    if not isinstance(value, dict):
+        raise ProblemError(f"problem: must be an object, got {shown(value)}")
+    return memplan_json.problem_from(value)
+
+
+def _plan(value: Any) -> Plan:
+    try:
+        return Plan.model_validate(value)
+    except ValidationError as error:
+        raise PlanError(*sentences(error, ("plan",))) from error

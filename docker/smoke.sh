@@ -1,0 +1,59 @@
+#!/bin/sh
+# Does a service of memplan serve and plan? Without a URL it starts one of its own, as inside the image:
+#
+#   sh docker/smoke.sh http://127.0.0.1:8000                       one that runs already
+#   docker run --rm -i --entrypoint sh memplan <docker/smoke.sh    one of the image's own
+set -eu
+url=${1:-}
+if [ -z "$url" ]; then
+    test "$(id -u)" -ne 0 || { echo "smoke: the image must not run as root" >&2; exit 1; }
+    url=http://127.0.0.1:8765
+    memplan serve --port 8765 &
+    trap 'kill $! 2>/dev/null; wait' EXIT
+fi
+python3 - "$url" <<'PYTHON'
+import json
+import sys
+import time
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+URL = sys.argv[1]
+PROBLEM = {
+    "buffers": [
+        {"id": "conv1", "size": 401408, "start": 0, "end": 3},
+        {"id": "conv2", "size": 200704, "start": 2, "end": 5},
+    ]
+}
+
+
+def ask(path, content=None):
+    body = None if content is None else json.dumps(content).encode()
+    with urlopen(Request(URL + path, body, {"Content-Type": "application/json"}), timeout=30) as answer:
+        return json.load(answer)
+
+
+started = time.monotonic()
+while True:
+    try:
+        ask("/healthz")
+        break
+    except HTTPError:
+        raise
+    except OSError:
+        if time.monotonic() - started > 60:
+            sys.exit("smoke: nothing answers at " + URL)
+        time.sleep(0.1)
+print(f"smoke: alive after {time.monotonic() - started:.1f} s")
+ask("/readyz")
+for solver in ("auto", "cp-sat", "highs", "cbc"):
+    plan = ask("/v1/plan", {"problem": PROBLEM, "options": {"solver": solver, "time_limit_s": 10}})
+    assert (plan["status"], plan["peak"]) == ("optimal", 602112), plan
+    assert ask("/v1/verify", {"problem": PROBLEM, "plan": plan})["valid"], plan
+try:
+    ask("/v1/plan", {"buffers": [{"id": 1, "size": 8, "start": 7, "end": 5}]})
+    sys.exit("smoke: a wrong problem was taken")
+except HTTPError as error:
+    assert error.code == 422, error
+print("smoke: it plans, verifies and refuses what is wrong")
+PYTHON

@@ -1,0 +1,73 @@
+"""Files of problems and plans: bytes in, values out, and back; one module a format.
+
+Nothing here opens a file. What cannot be read raises FormatError, ProblemError or PlanError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from planner.errors import FormatError
+from planner.formats import memplan_json, minimalloc_csv
+from planner.plan import Plan
+from planner.problem import Problem
+
+
+class Format(Protocol):
+    """What the module of a format offers; `SUFFIX` is how names of its files end."""
+
+    SUFFIX: str
+
+    def recognises(self, data: bytes, /) -> bool:
+        """Say whether the bytes begin as this format does."""
+
+    def read_problem(self, data: bytes, /) -> Problem:
+        """Read a problem."""
+
+    def write_problem(self, problem: Problem, /) -> bytes:
+        """Write a problem; raises FormatError where the format cannot say all of it."""
+
+    def read_plan(self, data: bytes, problem: Problem, /) -> Plan:
+        """Read a plan for the problem; whether it is valid is the verifier's question."""
+
+    def write_plan(self, plan: Plan, problem: Problem, /) -> bytes:
+        """Write a plan of the problem."""
+
+
+FORMATS: Mapping[str, Format] = {"json": memplan_json, "csv": minimalloc_csv}
+
+
+def read_problem(data: bytes, name: str | None = None) -> Problem:
+    """Read a problem from the bytes of a file, and its name if it has one."""
+    return FORMATS[detect(data, name)].read_problem(data)
+
+
+def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
+    """Read a plan for `problem` from the bytes of a file, and its name if it has one."""
+    return FORMATS[detect(data, name)].read_plan(data, problem)
+
+
+def detect(data: bytes, name: str | None = None) -> str:
+    """Return the format of a file by what is in it, else by how its name ends; raises FormatError."""
+    if not data.strip():
+        raise FormatError("must not be empty")
+    for known, module in FORMATS.items():
+        if module.recognises(data):
+            return known
+    by_name = _by_suffix(name or "")
+    if by_name is None:
+        raise FormatError(f"must be of a known format ({', '.join(FORMATS)}), got {data[:20]!r}")
+    return by_name
+
+
+def format_of_name(name: str) -> str:
+    """Return the format that the name of a file asks for; raises FormatError."""
+    by_name = _by_suffix(name)
+    if by_name is None:
+        raise FormatError(f"must end in {' or '.join(module.SUFFIX for module in FORMATS.values())}")
+    return by_name
+
+
+def _by_suffix(name: str) -> str | None:
+    return next((known for known, module in FORMATS.items() if name.lower().endswith(module.SUFFIX)), None)

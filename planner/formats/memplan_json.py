@@ -1,0 +1,85 @@
+"""memplan's own JSON: the wire format of problems and plans."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from planner.errors import FormatError, PlanError, ProblemError, sentences, shown
+from planner.plan import Plan
+from planner.problem import Problem
+
+SUFFIX = ".json"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def recognises(data: bytes) -> bool:
+    """Say whether the bytes begin as an object does."""
+    return data.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] == b"{"
+
+
+def parse(data: bytes) -> Any:
+    """Return what a JSON text says; raises FormatError for what two readers could understand differently.
+
+    That is: a key given twice, numbers that are not finite, lone surrogates, and anything that is not JSON in UTF-8.
+    """
+    data = data.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"must be JSON in UTF-8, got byte 0x{data[error.start]:02x} at {error.start}") from None
+    try:
+        value = from_json(data, allow_inf_nan=False)
+    except ValueError as error:
+        raise FormatError(f"must be JSON: {error}") from None
+    json.loads(text, object_pairs_hook=_keys_are_given_once)
+    return value
+
+
+def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) == len(pairs):
+        return
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise FormatError(f"must be JSON with each key once in an object, got {shown(name)} again")
+        seen.add(name)
+
+
+def problem_from(value: object) -> Problem:
+    """Validate a problem that has been parsed; raises ProblemError."""
+    try:
+        return Problem.model_validate(value)
+    except ValidationError as error:
+        raise ProblemError(*sentences(error)) from error
+
+
+def plan_from(value: object) -> Plan:
+    """Validate a plan that has been parsed; raises PlanError."""
+    try:
+        return Plan.model_validate(value)
+    except ValidationError as error:
+        raise PlanError(*sentences(error)) from error
+
+
+def read_problem(data: bytes) -> Problem:
+    """Read a problem; raises FormatError or ProblemError."""
+    return problem_from(parse(data))
+
+
+def write_problem(problem: Problem) -> bytes:
+    """Write a problem; what is absent or default is left out."""
+    return problem.model_dump_json(exclude_defaults=True).encode() + b"\n"
+
+
+def read_plan(data: bytes, problem: Problem) -> Plan:
+    """Read a plan, which names all it means by itself; raises FormatError or PlanError."""
+    return plan_from(parse(data))
+
+
+def write_plan(plan: Plan, problem: Problem) -> bytes:
+    """Write a plan; absent facts are null."""
+    return plan.model_dump_json().encode() + b"\n"

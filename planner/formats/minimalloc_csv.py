@@ -1,0 +1,180 @@
+"""Tables of buffers, `id,lower,upper,size[,alignment[,offset]]`, as google/minimalloc reads and writes them.
+
+Lifetimes are half-open, under `start` and `end` as well as under `lower` and `upper`. Ids stay strings. A table has one
+pool; in a problem, `offset` pins a buffer, and a cell that is empty leaves it free. In a plan, it says where a buffer
+lies, in the pool of the column `pool` where there are several; what else a plan's row says of its buffer is not read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from pydantic import ValidationError
+
+from planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemError, shown
+from planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
+from planner.plan import Plan
+from planner.problem import Pool, Problem
+from planner.table import ABSENT, I64, BufferTable, PlacementTable, column, repeated
+
+SUFFIX = ".csv"
+_FIELDS = {
+    "id": "id",
+    "lower": "start",
+    "upper": "end",
+    "start": "start",
+    "end": "end",
+    "size": "size",
+    "alignment": "alignment",
+    "offset": "offset",
+}
+_PROBLEM = Layout(
+    _FIELDS,
+    required=("id", "lower", "upper", "size"),
+    texts=("id",),
+    numbers={"start": None, "end": None, "size": None, "alignment": 1, "offset": ABSENT},
+)
+_PLAN = Layout(_FIELDS | {"pool": "pool"}, required=("id", "offset"), texts=("id", "pool"), numbers={"offset": None})
+_PLAN_OF_SEVERAL_POOLS = replace(_PLAN, required=("id", "offset", "pool"))
+
+
+def recognises(data: bytes) -> bool:
+    """Say whether the first line names columns, an id among them."""
+    names = first_line(data)
+    return "id" in names and len(names) > 1
+
+
+def read_problem(data: bytes) -> Problem:
+    """Read a problem; raises FormatError, or ProblemError with the line and the column of every wrong cell."""
+    sheet = read_sheet(data, _PROBLEM, ProblemError)
+    ids = sheet.texts["id"]
+    _ids_are_unique(sheet, ids)
+    try:
+        table = BufferTable.from_columns(ids, **sheet.numbers)
+    except ValidationError as error:
+        breaks = [_break(entry["loc"], entry["msg"]) for entry in error.errors(include_url=False)]
+        raise ProblemError(*sheet.sentences(breaks)) from error
+    return Problem(buffers=table)
+
+
+def _ids_are_unique(sheet: Sheet, ids: Sequence[str]) -> None:
+    breaks: list[Break] = [
+        (i, "id", f"must be unique, got {ids[i]!r} again (first on line {sheet.lines[first]})")
+        for first, i in repeated(ids)
+    ]
+    if not all(ids):
+        breaks = [(i, "id", "must not be empty") for i, name in enumerate(ids) if not name]
+    if breaks:
+        raise ProblemError(*sheet.sentences(breaks))
+
+
+def _break(location: tuple[int | str, ...], rule: str) -> Break:
+    row, field = location
+    return int(row), str(field), rule
+
+
+def read_plan(data: bytes, problem: Problem) -> Plan:
+    """Read a plan, ids matched as strings; raises FormatError or PlanError."""
+    sheet = read_sheet(data, _PLAN if len(problem.pools) == 1 else _PLAN_OF_SEVERAL_POOLS, PlanError)
+    ids, offset = sheet.texts["id"], sheet.numbers["offset"]
+    pools = sheet.texts.get("pool", [problem.pools[0].name] * len(ids))
+    breaks = [(i, "offset", f"must be at least 0, got {offset[i]}") for i in np.flatnonzero(offset < 0).tolist()]
+    breaks += [(i, field, "must not be empty") for field in sheet.texts for i in _empty(sheet.texts[field])]
+    if breaks:
+        raise PlanError(*sheet.sentences(breaks))
+    spelled = _spelled(problem)
+    names = {name: q for q, name in enumerate(dict.fromkeys(pools))}
+    placements = PlacementTable(
+        tuple(spelled.get(name, name) for name in ids), tuple(names), column([names[name] for name in pools]), offset
+    )
+    return Plan(placements=placements)
+
+
+def _empty(cells: Sequence[str]) -> list[int]:
+    return [] if all(cells) else [i for i, cell in enumerate(cells) if not cell]
+
+
+def _spelled(problem: Problem) -> dict[str, int | str]:
+    """Return the ids of a problem by their spelling in a table; raises FormatError where two have the same."""
+    spelled = {str(name): name for name in problem.buffers.ids}
+    if len(spelled) < len(problem.buffers):
+        name = next(name for name in problem.buffers.ids if spelled[str(name)] != name)
+        raise FormatError(f"buffers: a table cannot tell the ids {name!r} and {spelled[str(name)]!r} apart")
+    return spelled
+
+
+def write_problem(problem: Problem) -> bytes:
+    """Write a problem; raises FormatError where it has what a table cannot say."""
+    beyond = _beyond_a_table(problem)
+    if beyond:
+        raise FormatError(*(f"{where}: cannot be written to a table" for where in beyond[:MAX_SHOWN]))
+    table = problem.buffers
+    columns = _columns(problem, np.arange(len(table)))
+    if (table.offset != ABSENT).any():
+        columns["offset"] = ["" if value == ABSENT else value for value in table.offset.tolist()]
+    return _written(columns)
+
+
+def _beyond_a_table(problem: Problem) -> list[str]:
+    """Name what a reader of the table would not know; names, and traffic that nothing counts, are no loss."""
+    table, pool = problem.buffers, problem.pools[0]
+    found = [f"pools[0].{name}" for name, default in Pool(name=pool.name) if getattr(pool, name) != default]
+    if len(problem.pools) > 1:
+        found = [f"pools ({len(problem.pools)} of them)"]
+    if problem.objective != "peak":
+        found.append(f"objective {shown(problem.objective)}")
+    if problem.conflicts:
+        found.append("conflicts")
+    counts = np.diff(table.first)
+    found += [f"buffers[{i}]: {counts[i]} lifetimes" for i in np.flatnonzero(counts != 1)[:MAX_SHOWN].tolist()]
+    found += [f"buffers[{i}].alias_of" for i in table.aliases]
+    found += [f"buffers[{i}].hint" for i in np.flatnonzero(table.hint != ABSENT)[:MAX_SHOWN].tolist()]
+    return found
+
+
+def write_plan(plan: Plan, problem: Problem) -> bytes:
+    """Write a plan: the rows of the problem with offsets, and with pools where there are several.
+
+    A buffer of several lifetimes has the time from its first to its last; one that has none has empty cells.
+    """
+    placements = plan.placements
+    rows = np.array([problem.index[name] for name in placements.ids], dtype=np.int64)
+    columns = _columns(problem, rows)
+    columns["offset"] = placements.offset.tolist()
+    if len(problem.pools) > 1 or not set(placements.pool_names) <= problem.pool_index.keys():
+        columns["pool"] = [placements.pool_names[q] for q in placements.pool.tolist()]
+    return _written(columns)
+
+
+def _columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
+    table = problem.buffers
+    _spelled(problem)
+    counts = np.diff(table.first)
+    owner = np.repeat(np.arange(len(table)), counts)
+    lower, upper = np.full(len(table), np.iinfo(np.int64).max), np.full(len(table), np.iinfo(np.int64).min)
+    np.minimum.at(lower, owner, table.start)
+    np.maximum.at(upper, owner, table.end)
+    is_timed = (counts[rows] > 0).tolist()
+    columns: dict[str, Sequence[int | str]] = {
+        "id": [table.ids[i] for i in rows.tolist()],
+        "lower": [time if timed else "" for time, timed in zip(lower[rows].tolist(), is_timed, strict=True)],
+        "upper": [time if timed else "" for time, timed in zip(upper[rows].tolist(), is_timed, strict=True)],
+        "size": table.size[rows].tolist(),
+    }
+    if (table.alignment != 1).any():
+        columns["alignment"] = table.alignment[rows].tolist()
+    return columns
+
+
+def _written(columns: Mapping[str, Sequence[int | str]]) -> bytes:
+    # A carriage return ends a row for readers, but the writer does not know that it must be quoted.
+    has_returns = any("\r" in str(name) for name in columns["id"])
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()

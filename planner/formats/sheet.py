@@ -1,0 +1,184 @@
+"""A table of comma-separated values: its cells checked by column, and errors that name line and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.errors import MAX_SHOWN, FormatError, InputError
+from planner.rows import MAX_TIME, MIN_TIME
+from planner.table import I64, column
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+_ROWS_AT_ONCE = 256
+"""Few: the more lists are alive, the longer Python's collector looks at them, again and again."""
+_INTEGER = re.compile(r" *[+-]?[0-9]+ *", re.ASCII)
+_NOT_IN_INTEGERS = re.compile(r"[^0-9+\- ]")
+_LONGEST_INTEGER = 100
+
+Break = tuple[int, str, str]
+"""Row, field, and the sentence that says what is wrong there."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns a table may have: the field that each name stands for, and what is read of them.
+
+    `texts` are fields read as they are; `numbers` are read as integers, each with what an empty cell means, or None
+    where no cell may be empty.
+    """
+
+    fields: Mapping[str, str]
+    required: tuple[str, ...]
+    texts: tuple[str, ...]
+    numbers: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The columns of a table, by the field that each is for."""
+
+    data: bytes
+    n_rows: int
+    headings: Mapping[str, str]
+    texts: Mapping[str, list[str]]
+    numbers: Mapping[str, I64]
+
+    @cached_property
+    def lines(self) -> list[int]:
+        """The line (from 1) on which each row ends; read once more, as only errors ask for it."""
+        reader = _reader(self.data)
+        lines = (reader.line_num for row in reader if not _is_blank(row))
+        return list(islice(lines, 1, 1 + self.n_rows))
+
+    def place(self, row: int, field: str) -> str:
+        """Name a cell as the file's author sees it."""
+        return f"line {self.lines[row]}, column {self.headings[field]!r}"
+
+    def sentences(self, breaks: Sequence[Break]) -> tuple[str, ...]:
+        """Say what is wrong, in the file's order, and no more than can be read."""
+        columns = list(self.headings)
+        in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
+        said = [f"{self.place(row, field)}: {rule}" for row, field, rule in in_order[:MAX_SHOWN]]
+        return (*said, f"and {len(breaks) - MAX_SHOWN} more") if len(breaks) > MAX_SHOWN else tuple(said)
+
+
+def first_line(data: bytes) -> list[str]:
+    """Return the cells of the first line, without the spaces around them; none where it is no table."""
+    line = data.lstrip(b"\xef\xbb\xbf\r\n")[:1000].splitlines()[:1]
+    try:
+        return [cell.strip() for cells in csv.reader([line[0].decode()]) for cell in cells] if line else []
+    except (UnicodeDecodeError, csv.Error):
+        return []
+
+
+def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
+    """Read what the layout asks for; raises FormatError for what is no such table, and `kind` for wrong cells."""
+    chunks = _chunks(data)
+    headings = _headings(next(chunks), layout)
+    texts: dict[str, list[str]] = {field: [] for field in layout.texts if field in headings}
+    blocks: dict[str, list[I64]] = {field: [] for field in layout.numbers if field in headings}
+    breaks: list[Break] = []
+    n_rows = 0
+    for rows in chunks:
+        cells = dict(zip(headings, zip(*rows, strict=True), strict=True))
+        for field in texts:
+            texts[field].extend(cells[field])
+        for field in blocks:
+            values, wrong = _integers(cells[field], layout.numbers[field])
+            blocks[field].append(values)
+            breaks.extend((n_rows + i, field, rule) for i, rule in wrong)
+        n_rows += len(rows)
+        if len(breaks) > MAX_SHOWN:
+            break
+    numbers = {field: column(np.concatenate([*values, np.empty(0, np.int64)])) for field, values in blocks.items()}
+    sheet = Sheet(data, n_rows, headings, texts, numbers)
+    if breaks:
+        raise kind(*sheet.sentences(breaks))
+    return sheet
+
+
+def _reader(data: bytes) -> Reader:
+    return csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
+
+
+def _is_blank(row: list[str]) -> bool:
+    return len(row) < 2 and not "".join(row).strip()
+
+
+def _chunks(data: bytes) -> Iterator[list[list[str]]]:
+    """Yield the first row by itself, then many at a time, all as wide as the first; blank ones are left out."""
+    reader = _reader(data)
+    rows = (row for row in reader if not _is_blank(row))
+    try:
+        first = list(islice(rows, 1))
+        yield first
+        while chunk := list(islice(rows, _ROWS_AT_ONCE)):
+            if any(len(row) != len(first[0]) for row in chunk):
+                raise FormatError(_raggedness(data, len(first[0])))
+            yield chunk
+    except UnicodeDecodeError:
+        raise FormatError(f"line {reader.line_num + 1} or later: must be text in UTF-8") from None
+    except csv.Error as error:
+        raise FormatError(f"line {reader.line_num}: must be a row of comma-separated values: {error}") from None
+
+
+def _raggedness(data: bytes, width: int) -> str:
+    """Say which row has not as many cells as the first one."""
+    reader = _reader(data)
+    return next(
+        f"line {reader.line_num}: must have {width} cells, got {len(row)}"
+        for row in reader
+        if len(row) != width and not _is_blank(row)
+    )
+
+
+def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
+    """Return the file's own names of its columns by their fields, in the file's order."""
+    found: dict[str, str] = {}
+    for name in (cell.strip() for row in first for cell in row):
+        if name not in layout.fields:
+            raise FormatError(f"first line, column {_shown(name)}: must be one of {', '.join(layout.fields)}")
+        field = layout.fields[name]
+        if field in found:
+            raise FormatError(f"first line, column {name!r}: must not be given beside {found[field]!r}")
+        found[field] = name
+    missing = [name for name in layout.required if layout.fields[name] not in found]
+    if missing:
+        raise FormatError(f"first line: must name the columns {', '.join(layout.required)}, got no {missing[0]!r}")
+    return found
+
+
+def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[int, str]]]:
+    """Return the integers of a column, and what is wrong with which of its cells."""
+    try:
+        if not _NOT_IN_INTEGERS.search("".join(cells)):
+            return np.array(list(map(int, cells)), dtype=np.int64), []
+    except (ValueError, OverflowError):
+        pass  # an empty cell, or one that is wrong: look at each
+    values = np.zeros(len(cells), dtype=np.int64)
+    wrong: list[tuple[int, str]] = []
+    for i, cell in enumerate(cells):
+        if empty is not None and not cell.strip():
+            values[i] = empty
+        elif not _INTEGER.fullmatch(cell):
+            wrong.append((i, f"must be an integer, got {_shown(cell)}"))
+        elif len(cell) > _LONGEST_INTEGER or not MIN_TIME <= int(cell) <= MAX_TIME:
+            wrong.append((i, f"must be an integer of at most 64 bits, got {_shown(cell)}"))
+        else:
+            values[i] = int(cell)
+    return values, wrong
+
+
+def _shown(cell: str) -> str:
+    return repr(cell if len(cell) <= 60 else cell[:57] + "...")

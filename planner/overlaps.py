@@ -1,0 +1,126 @@
+"""Which buffers share bytes that must not; part of the verifier."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterator
+
+import numpy as np
+
+from planner.errors import shown
+from planner.problem import Problem
+from planner.table import I64
+from planner.violation import Seats, Violation
+
+
+def no_two_share_bytes(problem: Problem, seats: Seats) -> Iterator[Violation]:
+    """Yield each pair of buffers that shares bytes while both are alive, or although it is in explicit conflict."""
+    seen: set[tuple[int, int]] = set()
+    for q in range(len(problem.pools)):
+        for i, j, time in _meetings(problem, seats, q):
+            if (i, j) not in seen:
+                seen.add((i, j))
+                yield _sharing(problem, seats, i, j, time)
+    for i, j in _conflicts_that_share(problem, seats):
+        if (i, j) not in seen:
+            seen.add((i, j))
+            yield _sharing(problem, seats, i, j, None)
+
+
+def _families(problem: Problem) -> I64:
+    """Return, for each buffer, the position of the one it lives in (its own, where it is no alias)."""
+    family = np.arange(len(problem.buffers))
+    for i, (root, _) in problem.roots.items():
+        family[i] = root
+    return family
+
+
+class _Alive:
+    """The buffers of one pool that are alive now.
+
+    Those in `apart` share no bytes with each other, so they are sorted by offset and by end alike, and a newcomer meets
+    only its neighbours there. Those in `others` shared bytes with one that was there before them.
+    """
+
+    def __init__(self, low: list[int], high: list[int]) -> None:
+        self.low, self.high = low, high
+        self.lows: list[int] = []
+        self.apart: list[int] = []
+        self.others: list[int] = []
+
+    def add(self, i: int) -> list[int]:
+        """Let a buffer be born; return those that it shares bytes with."""
+        low, high = self.low[i], self.high[i]
+        at = bisect(self.lows, low)
+        met = [j for j in self.others if self.low[j] < high and low < self.high[j]]
+        if at > 0 and self.high[self.apart[at - 1]] > low:
+            met.append(self.apart[at - 1])
+        for above in range(at, len(self.lows)):
+            if self.lows[above] >= high:
+                break
+            met.append(self.apart[above])
+        if met:
+            self.others.append(i)
+        else:
+            self.lows.insert(at, low)
+            self.apart.insert(at, i)
+        return met
+
+    def remove(self, i: int) -> None:
+        """Let a buffer die."""
+        at = bisect(self.lows, self.low[i]) - 1
+        if at >= 0 and self.apart[at] == i:
+            del self.lows[at], self.apart[at]
+        else:
+            self.others.remove(i)
+
+
+def _meetings(problem: Problem, seats: Seats, q: int) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Yield the pairs (i < j) of pool `q` that share bytes while both are alive, and a time range when they are.
+
+    Goes through time, deaths before births, since lifetimes are half-open. Aliases live their family's life: it is born
+    with the first of its lifetimes that overlap, and dies with the last of them.
+    """
+    table = problem.buffers
+    owner = _families(problem)[np.repeat(np.arange(len(table)), np.diff(table.first))]
+    rows = np.flatnonzero((seats.pool[owner] == q) & (table.size[owner] > 0))
+    m = len(rows)
+    time = np.concatenate((table.start[rows], table.end[rows]))
+    order = np.lexsort((np.arange(2 * m) < m, time))
+    buffers, ends = owner[rows].tolist(), table.end[rows].tolist()
+    alive = _Alive(seats.offset.tolist(), seats.end.tolist())
+    lives = [0] * len(table)
+    dies = [0] * len(table)
+    for event, now in zip(order.tolist(), time[order].tolist(), strict=True):
+        i = buffers[event % m]
+        if event >= m:
+            lives[i] -= 1
+            if lives[i] == 0:
+                alive.remove(i)
+            continue
+        lives[i] += 1
+        if lives[i] == 1:
+            dies[i] = ends[event]
+            for j in alive.add(i):
+                yield min(i, j), max(i, j), (now, min(dies[i], dies[j]))
+
+
+def _conflicts_that_share(problem: Problem, seats: Seats) -> list[tuple[int, int]]:
+    index = problem.index if problem.conflicts else {}
+    pairs = np.array([(index[a], index[b]) for a, b in problem.conflicts], dtype=np.int64).reshape(-1, 2)
+    i, j = np.sort(_families(problem)[pairs], axis=1).T
+    size = problem.buffers.size
+    is_near = (seats.pool[i] == seats.pool[j]) & (seats.pool[i] >= 0) & (i != j) & (size[i] > 0) & (size[j] > 0)
+    distance = seats.offset[i] - seats.offset[j]
+    bad = is_near & (distance < size[j]) & (-distance < size[i])
+    return list(zip(i[bad].tolist(), j[bad].tolist(), strict=True))
+
+
+def _sharing(problem: Problem, seats: Seats, i: int, j: int, time: tuple[int, int] | None) -> Violation:
+    first, second = problem.buffers.ids[i], problem.buffers.ids[j]
+    low = max(int(seats.offset[i]), int(seats.offset[j]))
+    high = min(int(seats.end[i]), int(seats.end[j]))
+    pool = shown(problem.pools[int(seats.pool[i])].name)
+    why = "they are in conflict" if time is None else f"both are alive in [{time[0]}, {time[1]})"
+    message = f"buffers {shown(first)} and {shown(second)} share bytes [{low}, {high}) of {pool}, but {why}"
+    return Violation("conflict" if time is None else "overlap", message, first, second, (low, high), time)

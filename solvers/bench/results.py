@@ -1,0 +1,112 @@
+"""Results: one JSON line a run, flushed at once, so that a benchmark that was cut off goes on where it stood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Literal
+
+from pydantic import ValidationError
+
+from planner.errors import FormatError, sentences
+from planner.plan import Status, StopReason
+from planner.rows import Row
+
+Outcome = Literal["plan", "none", "invalid", "late", "memory", "failed", "skipped"]
+"""What came of a run. `plan`: a plan that the verifier lets through. `none`: an answer without a plan, such as
+"infeasible". `invalid`: a plan that breaks a rule, or a claim that is not true. `late`, `memory`: stopped by the
+benchmark at a limit. `failed`: the process ended otherwise. `skipped`: cannot be run, for the reason in `message`."""
+
+Key = tuple[str, str, int, float]
+
+
+class Moment(Row):
+    """A point of an anytime curve: what was known so many seconds after the start."""
+
+    wall_time_s: float
+    peak: int | None = None
+    lower_bound: int
+
+
+class Result(Row):
+    """One run: a solver on an instance. Sizes are bytes; `lower_bound` is proved, `known_peak` reachable.
+
+    Times are those of solving alone; `process_cpu_s` is all that the process and its children used, start included.
+    """
+
+    instance: str
+    solver: str
+    seed: int
+    time_limit_s: float
+    outcome: Outcome
+    message: str | None = None
+    buffers: int | None = None
+    peak: int | None = None
+    lower_bound: int | None = None
+    known_peak: int | None = None
+    status: Status | None = None
+    stop_reason: StopReason | None = None
+    solved_by: str | None = None
+    wall_time_s: float | None = None
+    cpu_time_s: float | None = None
+    process_cpu_s: float | None = None
+    peak_rss_bytes: int | None = None
+    curve: tuple[Moment, ...] = ()
+    started: str | None = None
+    load_average: float | None = None
+    machine: str | None = None
+    version: str | None = None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it is an answer that nothing speaks against, with a plan or without."""
+        return self.outcome in ("plan", "none")
+
+    @property
+    def key(self) -> Key:
+        """What makes two rows the same run."""
+        return (self.instance, self.solver, self.seed, self.time_limit_s)
+
+
+def latest(rows: Iterable[Result]) -> list[Result]:
+    """Leave out rows that a later one of the same run replaces, such as skipped ones."""
+    return list({row.key: row for row in rows}.values())
+
+
+def read_results(path: Path) -> list[Result]:
+    """Read the rows of a file; a last line that was cut off is left out. Raises FormatError."""
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise FormatError(f"{path}: {error.strerror}") from error
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(Result.model_validate_json(line))
+        except ValidationError as error:
+            raise FormatError(*(f"{path}, line {number}: {sentence}" for sentence in sentences(error))) from error
+    return rows
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
+    """Open a file of results to go on with: yield the rows that it holds, and where further ones go.
+
+    Raises FormatError where it cannot be written, or holds something else.
+    """
+    try:
+        file = path.open("a+b")
+    except OSError as error:
+        raise FormatError(f"{path}: {error.strerror}") from error
+    with file:
+        rows = read_results(path)
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        yield rows, file
+
+
+def write_result(file: IO[bytes], result: Result) -> None:
+    """Append one row and flush it."""
+    file.write(result.model_dump_json(exclude_none=True).encode() + b"\n")
+    file.flush()

@@ -1,0 +1,193 @@
+"""The process in which one run happens. It reads a job, gets ready, waits for the start, solves, and tells.
+
+Messages are JSON lines: `ready` and `done` with the CPU time used so far, `moment` for each improvement, and last the
+facts that a Result needs. What is not the solver's work (imports, reading, compiled kernels) comes before `ready`; the
+check of the plan comes after `done`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from planner import __version__
+from planner.bounds import lower_bound
+from planner.errors import InvalidPlanError, MemplanError, OptionError
+from planner.instance import compile_problem
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.table import I64, PlacementTable, column
+from planner.verify import verify
+from solvers.bench import peers
+from solvers.bench.generators import random, tight
+from solvers.bench.results import Key
+from solvers.bench.suites import pose
+from solvers.search import Progress
+from solvers.solve import solve
+
+OnProgress = Callable[[Progress], None]
+Planner = Callable[[Problem, OnProgress | None], Plan]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a solver (or peer) on an instance, by name. The memory limit is that of each process, in bytes."""
+
+    instance: str
+    solver: str
+    seed: int
+    time_limit_s: float
+    memory_limit_bytes: int
+    is_warm: bool = True
+
+    @property
+    def key(self) -> Key:
+        """What its result's row is found by."""
+        return (self.instance, self.solver, self.seed, self.time_limit_s)
+
+    def to_json(self) -> str:
+        """Spell the job in one line."""
+        return json.dumps(asdict(self))
+
+
+def main() -> None:
+    """Be the process: a job on standard input, messages on standard output."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what solvers print must not get among the answers
+
+    def say(**message: Any) -> None:
+        answers.write(json.dumps(message) + "\n")
+
+    job = Job(**json.loads(sys.stdin.readline()))
+    try:
+        _run(job, say, sys.stdin)
+    except OptionError as error:
+        say(outcome="skipped", message=str(error))
+    except InvalidPlanError as error:
+        say(outcome="invalid", message=str(error))
+    except MemplanError as error:
+        say(outcome="failed", message=str(error))
+    except TimeoutError:
+        say(outcome="none", message="no plan in time")
+    except MemoryError:
+        say(outcome="memory", message="the memory limit was reached")
+
+
+def _run(job: Job, say: Callable[..., None], starts: IO[str]) -> None:
+    posed = pose(job.instance)
+    problem = posed.problem
+    planner, version = find_planner(job.solver, job.time_limit_s, job.seed)
+    if job.is_warm:
+        _warm(job.solver)
+    with _limited(job.memory_limit_bytes):
+        say(ready=cpu_time_s())
+        starts.readline()
+        threading.Thread(target=_die_with_parent, daemon=True).start()
+        plan = planner(problem, lambda now: say(moment=[now.elapsed_s, now.peak, now.lower_bound]))
+        say(done=cpu_time_s(), peak_rss_bytes=peak_rss_bytes())
+    say(known_peak=posed.known_peak, version=version, **judged(problem, plan))
+
+
+def _die_with_parent() -> None:
+    """Wait for the pipe to close, which it does when whoever measures is gone."""
+    while os.read(0, 4096):
+        pass
+    os._exit(1)
+
+
+def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
+    """Return a solver or peer as a function, imported, and what version it is; raises OptionError."""
+    peer = peers.find(solver)
+    if peer is None:
+        return lambda problem, on_progress: solve(
+            problem, time_limit_s=time_limit_s, solver=solver, seed=seed, on_progress=on_progress
+        ), f"memplan {__version__}"
+    if not peer.is_installed:
+        raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")
+    offsets = peer.load()
+    return lambda problem, on_progress: _placed(problem, offsets(problem, time_limit_s)), peer.version
+
+
+def _placed(problem: Problem, offset: I64) -> Plan:
+    table = PlacementTable(problem.buffers.ids, (problem.pools[0].name,), column(np.zeros(len(offset))), offset)
+    return Plan(placements=table)
+
+
+def _warm(solver: str) -> None:
+    """Solve a few problems, so that what is imported or compiled on demand is there.
+
+    One is small and hard, for the searches; one is large, for what small problems do not need, and ours alone: peers
+    compile nothing, and some of them would take long.
+    """
+    planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
+    planner(tight(seed=0, n=12, height=32, live=4, turnover=2.0).problem, None)
+    if peers.find(solver) is None:
+        planner(random(seed=0, n=2500, alpha=0.1, sigma=0.7).problem, None)
+
+
+@contextmanager
+def _limited(memory_bytes: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes if hard < 0 else min(memory_bytes, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def cpu_time_s() -> float:
+    """Return what this process and its ended children have used, by the kernel's account."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def peak_rss_bytes() -> int:
+    """Return the most memory that this process, or a child that ended, had in use at a time."""
+    mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    # Not RUSAGE_SELF: that counts what the parent had in use when it forked.
+    return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+
+
+def judged(problem: Problem, plan: Plan) -> dict[str, Any]:
+    """Say what a plan is worth, whoever made it: verified, its peak counted anew, claims held against it."""
+    instance = compile_problem(problem)
+    bound = lower_bound(instance).total * instance.unit
+    if len(problem.pools) == 1:  # with more, the best plan need not have the least sum of peaks
+        bound = max(bound, plan.lower_bound or 0)
+    facts = {
+        "buffers": len(problem.buffers),
+        "lower_bound": bound,
+        "status": plan.status,
+        "stop_reason": plan.stop_reason,
+        "solved_by": plan.solver,
+    }
+    if plan.status in ("infeasible", "unknown"):
+        return {"outcome": "none", "message": plan.explanation and plan.explanation.message, **facts}
+    if violations := verify(problem, plan):
+        return {"outcome": "invalid", "message": f"{len(violations)} violations: {violations[0].message}", **facts}
+    peak = _peak(problem, plan)
+    if plan.peak not in (None, peak):
+        return {"outcome": "invalid", "message": f"the plan says peak {plan.peak}, it is {peak}", **facts}
+    if peak < bound:
+        return {"outcome": "invalid", "message": f"the plan says bound {bound}, its peak is {peak}", **facts}
+    return {"outcome": "plan", "peak": peak, **facts}
+
+
+def _peak(problem: Problem, plan: Plan) -> int:
+    """Return the sum over the pools of the largest end offset."""
+    ends = plan.placements.offset + problem.buffers.size
+    return sum(int(ends[plan.placements.pool == q].max(initial=0)) for q in range(len(plan.placements.pool_names)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""The integer program, solved by CBC through PuLP.
+
+`import pulp` loads highspy, which cannot share a process with OR-Tools: this runs in a child process, and imports it
+when called. CBC is a process below that; both are killed together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from planner.instance import Instance
+from solvers.mip_draft import F64, Program
+from solvers.mip_stages import Effort, Outcome, pursue
+from solvers.search import Search
+
+_INFEASIBLE = "says infeasible or unbounded"
+"""What CBC's log says where preprocessing ends it; no column of the program is unbounded."""
+_LOWER_BOUND = re.compile(r"^Lower bound:\s+(\S+)$", re.MULTILINE)
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer plans, bounds and claims of CBC, which tells them when it stops."""
+    pursue(instance, search, "cbc", _ask)
+
+
+def _ask(
+    program: Program, start: F64 | None, effort: Effort, take: Callable[[F64], None], log: Callable[[str], None]
+) -> Outcome:
+    """Solve the program; see solvers.mip_stages.Engine."""
+    import pulp
+
+    problem, columns = _model(pulp, program)
+    if start is not None:
+        for at, variable in columns.items():
+            variable.setInitialValue(_nearest(program, at, float(start[at])))
+    with TemporaryDirectory(prefix="memplan-cbc-") as folder:
+        log_file = Path(folder) / "cbc.log"
+        solver = pulp.PULP_CBC_CMD(
+            msg=False,
+            logPath=str(log_file),
+            warmStart=start is not None,
+            timeLimit=effort.seconds,
+            maxNodes=effort.nodes,
+            gapAbs=effort.gap,
+            gapRel=0,
+            threads=1,
+            options=[f"randomSeed {1 + effort.seed % 10**6}", f"randomCbcSeed {1 + effort.seed % 10**6}"],
+        )
+        solver.tmpDir = folder
+        problem.solve(solver)
+        lines = log_file.read_text()
+    for line in lines.splitlines():
+        log(f"cbc: {line}")
+    return _outcome(pulp, problem, columns, program, effort, lines, take)
+
+
+def _model(pulp: Any, program: Program) -> tuple[Any, dict[int, Any]]:
+    """Return the program as PuLP has it, and its variables by column.
+
+    A column without entries is left out, as bounds on it break CBC's reader.
+    """
+    problem = pulp.LpProblem("memplan", pulp.LpMinimize)
+    used = sorted({*program.index.tolist(), *np.flatnonzero(program.cost).tolist()})
+    columns = {
+        at: problem.add_variable(
+            f"x{at}",
+            float(program.lower[at]),
+            float(program.upper[at]),
+            cat=pulp.LpInteger if program.is_whole[at] else pulp.LpContinuous,
+        )
+        for at in used
+    }
+    problem += pulp.LpAffineExpression([(columns[at], 1.0) for at in np.flatnonzero(program.cost).tolist()])
+    index, value = program.index.tolist(), program.value.tolist()
+    for k, (first, last) in enumerate(zip(program.first.tolist(), program.first[1:].tolist(), strict=False)):
+        sides = pulp.LpAffineExpression([(columns[index[e]], value[e]) for e in range(first, last)])
+        least, most = float(program.row_lower[k]), float(program.row_upper[k])
+        if least == most:
+            problem += sides == least
+            continue
+        if least > -inf:
+            problem += sides >= least
+        if most < inf:
+            problem += sides <= most
+    return problem, columns
+
+
+def _nearest(program: Program, at: int, value: float) -> float:
+    """Return the value between the column's limits; PuLP refuses one that is outside by a rounding error."""
+    return min(max(value, float(program.lower[at])), float(program.upper[at]))
+
+
+def _outcome(
+    pulp: Any,
+    problem: Any,
+    columns: dict[int, Any],
+    program: Program,
+    effort: Effort,
+    lines: str,
+    take: Callable[[F64], None],
+) -> Outcome:
+    """Read what CBC found; its values mean nothing where it reports no solution."""
+    if problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
+        values = program.lower.copy()
+        for at, variable in columns.items():
+            values[at] = variable.varValue
+        take(values)
+    if problem.sol_status == pulp.LpSolutionOptimal:
+        return Outcome("optimal", float(pulp.value(problem.objective) or 0.0) - effort.gap)
+    if problem.sol_status == pulp.LpSolutionInfeasible or _INFEASIBLE in lines:
+        return Outcome("infeasible")
+    said = _LOWER_BOUND.search(lines)
+    return Outcome("open", float(said.group(1)) if said else -inf)

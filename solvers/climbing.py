@@ -1,0 +1,161 @@
+"""Better the packing of one memory by packing it again and again, each time in an order learnt from the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.bounds import lower_bound
+from planner.instance import Instance
+from planner.table import ABSENT, I64, column
+from solvers.orders import Rule, Traits, random_rule
+from solvers.packers import QuickPacker
+from solvers.parts import part_of
+
+_CORE_SHARES = (0.995, 0.98, 0.95, 0.9, 0.8)
+"""A core is what is alive in a live set with at least this share of the largest load."""
+_LARGEST_CORE = 0.7
+"""A core with more than this share of all buffers is no easier than the whole."""
+_CORE_WORK = 8
+"""How often a core is packed before the rest is packed around it, counted in packings of the whole."""
+_SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
+
+
+class Climb:
+    """The best packing of one memory so far, and ways to better it.
+
+    Each way is an endless iterator: a step packs one order and yields how many buffers that had, so that the caller
+    counts the work, lets ways take turns, and stops when it likes. `take` gets each better packing and who found it.
+    """
+
+    def __init__(
+        self, instance: Instance, flag: I64, rng: np.random.Generator, take: Callable[[I64, str], None]
+    ) -> None:
+        self.instance, self.flag, self.rng, self.take = instance, flag, rng, take
+        self.packer = QuickPacker(instance, flag)
+        self.traits = Traits(instance)
+        self.bound = int(lower_bound(instance).score[-1])
+        self.best: I64 | None = None
+        self.peak = 0
+
+    @property
+    def is_at_bound(self) -> bool:
+        """Whether nothing is left to gain."""
+        return self.best is not None and self.peak <= self.bound
+
+    def start_from(self, offset: I64) -> None:
+        """Take a packing that is known already."""
+        self.best, self.peak = offset, self._peak(offset)
+
+    def forget(self) -> None:
+        """Start anew, without a packing."""
+        self.best = None
+
+    def flips(self) -> Iterator[int]:
+        """Turn the packing over and let it fall, again and again; shake it where that stalls."""
+        current, stalled = self.best, 0
+        while True:
+            if current is None or stalled % 8 == 7:
+                current = self.best
+            if current is None:
+                packed = self._pack(self._random_order(), "restart")
+            else:
+                rank = -self._ends(current)
+                packed = self._pack(self._by_rank(self._shaken(rank) if stalled >= 3 else rank), "flip")
+            stalled = 0 if packed is not None and packed is self.best else stalled + 1
+            current = packed
+            yield len(self.instance)
+
+    def restarts(self) -> Iterator[int]:
+        """Pack by random rules, and flip what comes near the best."""
+        while True:
+            rule = random_rule(self.rng)
+            packed = self._pack(rule.order(self.traits), "restart", rule.best_fit)
+            yield len(self.instance)
+            yield from self._fall(packed, "restart")
+
+    def cores(self) -> Iterator[int]:
+        """Pack the core by itself, then the rest around it."""
+        found = [self.traits.pressure >= share for share in _CORE_SHARES]
+        chosen = [which for which in found if 0 < which.sum() <= _LARGEST_CORE * len(which)]
+        parts = [Climb(part_of(self.instance, which), self.flag, self.rng, _nobody) for which in chosen]
+        while parts:
+            for which, core in zip(chosen, parts, strict=True):
+                yield from self._around(column(np.flatnonzero(which)), core)
+
+    def _around(self, members: I64, core: Climb) -> Iterator[int]:
+        """Pack a core anew, and the rest around the best that comes out; packed by offsets, the core stays as it is."""
+        core.forget()
+        left = _CORE_WORK * len(self.instance)
+        for placed in core.restarts():
+            yield placed
+            left -= placed
+            if core.is_at_bound or left <= 0:
+                break
+        if core.best is None or (self.best is not None and core.peak >= self.peak):
+            return
+        inside = members[np.argsort(core.best, kind="stable")]
+        for rule in (Rule(("size",), "start"), Rule(("size",), "start", 2), random_rule(self.rng)):
+            order = rule.order(self.traits)
+            outside = order[np.isin(order, members, invert=True)]
+            packed = self._pack(column(np.concatenate((inside, outside))), "core")
+            yield len(self.instance)
+            yield from self._fall(packed, "core")
+
+    def _fall(self, packed: I64 | None, by: str) -> Iterator[int]:
+        """Flip a packing as long as that helps, where it is no farther above the best than that above the bound."""
+        lowest, stalled = 0, 0
+        while packed is not None and stalled < 2 and not self.is_at_bound:
+            peak = self._peak(packed)
+            if 2 * (peak - self.peak) > self.peak - self.bound:
+                return
+            lowest, stalled = (peak, 0) if lowest == 0 or peak < lowest else (lowest, stalled + 1)
+            packed = self._pack(self._by_rank(-self._ends(packed)), by)
+            yield len(self.instance)
+
+    def _pack(self, order: I64, by: str, best_fit: bool = False) -> I64 | None:
+        """Pack in an order; return the offsets, None if something does not fit."""
+        packed = np.full(len(self.instance), ABSENT)
+        packed[order] = self.packer.pack(0, order, best_fit)
+        if (packed == ABSENT).any():
+            return None
+        peak = self._peak(packed)
+        if self.best is None or peak < self.peak:
+            self.best, self.peak = packed, peak
+            self.take(packed, by)
+        return packed
+
+    def _ends(self, offset: I64) -> I64:
+        return offset + self.instance.size
+
+    def _peak(self, offset: I64) -> int:
+        return int(self._ends(offset).max(initial=0))
+
+    def _random_order(self) -> I64:
+        return random_rule(self.rng).order(self.traits)
+
+    def _by_rank(self, rank: npt.NDArray[np.generic]) -> I64:
+        """Return the buffers by rank, larger ones first among equals."""
+        order = self.traits.sorted_by("size")
+        return column(order[np.argsort(rank[order], kind="stable")])
+
+    def _shaken(self, rank: I64) -> npt.NDArray[np.float64]:
+        """Add noise to a rank: the same for all, in proportion to sizes, or in one stretch of time only."""
+        kind, shake = self.rng.integers(3), _SHAKES[self.rng.integers(len(_SHAKES))]
+        noise = shake * (self.rng.random(len(rank)) - self.rng.random(len(rank)))
+        if kind == 0:
+            noise *= 2.5 * self.peak
+        elif kind == 1:
+            noise *= 7.5 * self.instance.size
+        else:
+            n_sets = self.instance.n_live_sets
+            low = self.rng.integers(max(1, n_sets))
+            high = low + 1 + int(n_sets * self.rng.random() ** 3 / 2)
+            noise *= 12.5 * self.peak * ((self.traits.start < high) & (self.traits.end > low))
+        return rank + noise
+
+
+def _nobody(_offset: I64, _by: str) -> None:
+    """Take a packing of a core, which is no plan."""

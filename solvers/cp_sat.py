@@ -1,0 +1,169 @@
+"""CP-SAT: short questions first ("is there a plan at the bound?"), then minimising, goal after goal of the objective.
+
+Runs have heavy tails, so several short ones, over orders, limits and seeds, come before each long one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from math import nextafter
+from typing import Literal
+
+import numpy as np
+
+from planner.instance import Instance
+from planner.objective import Score, used
+from planner.table import I64
+from solvers.cp_sat_model import COST, Question
+from solvers.cp_sat_run import NAME, Engine
+from solvers.mip_cost import Costs
+from solvers.search import Search
+
+_LARGEST = 2**60
+"""What sums of sizes, and of costs, must stay below: CP-SAT counts in int64."""
+_MOST_ENTRIES = 1_000_000
+"""How many buffers the live sets may hold together; a larger model takes longer to build than it is worth."""
+_FIRST_RUN = 0.03
+"""The work of a first short run, in CP-SAT's deterministic seconds: about a third of one of ours."""
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer assignments and claims until the least score is found and proved, or the search is over."""
+    refusal = _refusal(instance)
+    if refusal is not None:
+        search.log(f"{NAME}: {refusal}")
+        return
+    pursuit = _Pursuit(instance, search)
+    for goal in pursuit.goals:
+        least = pursuit.least(goal)
+        if least is None:
+            return
+        pursuit.settled[goal] = least
+
+
+def _refusal(instance: Instance) -> str | None:
+    if not instance.is_small_numbered or _horizon(instance) >= _LARGEST:
+        return "the sizes add up to more than its numbers hold"
+    entries = int(instance.load(np.ones(len(instance), dtype=np.int64)).sum())
+    return f"the live sets hold {entries} buffers in all, above {_MOST_ENTRIES}" if entries > _MOST_ENTRIES else None
+
+
+def _horizon(instance: Instance) -> int:
+    """Return an end that some best assignment stays below in every memory: all sizes above all that is fixed."""
+    fixed = max((int(memory.reserved.max(initial=0)) for memory in instance.memories), default=0)
+    waste = instance.alignment.max(axis=0, initial=1)
+    return fixed + int(instance.pin.max(initial=0)) + int((instance.size + waste).sum())
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What to ask next: for the floor itself, a limit in between, or the best there is; and the work it may take."""
+
+    ask: Literal["floor", "between", "best"]
+    work: float
+
+
+def _runs() -> Iterator[_Run]:
+    for work in (_FIRST_RUN * 1.5**k for k in count()):
+        yield from [_Run("floor", work)] * 3
+        yield from [_Run("between", work)] * 3
+        yield _Run("best", 4 * work)
+
+
+class _Pursuit:
+    """The goals in turn, each for the least value it can have while those before it keep what is `settled`.
+
+    A goal's value is the end of a memory (units), or the cost in whole steps above the cheapest conceivable.
+    """
+
+    def __init__(self, instance: Instance, search: Search) -> None:
+        self.instance, self.search = instance, search
+        self.settled: dict[int, int] = {}
+        self.random = np.random.default_rng(search.seed)
+        horizon = _horizon(instance)
+        self.limits = {q: min(memory.capacity, horizon) for q, memory in enumerate(instance.memories)}
+        self.goals = list(reversed(self.limits))
+        self.costs = _costs(instance) if instance.objective == "cost" else None
+        if self.costs is not None:
+            self.goals.insert(0, COST)
+            self.limits[COST] = self.costs.most
+        self.engine = Engine(instance, search, self.costs, _orders(instance, self.random))
+
+    def least(self, goal: int) -> int | None:
+        """Return the least value of a goal, once it is reached and, as the engine says, proved; else None."""
+        floor = self._known_floor(goal)
+        for run in _runs():
+            reached = self._reached(goal)
+            most = self.limits[goal] if reached is None else reached - 1
+            if floor > most and reached is None:
+                self.search.claim_infeasible(NAME)
+            if floor > most:
+                return reached
+            if self.engine.is_spent or (self.instance.objective == "fit" and reached is not None):
+                return None
+            limit = floor if run.ask == "floor" else most
+            if run.ask == "between" and reached is not None:
+                limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
+            at_least = self.engine.ask(self._question(goal, limit, run), run.work)
+            if at_least > floor:
+                floor = at_least
+                self.search.offer_bound(self._score(goal, floor), NAME)
+        return None
+
+    def _question(self, goal: int, limit: int, run: _Run) -> Question:
+        limits = self.limits | self.settled | {goal: limit}
+        ends = tuple(limits[q] for q in range(len(self.instance.memories)))
+        return Question(ends, limits.get(COST), goal, is_minimised=run.ask == "best")
+
+    def _known_floor(self, goal: int) -> int:
+        """Return what is proved of a goal: the bound's entry counts where all entries before it are reached."""
+        k, best = len(self.settled), self.search.best
+        if goal == COST or (best is not None and best.score[:k] != self.search.bound[:k]):
+            return 0
+        return int(self.search.bound[k])
+
+    def _reached(self, goal: int) -> int | None:
+        best = self.search.best
+        if best is None:
+            return None
+        if goal == COST and self.costs is not None:
+            return sum(extra[q] for extra, q in zip(self.costs.extra, best.pool.tolist(), strict=True))
+        return used(self.instance, best.pool, best.offset)[goal]
+
+    def _score(self, goal: int, floor: int) -> Score:
+        """Return the score that nothing is below, as nothing is below `floor` in this goal."""
+        values = self.settled | {goal: floor}
+        ends = [values.get(q, 0) for q in reversed(range(len(self.instance.memories)))]
+        return tuple(ends) if self.costs is None else (self._cost_score(values[COST]), *ends)
+
+    def _cost_score(self, steps: int) -> float:
+        """Return the cost of so many steps, rounded as the objective rounds it, or down."""
+        assert self.costs is not None
+        best, cost = self.search.best, self.costs.of_steps(steps)
+        is_best = best is not None and self._reached(COST) == steps and abs(best.score[0] - cost) <= 1e-12 * cost
+        return best.score[0] if best is not None and is_best else nextafter(cost * (1 - 1e-12), 0)
+
+
+def _costs(instance: Instance) -> Costs:
+    """Return the costs; where their sums grow too large, in a coarser step that rounds each down, so a bound holds."""
+    costs = Costs.of(instance)
+    coarser = 1 << max(0, costs.most.bit_length() - _LARGEST.bit_length() + 1)
+    extra = [{q: steps // coarser for q, steps in homes.items()} for homes in costs.extra]
+    return Costs(costs.cheapest, costs.step * coarser, extra)
+
+
+def _orders(instance: Instance, random: np.random.Generator) -> Iterator[I64]:
+    """Yield orders to try buffers in: widest, earliest and latest first, larger first among equals; then with noise."""
+    n, sets = len(instance), instance.end - instance.start
+    width = np.bincount(instance.owner, sets, minlength=n)
+    first = np.zeros(n)
+    first[instance.owner[::-1]] = instance.start[::-1]
+    last = np.bincount(instance.owner, minlength=n) * 0.0
+    np.maximum.at(last, instance.owner, instance.end)
+    for noise in count():
+        for key in (-width, first, -last):
+            spread = 0.0 if noise == 0 else 0.1
+            shaken = key * np.exp(spread * random.standard_normal(n))
+            yield np.lexsort((-instance.size, shaken))

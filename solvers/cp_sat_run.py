@@ -1,0 +1,90 @@
+"""Runs of CP-SAT: a question in, its solutions offered as they come, and what the engine claims."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planner.instance import Instance
+from planner.table import I64, column
+from solvers.cp_sat_model import Boxes, Question, build
+from solvers.mip_cost import Costs
+from solvers.placement import drop
+from solvers.search import Search
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpSolver, CpSolverSolutionCallback
+
+NAME = "cp-sat"
+_UNITS_PER_WORK = 10_000_000
+"""Units of Search.work_limit in one of CP-SAT's deterministic seconds, which are ten of ours on these models."""
+_EXACT_IN_DOUBLE = 2**53
+
+
+class Engine:
+    """Asks CP-SAT questions, each with the next of `orders` and a seed of its own, and counts its work."""
+
+    def __init__(self, instance: Instance, search: Search, costs: Costs | None, orders: Iterator[I64]) -> None:
+        self.instance, self.search, self.costs, self.orders = instance, search, costs, orders
+        self.work_left = search.work_limit / _UNITS_PER_WORK
+        self.runs = 0
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the search is over, or the work that may be done in it."""
+        return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
+
+    def ask(self, question: Question, work: float) -> int:
+        """Ask, spending at most so much work; return what the engine says that the question's goal cannot be below.
+
+        Work is counted in CP-SAT's deterministic seconds, so that neither load nor clock changes what a run finds.
+        """
+        from ortools.sat.python import cp_model
+
+        model = cp_model.CpModel()
+        boxes = build(model, self.instance, self.costs, question, next(self.orders))
+        solver = cp_model.CpSolver()
+        self._set_parameters(solver, question, work)
+        status = solver.solve(model, _reporter(self.instance, self.search, boxes))
+        self.runs += 1
+        self.work_left -= solver.deterministic_time
+        self.search.log(f"{NAME}: {question}: {solver.status_name(status)} after {solver.wall_time:.3f} s")
+        if status == cp_model.MODEL_INVALID:
+            raise ValueError(f"{NAME} refuses the model: {model.validate()}")
+        if status == cp_model.INFEASIBLE:
+            return question.limit + 1
+        bound = solver.best_objective_bound
+        return ceil(bound - 1e-6) if question.is_minimised and 0 < bound < _EXACT_IN_DOUBLE else 0
+
+    def _set_parameters(self, solver: CpSolver, question: Question, work: float) -> None:
+        from ortools.sat.python import cp_model
+
+        parameters = solver.parameters
+        parameters.random_seed = (self.search.seed + self.runs) % 2**31
+        parameters.max_deterministic_time = min(work, self.work_left)
+        if not self.search.deterministic:
+            parameters.max_time_in_seconds = self.search.remaining_s
+        is_wide = question.is_minimised and not self.search.deterministic
+        parameters.num_workers = (os.cpu_count() or 1) if is_wide else 1
+        if question.has_fixed_search:
+            parameters.search_branching = cp_model.FIXED_SEARCH
+
+
+def _reporter(instance: Instance, search: Search, boxes: Boxes) -> CpSolverSolutionCallback:
+    """Make the callback that offers each solution, dropped to exact offsets, and stops when the search is over."""
+    from ortools.sat.python import cp_model
+
+    class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped
+        def on_solution_callback(self) -> None:
+            homes = [next(q for q, box in mine.items() if self.boolean_value(box.is_here)) for mine in boxes]
+            raw = [self.value(mine[q].start) for mine, q in zip(boxes, homes, strict=True)]
+            pool = column(homes)
+            offset = drop(instance, pool, column(raw))
+            if offset is not None:
+                search.offer(pool, offset, NAME)
+            if search.is_over:
+                self.stop_search()
+
+    return Reporter()

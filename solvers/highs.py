@@ -1,0 +1,76 @@
+"""The integer program, solved by HiGHS through highspy.
+
+highspy and OR-Tools cannot be loaded into one process: this runs in a child process, and imports highspy when called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from planner.instance import Instance
+from solvers.mip_draft import F64, Program
+from solvers.mip_stages import Effort, Outcome, pursue
+from solvers.search import Search
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer plans, bounds and claims of HiGHS; plans as soon as it finds them."""
+    pursue(instance, search, "highs", _ask)
+
+
+def _ask(
+    program: Program, start: F64 | None, effort: Effort, take: Callable[[F64], None], log: Callable[[str], None]
+) -> Outcome:
+    """Solve the program; see solvers.mip_stages.Engine."""
+    import highspy
+
+    highs = highspy.Highs()
+    _set_options(highs, effort)
+    highs.cbLogging.subscribe(lambda event: log(f"highs: {event.message.rstrip()}"))
+    highs.cbMipImprovingSolution.subscribe(lambda event: take(np.array(event.data_out.mip_solution)))
+    _pass_model(highs, highspy, program)
+    if start is not None:
+        highs.setSolution(len(start), np.arange(len(start), dtype=np.int32), start)
+    highs.run()
+    status = highs.getModelStatus()
+    if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
+        return Outcome("infeasible")
+    info = highs.getInfo()
+    if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+        take(np.array(highs.getSolution().col_value))
+    if status == highspy.HighsModelStatus.kOptimal:
+        # What has no integers is solved as an LP, which has no bound beside its objective.
+        is_mip = program.is_whole.any()
+        return Outcome("optimal", float(info.mip_dual_bound if is_mip else info.objective_function_value))
+    return Outcome("open", float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -inf)
+
+
+def _set_options(highs: Any, effort: Effort) -> None:
+    highs.setOptionValue("log_to_console", False)
+    highs.setOptionValue("threads", 1)
+    highs.setOptionValue("random_seed", effort.seed % 2**31)
+    highs.setOptionValue("mip_rel_gap", 0.0)
+    highs.setOptionValue("mip_abs_gap", effort.gap)
+    if effort.seconds is not None:
+        highs.setOptionValue("time_limit", effort.seconds)
+    if effort.nodes is not None:
+        highs.setOptionValue("mip_max_nodes", effort.nodes)
+
+
+def _pass_model(highs: Any, highspy: Any, program: Program) -> None:
+    """Hand the arrays over; infinite limits are HiGHS's own infinity."""
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(program.cost), len(program.row_lower)
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.cost, program.lower, program.upper
+    lp.row_lower_, lp.row_upper_ = program.row_lower, program.row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_ = program.first, program.index
+    lp.a_matrix_.value_ = program.value
+    kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
+    if program.is_whole.any():
+        lp.integrality_ = [kinds[int(is_whole)] for is_whole in program.is_whole]
+    highs.passModel(lp)

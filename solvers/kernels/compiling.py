@@ -1,0 +1,39 @@
+"""How kernels are compiled: kept in numba's cache on disk, free of the GIL, and still typed for the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import njit, types
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+COLUMN = types.Array(types.int64, 1, "C", readonly=True)
+"""An int64 array that the kernel only reads; it takes writable ones as well."""
+ROWS = types.Array(types.int64, 2, "C", readonly=True)
+NEW_COLUMN = types.Array(types.int64, 1, "C")
+NUMBER = types.int64
+FLAG = types.boolean
+
+ZERO = cast(int, np.int64(0))
+"""Where a count begins: a bare 0 has a type of its own, and functions that take the count would be compiled twice."""
+ABSENT = cast(int, np.int64(-1))
+I64_MAX = cast(int, np.int64(2**63 - 1))
+
+
+def compiled(function: F) -> F:
+    """Compile a function that kernels call."""
+    inner: F = njit(cache=True, nogil=True)(function)
+    return inner
+
+
+def kernel(signature: Any) -> Callable[[F], F]:
+    """Compile a kernel for one signature, when its module is imported; later imports load it from the cache."""
+
+    def decorate(function: F) -> F:
+        outer: F = njit(signature, cache=True, nogil=True)(function)
+        return outer
+
+    return decorate

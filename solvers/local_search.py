@@ -1,0 +1,92 @@
+"""Better a plan memory by memory, the last one first, and spread the buffers over the memories anew now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from planner.instance import Instance
+from planner.table import I64, column
+from solvers.climbing import Climb
+from solvers.greedy import preference
+from solvers.orders import Traits, random_rule
+from solvers.packers import QuickPacker, work
+from solvers.parts import part_of
+from solvers.placement import place
+from solvers.search import Search
+
+_TURN = 4
+"""How many packings of the whole a way may try, and another as many after each gain, before the next has its turn."""
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer better and better plans until the search is over, the work is done or nothing is left to gain."""
+    rng = np.random.default_rng(search.seed)
+    cost = work(instance)
+    spent = 0
+    steps = _one_memory(instance, search, rng) if len(instance.memories) == 1 else _memories(instance, search, rng)
+    for placed in steps:
+        spent += 1 + cost * placed // max(1, len(instance))
+        if search.is_over or (search.deterministic and spent >= search.work_limit):
+            return
+
+
+def _one_memory(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
+    pool = column(np.zeros(len(instance)))
+    climb = Climb(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
+    ways = [climb.flips(), climb.restarts(), climb.cores()]
+    while not climb.is_at_bound:
+        for way in ways:
+            if search.best is not None:
+                climb.start_from(search.best.offset)
+            yield from _turn(way, climb)
+
+
+def _memories(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
+    """Spread the buffers by random rules; pack each memory of a plan that is the best so far by itself."""
+    packer, traits = QuickPacker(instance, search.flag), Traits(instance)
+    some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.memories)).any())
+    while True:
+        for _ in range(_TURN):
+            rule = random_rule(rng, some_are_confined)
+            found = place(packer, instance, rule.order(traits), preference(instance), rule.best_fit)
+            yield len(instance)
+            if found is not None:
+                _offer(search, *found, "restart")
+        for q in reversed(range(len(instance.memories))):
+            yield from _repack(instance, search, rng, q)
+
+
+def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
+    """Give each way a turn at what memory `q` holds in the best plan."""
+    best = search.best
+    if best is None or not (here := best.pool == q).any():
+        return
+    offset = np.array(best.offset)
+
+    def take(packed: I64, by: str) -> None:
+        offset[here] = packed
+        _offer(search, best.pool, column(offset), by)
+
+    climb = Climb(part_of(instance, here, q), search.flag, rng, take)
+    climb.start_from(best.offset[here])
+    for way in (climb.flips(), climb.restarts()):
+        if not climb.is_at_bound:
+            yield from _turn(way, climb)
+
+
+def _turn(way: Iterator[int], climb: Climb) -> Iterator[int]:
+    """Take steps of a way as long as it gains."""
+    left, peak = _TURN * len(climb.instance), climb.peak
+    for placed in way:
+        yield placed
+        left -= placed
+        if climb.peak < peak:
+            left, peak = _TURN * len(climb.instance), climb.peak
+        if left <= 0:
+            return
+
+
+def _offer(search: Search, pool: I64, offset: I64, by: str) -> None:
+    search.offer(pool, offset, f"local-search:{by}")

@@ -1,0 +1,233 @@
+"""The integer program of the project's source documents, written once.
+
+It says: (1) minimise the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
+and (4) of two buffers in conflict one lies below the other, which a binary decides. The other rows cut off nothing that
+is needed: what follows for buffers that conflict pairwise, what symmetry allows to fix, what memories, alignments and
+reserved ranges ask for. One function a constraint; each is exact in whole units, and only the finished program is
+scaled to numbers that floating-point engines bear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solvers.mip_boxes import Boxes
+from solvers.mip_cost import Costs
+from solvers.mip_draft import ONE, Draft, Key, Term
+
+MAX_CROWD_ENTRIES = 400_000
+"""How many entries the rows of crowds may have in all; the heaviest crowds come first."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which plan is asked for: no end in memory `q` above limit[q], and its peak not below floor[q], as is known.
+
+    `minimise` is the key of the column to make as small as possible, or None where any such plan will do. `cost` holds
+    the least and the most that the plan may cost, in steps, where that matters.
+    """
+
+    limit: tuple[int, ...]
+    floor: tuple[int, ...]
+    minimise: Key | None
+    cost: tuple[int, int] | None = None
+
+
+def draft(boxes: Boxes, question: Question) -> Draft:
+    """Write the program that asks the question, in whole units."""
+    program = Draft()
+    _offsets_are_not_negative(program, boxes)
+    _every_memory_has_a_peak(program, boxes, question)
+    _a_buffer_lies_in_one_memory(program, boxes)
+    _an_end_is_an_offset_plus_a_size(program, boxes)
+    _the_peak_is_at_or_above_every_end(program, boxes, question)
+    _of_two_in_conflict_one_lies_below_the_other(program, boxes)
+    _a_buffer_lies_inside_its_memory(program, boxes)
+    _an_offset_is_a_multiple_of_the_alignment(program, boxes)
+    _a_crowd_stands_between_the_floor_and_the_peak(program, boxes, question)
+    _a_crowd_shares_out_its_memories(program, boxes, question)
+    _twins_keep_their_order(program, boxes)
+    _a_mirror_image_is_left_out(program, boxes)
+    if question.cost is not None:
+        _the_cost_is_what_the_chosen_memories_ask(program, boxes, *question.cost)
+    if question.minimise is not None:
+        program.objective = program.at[question.minimise]
+    return program
+
+
+def _offsets_are_not_negative(program: Draft, boxes: Boxes) -> None:
+    for b, box in enumerate(boxes.all):
+        program.column(("offset", b), box.lowest, box.highest, unit="memory")
+        program.column(("end", b), box.lowest + box.size, box.highest + box.size, unit="memory")
+
+
+def _every_memory_has_a_peak(program: Draft, boxes: Boxes, question: Question) -> None:
+    for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
+        program.column(("peak", q), floor, limit, unit="memory")
+
+
+def _a_buffer_lies_in_one_memory(program: Draft, boxes: Boxes) -> None:
+    """Choose one of the memories by a binary for each; a buffer with a single one needs none."""
+    for b, box in enumerate(boxes.all):
+        if len(box.span) != 1:
+            chosen = [(program.column(("in", q, b), 0, 1, is_whole=True), 1) for q in box.span]
+            program.row(("home", b), chosen, at_least=1, at_most=1)
+
+
+def _lies_in(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
+    """Return "box b lies in memory q" as a term; it is the constant 1 where that is its only home."""
+    return ONE if len(boxes.all[b].span) == 1 else Term(program.at["in", q, b])
+
+
+def _an_end_is_an_offset_plus_a_size(program: Draft, boxes: Boxes) -> None:
+    for b, box in enumerate(boxes.all):
+        sides = [(program.at["end", b], 1), (program.at["offset", b], -1)]
+        program.row(("end", b), sides, at_least=box.size, at_most=box.size)
+
+
+def _the_peak_is_at_or_above_every_end(program: Draft, boxes: Boxes, question: Question) -> None:
+    for b, box in enumerate(boxes.all[: boxes.n]):
+        for q in box.span:
+            elsewhere = max((boxes.limit[r] for r in box.span if r != q), default=0)
+            sides = [(program.at["peak", q], 1), (program.at["end", b], -1)]
+            program.row_if(_lies_in(program, boxes, q, b), elsewhere - question.floor[q], ("peak", q, b), sides, 0)
+
+
+def _of_two_in_conflict_one_lies_below_the_other(program: Draft, boxes: Boxes) -> None:
+    """Give each pair its order: one binary where both always share a memory, else two, both 0 where they do not.
+
+    The smallest sound big-M of "a lies below b" is what the highest end of `a` can be above the lowest offset of `b`.
+    """
+    for a, b in boxes.pairs:
+        shared = boxes.shared(a, b)
+        first, second = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a)
+        if len(boxes.all[a].span) == len(boxes.all[b].span) == 1:
+            program.column(("below", a, b), int(not second), int(first or not second), is_whole=True)
+        else:
+            one = program.column(("below", a, b), 0, int(first), is_whole=True)
+            other = program.column(("below", b, a), 0, int(second), is_whole=True)
+            program.row(("order", a, b), [(one, 1), (other, 1)], at_most=1)
+            for q in shared:
+                both = [(_lies_in(program, boxes, q, a), -1), (_lies_in(program, boxes, q, b), -1)]
+                program.row_of(("together", q, a, b), [(Term(one), 1), (Term(other), 1), *both], at_least=-1)
+        for low, high in ((a, b), (b, a)):
+            distance = boxes.distance(low, high)
+            sides = [(program.at["offset", high], 1), (program.at["end", low], -1)]
+            big_m = boxes.all[low].highest + distance - boxes.all[high].lowest
+            program.row_if(program.below(low, high), big_m, ("below", low, high), sides, distance - boxes.all[low].size)
+
+
+def _a_buffer_lies_inside_its_memory(program: Draft, boxes: Boxes) -> None:
+    """Keep a buffer with a choice to the lowest and the highest offset of the memory that it chooses."""
+    for b, box in enumerate(boxes.all):
+        lowest, highest = ({span[k] for span in box.span.values()} for k in (0, 1))
+        chosen = [(q, program.at.get(("in", q, b), 0)) for q in box.span]
+        if len(lowest) > 1:
+            floors = [(y, -box.span[q][0]) for q, y in chosen]
+            program.row(("lowest", b), [(program.at["offset", b], 1), *floors], at_least=0)
+        if len(highest) > 1:
+            ceilings = [(y, -box.span[q][1]) for q, y in chosen]
+            program.row(("highest", b), [(program.at["offset", b], 1), *ceilings], at_most=0)
+
+
+def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> None:
+    """Count the steps from the lowest offset; what is aligned as the grid is lands on it without being told."""
+    for b, box in enumerate(boxes.all[: boxes.n]):
+        if box.lowest == box.highest or max(box.step.values(), default=1) <= boxes.grid.granule:
+            continue
+        sides: list[tuple[Term, int]] = [(Term(program.at["offset", b]), 1)]
+        for q, (low, high) in box.span.items():
+            chosen, most = _lies_in(program, boxes, q, b), (high - low) // box.step[q]
+            count = program.column(("multiple", q, b), 0, most, is_whole=True)
+            sides += [(Term(count), -box.step[q]), (chosen, -low)]
+            if chosen is not ONE:
+                program.row(("counted", q, b), [(chosen.column, most), (count, -1)], at_least=0)
+        program.row_of(("aligned", b), sides, at_least=0, at_most=0)
+
+
+def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes, question: Question) -> None:
+    """Say that what lies below a buffer holds it up, and what lies above it pushes the peak up.
+
+    A crowd is what conflicts pairwise, such as a live set. Of its members, those below buffer `b` lie one on the other:
+    its offset is at least the sum of their rooms; and so for those above it. These cuts make the relaxation as good as
+    the max-live bound and better.
+    """
+    budget, seen = MAX_CROWD_ENTRIES, set[tuple[int, ...]]()
+    reserved = range(boxes.n, len(boxes.all))
+    weight = [sum(boxes.all[b].room for b in members) for members in boxes.crowds]
+    for t in sorted(range(len(weight)), key=lambda t: -weight[t]):
+        members = [*boxes.crowds[t], *reserved]
+        budget -= 2 * len(members) ** 2
+        if budget < 0:
+            return
+        for b in members:
+            others = [a for a in members if a != b and program.has_order(a, b)]
+            if others and (b, *others) not in seen:
+                seen.add((b, *others))
+                _others_hold_it_up(program, boxes, t, b, others)
+                if b < boxes.n:
+                    _others_push_the_peak(program, boxes, question, t, b, [a for a in others if a < boxes.n])
+
+
+def _others_hold_it_up(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
+    lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
+    below = [(program.below(a, b), -boxes.all[a].room) for a in others]
+    program.row_of(("held", t, b), [(Term(program.at["offset", b]), 1), *below], at_least=lowest)
+
+
+def _others_push_the_peak(program: Draft, boxes: Boxes, question: Question, t: int, b: int, others: list[int]) -> None:
+    box = boxes.all[b]
+    waste = max(boxes.all[a].waste for a in (b, *others))
+    above = [(program.below(b, a), -boxes.all[a].room) for a in others]
+    for q in box.span:
+        elsewhere = max((boxes.limit[r] for r in box.span if r != q), default=0)
+        sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1), *above]
+        in_q, big_m = _lies_in(program, boxes, q, b), elsewhere - question.floor[q]
+        if in_q is not ONE:
+            sides.append((in_q, -big_m))
+        program.row_of(("pushed", t, q, b), sides, at_least=box.waste - waste - (0 if in_q is ONE else big_m))
+
+
+def _a_crowd_shares_out_its_memories(program: Draft, boxes: Boxes, question: Question) -> None:
+    """Say that a crowd, where it chooses its memories, has room below their peaks and around what is reserved."""
+    for t, members in enumerate(boxes.crowds):
+        for q, limit in enumerate(question.limit):
+            inside = [b for b in members if q in boxes.all[b].span]
+            if all(len(boxes.all[b].span) == 1 for b in inside):
+                continue
+            waste = max(boxes.all[b].waste for b in inside)
+            taken = [(_lies_in(program, boxes, q, b), -boxes.all[b].room) for b in inside]
+            program.row_of(("share", t, q), [(Term(program.at["peak", q]), 1), *taken], at_least=-waste)
+            reserved = [box for box in boxes.all[boxes.n :] if q in box.span]
+            if reserved:
+                free = limit + waste - sum(min(box.room, max(0, limit - box.lowest - box.early)) for box in reserved)
+                program.row_of(("room", t, q), taken, at_least=-free)
+
+
+def _twins_keep_their_order(program: Draft, boxes: Boxes) -> None:
+    """Of two buffers that can be exchanged, put the first into the earlier memory, and below the second in the same."""
+    for a, b in boxes.twins():
+        if len(boxes.all[a].span) == 1:
+            program.fix(("below", a, b), 1)
+        elif len(boxes.all[a].span) > 1:
+            program.fix(("below", b, a), 0)
+            ranks = [(program.at["in", q, a], -q) for q in boxes.all[a].span]
+            program.row(
+                ("twins", a, b), [*ranks, *((program.at["in", q, b], q) for q in boxes.all[b].span)], at_least=0
+            )
+
+
+def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
+    pair = boxes.mirror()
+    if pair is not None:
+        program.fix(("below", *pair), 1)
+
+
+def _the_cost_is_what_the_chosen_memories_ask(program: Draft, boxes: Boxes, least: int, most: int) -> None:
+    """Count the steps of cost that every buffer adds where it lies, above the cheapest memory that it may lie in."""
+    extra = Costs.of(boxes.instance).extra
+    cost = program.column(("cost",), least, most, unit="cost")
+    added = [
+        (_lies_in(program, boxes, q, b), -extra[b][q]) for b, box in enumerate(boxes.all[: boxes.n]) for q in box.span
+    ]
+    program.row_of(("cost",), [(Term(cost), 1), *added], at_least=0, at_most=0)

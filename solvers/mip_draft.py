@@ -1,0 +1,177 @@
+"""Columns and rows of an integer program: written in exact integers, then handed over as arrays of floats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.table import I64, column
+
+Key = tuple[str | int, ...]
+"""What a column or a row is about: a word, and then boxes, memories or live sets by number."""
+F64 = npt.NDArray[np.float64]
+Unit = Literal["", "memory", "cost"]
+"""What a column counts: nothing that is scaled, units of memory, or steps of cost."""
+Entry = tuple[int, int]
+"""A column and its coefficient."""
+
+
+class Term(NamedTuple):
+    """The value constant + sign * column."""
+
+    column: int
+    sign: int = 1
+    constant: int = 0
+
+
+ONE = Term(0, 0, 1)
+"""What is always so."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """The sum of coefficient * column lies between `at_least` and `at_most`; None is no limit."""
+
+    key: Key
+    entries: list[Entry]
+    at_least: int | None
+    at_most: int | None
+
+
+@dataclass(eq=False)
+class Draft:
+    """A program being written: `keys` name the columns, and `at` finds a column by its key."""
+
+    keys: list[Key] = field(default_factory=list)
+    at: dict[Key, int] = field(default_factory=dict)
+    lower: list[int] = field(default_factory=list)
+    upper: list[int] = field(default_factory=list)
+    is_whole: list[bool] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    objective: int | None = None
+
+    def column(self, key: Key, lower: int, upper: int, *, is_whole: bool = False, unit: Unit = "") -> int:
+        """Add a column between two limits."""
+        self.at[key] = len(self.keys)
+        self.keys.append(key)
+        self.lower.append(lower)
+        self.upper.append(upper)
+        self.is_whole.append(is_whole)
+        self.units.append(unit)
+        return self.at[key]
+
+    def fix(self, key: Key, value: int) -> None:
+        """Leave a column one value only."""
+        self.lower[self.at[key]] = self.upper[self.at[key]] = value
+
+    def row(self, key: Key, entries: list[Entry], at_least: int | None = None, at_most: int | None = None) -> None:
+        """Add a row; entries of 0 are left out."""
+        self.rows.append(Row(key, [entry for entry in entries if entry[1]], at_least, at_most))
+
+    def row_of(
+        self, key: Key, terms: Iterable[tuple[Term, int]], at_least: int | None = None, at_most: int | None = None
+    ) -> None:
+        """Add a row of terms, whose constants go to the other side."""
+        entries: list[Entry] = []
+        constant = 0
+        for term, coefficient in terms:
+            constant += coefficient * term.constant
+            if term.sign:
+                entries.append((term.column, coefficient * term.sign))
+        self.row(
+            key,
+            entries,
+            None if at_least is None else at_least - constant,
+            None if at_most is None else at_most - constant,
+        )
+
+    def row_if(self, term: Term, big_m: int, key: Key, entries: list[Entry], at_least: int) -> None:
+        """Add a row that binds where `term` is 1; where it is 0, its left side may be `big_m` smaller.
+
+        Where the term is 0 in any case there is nothing to say.
+        """
+        if self._is_never(term):
+            return
+        sides = [(Term(at), coefficient) for at, coefficient in entries]
+        if term is ONE:
+            self.row_of(key, sides, at_least=at_least)
+        else:
+            self.row_of(key, [*sides, (term, -big_m)], at_least=at_least - big_m)
+
+    def _is_never(self, term: Term) -> bool:
+        limit = self.upper if term.sign > 0 else self.lower
+        return term is not ONE and term.constant + term.sign * limit[term.column] == 0
+
+    def below(self, a: int, b: int) -> Term:
+        """Return "box a lies below box b" as a term, for two whose order the program decides."""
+        here = self.at.get(("below", a, b))
+        return Term(self.at["below", b, a], -1, 1) if here is None else Term(here)
+
+    def has_order(self, a: int, b: int) -> bool:
+        """Return whether the program decides an order of the two boxes."""
+        return ("below", a, b) in self.at or ("below", b, a) in self.at
+
+    def finish(self, scale: int, cost_scale: int = 1) -> Program:
+        """Return the program as arrays in which `scale` units of memory, and `cost_scale` steps of cost, count 1."""
+        scales = {"": 1, "memory": scale, "cost": cost_scale}
+        by = np.array([float(scales[unit]) for unit in self.units])
+        counts = [len(row.entries) for row in self.rows]
+        first = column(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
+        index = column([at for row in self.rows for at, _ in row.entries])
+        value = np.array([float(coefficient) for row in self.rows for _, coefficient in row.entries])
+        # A row with a column in units is divided by the scale as a whole, so that this column keeps its coefficient.
+        row_by = np.ones(len(self.rows))
+        np.maximum.at(row_by, np.repeat(np.arange(len(self.rows)), counts), by[index])
+        cost = np.zeros(len(self.keys))
+        if self.objective is not None:
+            cost[self.objective] = 1.0
+        return Program(
+            keys=self.keys,
+            at=self.at,
+            scale=scale,
+            cost_scale=cost_scale,
+            value_of_one=1 if self.objective is None else scales[self.units[self.objective]],
+            cost=cost,
+            lower=np.array(self.lower, dtype=np.float64) / by,
+            upper=np.array(self.upper, dtype=np.float64) / by,
+            is_whole=np.array(self.is_whole, dtype=np.bool_),
+            first=first,
+            index=index,
+            value=value * by[index] / np.repeat(row_by, counts),
+            row_lower=_limits([row.at_least for row in self.rows], -np.inf) / row_by,
+            row_upper=_limits([row.at_most for row in self.rows], np.inf) / row_by,
+        )
+
+
+def _limits(values: list[int | None], absent: float) -> F64:
+    return np.array([absent if value is None else float(value) for value in values])
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """An integer program as arrays, of `c` columns and `r` rows: minimise cost @ x.
+
+    x lies between `lower` and `upper`, and is integer where `is_whole`. Row `k` is the sum of value * x[index] over its
+    entries first[k]:first[k + 1], between row_lower[k] and row_upper[k]. An offset of 1 is `scale` units of memory, a
+    cost of 1 is `cost_scale` steps of cost, and an objective of 1 is `value_of_one` of whichever of the two it is.
+    """
+
+    keys: list[Key]
+    at: dict[Key, int]
+    scale: int
+    cost_scale: int
+    value_of_one: int
+    cost: F64  # (c,)
+    lower: F64  # (c,)
+    upper: F64  # (c,)
+    is_whole: npt.NDArray[np.bool_]  # (c,)
+    first: I64  # (r + 1,)
+    index: I64
+    value: F64
+    row_lower: F64  # (r,)
+    row_upper: F64  # (r,)

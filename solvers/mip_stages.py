@@ -1,0 +1,222 @@
+"""What is asked of a MILP engine, and in which order.
+
+The score's entries are settled one after another. For each, the decision comes first: is there a plan at the bound?
+That settles most of what can be settled. Then the entry is minimised, from the best plan so far, with the bound as its
+lower limit. What an engine returns is dropped again in exact integers, never rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, inf
+from typing import Literal
+
+from planner.instance import Instance
+from planner.objective import Score
+from planner.table import column
+from solvers.mip import Question, draft
+from solvers.mip_boxes import Boxes
+from solvers.mip_cost import Costs
+from solvers.mip_draft import F64, Key, Program
+from solvers.mip_size import MAX_ROWS, count_rows, sensible_limits
+from solvers.mip_start import start_of
+from solvers.placement import drop
+from solvers.search import Search
+
+DECISION_SHARE = 0.4
+"""How much of the time that is left the decision may take."""
+DECISIONS = 4
+"""How often a decision is asked, each time one unit higher, while the answer is no; each takes about as long."""
+SMALL_PEAK = 4096
+"""Above this many units one more makes no difference, and the decision is asked once."""
+RESERVE_S = 0.3
+"""What is kept back, so that an engine stops by itself, and says what it knows, before it is killed."""
+LARGEST_PLAIN = 2**20
+"""Up to here engines are given whole units; above, HiGHS was seen to claim what is not so."""
+SCALED_PEAK = 2**16
+"""What larger peaks are scaled down to, about, by a power of two."""
+WORK_PER_ENTRY = 10.0
+"""What a node costs for each entry of the program, in units of Search.work_limit."""
+_GAP = 0.9
+"""An engine may stop this close to its bound, in units or steps of cost: the next better plan is a whole one below."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far an engine may go: until a clock or until so many nodes, and until it is as close as `gap`."""
+
+    seconds: float | None
+    nodes: int | None
+    gap: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an engine says: `bound`, of the objective, holds where nothing was infeasible."""
+
+    status: Literal["optimal", "infeasible", "open"]
+    bound: float = -inf
+
+
+Engine = Callable[[Program, F64 | None, Effort, Callable[[F64], None], Callable[[str], None]], Outcome]
+"""Solves a program from a start (values of its columns, or None). It gives what it finds to the first of the last two
+arguments, at any time, as values of the columns; and the lines of its log to the second."""
+
+
+def pursue(instance: Instance, search: Search, name: str, engine: Engine) -> None:
+    """Settle the entries of the score one after another, until one stays open; refuse what is too large to write."""
+    rows = count_rows(instance)
+    if rows > MAX_ROWS:
+        search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
+        return
+    settled: Score = ()
+    while len(settled) < len(search.bound) and not search.is_over:
+        value = _Stage(instance, search, name, engine, settled).settle()
+        if value is None:
+            return
+        settled = (*settled, value)
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    """One entry of the score, after those before it are `settled`. It counts units of memory, or steps of cost."""
+
+    instance: Instance
+    search: Search
+    name: str
+    engine: Engine
+    settled: Score
+
+    def settle(self) -> float | None:
+        """Return the entry's least value, or None where that stays open."""
+        floor = self._floor()
+        for _ in range(0 if self._is_cost else DECISIONS if floor <= SMALL_PEAK else 1):
+            if self._is_met(floor) or self._ask(floor, floor, None, DECISION_SHARE).status != "infeasible":
+                break
+            floor += 1
+            self._claim(floor)
+        if not self._is_met(floor):
+            best = self._best()
+            said = self._ask(floor, best, self._key, 1.0)
+            if said.status == "infeasible" and best is None and not self.settled:
+                self.search.claim_infeasible(self.name)
+            if said.status != "infeasible" and said.bound > floor:
+                floor = int(said.bound)
+                self._claim(floor)
+        best_plan = self.search.best
+        return best_plan.score[len(self.settled)] if best_plan is not None and self._is_met(floor) else None
+
+    @cached_property
+    def _costs(self) -> Costs:
+        return Costs.of(self.instance)
+
+    @property
+    def _is_cost(self) -> bool:
+        return self.instance.objective == "cost" and not self.settled
+
+    @property
+    def _memory(self) -> int:
+        """The memory whose peak this entry is: the last memory's comes first."""
+        return len(self.search.bound) - 1 - len(self.settled)
+
+    @property
+    def _key(self) -> Key:
+        return ("cost",) if self._is_cost else ("peak", self._memory)
+
+    def _floor(self) -> int:
+        """Return what the entry cannot be below: the bound's entry, where those before it are the bound's too."""
+        k = len(self.settled)
+        return int(self.search.bound[k]) if not self._is_cost and self.settled == self.search.bound[:k] else 0
+
+    def _best(self) -> int | None:
+        """Return the entry of the best plan known, if that has the settled entries."""
+        k, best = len(self.settled), self.search.best
+        if best is None or best.score[:k] != self.settled:
+            return None
+        return self._costs.steps_of(best.score[k]) if self._is_cost else int(best.score[k])
+
+    def _is_met(self, floor: int) -> bool:
+        best = self._best()
+        return best is not None and best <= floor
+
+    def _claim(self, floor: int) -> None:
+        """Say that the entry cannot be below `floor`."""
+        value: float = self._costs.of_steps(floor) if self._is_cost else floor
+        best = self.search.best
+        if self._is_cost and best is not None and self._is_met(floor):
+            value = best.score[0]
+        rest = [0] * (len(self.search.bound) - len(self.settled) - 1)
+        self.search.offer_bound((*self.settled, value, *rest), self.name)
+
+    def _ask(self, floor: int, most: int | None, minimise: Key | None, share: float) -> Outcome:
+        """Ask the engine for a plan whose entry lies between `floor` and `most`; its bound is a whole one."""
+        boxes = Boxes(self.instance, self._limits(most))
+        if any(not box.span for box in boxes.all):
+            return Outcome("infeasible")
+        floors = [0] * len(boxes.limit)
+        if not self._is_cost:
+            floors[self._memory] = floor
+        question = Question(boxes.limit, tuple(floors), minimise, self._cost_range(floor, most))
+        scale = _scale(max(boxes.limit))
+        cost_scale = _scale(question.cost[1]) if question.cost else 1
+        program = draft(boxes, question).finish(scale, cost_scale)
+        if (program.lower > program.upper).any():
+            return Outcome("infeasible")
+        start = None if minimise is None else start_of(program, boxes, self.search.best)
+
+        def take(values: F64) -> None:
+            pool = column([max(box.span, key=lambda q: _value(program, values, ("in", q, b))) for b, box in buffers])
+            offset = drop(self.instance, pool, values[[program.at["offset", b] for b, _ in buffers]])
+            if offset is not None:
+                self.search.offer(pool, offset, self.name)
+
+        buffers = list(enumerate(boxes.all[: boxes.n]))
+        said = self.engine(program, start, self._effort(program, share), take, self.search.log)
+        return Outcome(said.status, _whole(said.bound, program.value_of_one))
+
+    def _limits(self, most: int | None) -> tuple[int, ...]:
+        """Return how far memories may be filled: as settled, up to `most`, else as far as sensible plans do."""
+        best = self.search.best
+        limits = sensible_limits(self.instance, None if best is None else best.score)
+        peaks = self.settled[1:] if self.instance.objective == "cost" else self.settled
+        for k, peak in enumerate(peaks):
+            limits[len(limits) - 1 - k] = int(peak)
+        if most is not None and not self._is_cost:
+            limits[self._memory] = most
+        return tuple(limits)
+
+    def _cost_range(self, floor: int, most: int | None) -> tuple[int, int] | None:
+        if self.instance.objective != "cost":
+            return None
+        if self._is_cost:
+            return floor, self._costs.most if most is None else most
+        return 0, self._costs.steps_of(self.settled[0])
+
+    def _effort(self, program: Program, share: float) -> Effort:
+        """Share out what is left: by the clock, or in nodes where no clock may decide."""
+        gap = _GAP / program.value_of_one
+        if self.search.deterministic:
+            nodes = int(share * self.search.work_limit / (WORK_PER_ENTRY * len(program.index) + 1))
+            return Effort(None, nodes, gap, self.search.seed)
+        seconds = max(0.05, share * (self.search.remaining_s - RESERVE_S))
+        return Effort(seconds, None, gap, self.search.seed)
+
+
+def _value(program: Program, values: F64, key: Key) -> float:
+    return float(values[program.at[key]]) if key in program.at else 0.0
+
+
+def _scale(largest: int) -> int:
+    """Return the power of two by which numbers up to `largest` are divided for an engine."""
+    return 1 if largest <= LARGEST_PLAIN else 1 << (largest // SCALED_PEAK).bit_length()
+
+
+def _whole(bound: float, value_of_one: int) -> float:
+    """Return the least whole number that an engine's bound leaves possible, allowing for the engine's tolerances."""
+    if bound == -inf:
+        return bound
+    tolerance = 0.01 if value_of_one == 1 else 0.01 + value_of_one / 1000
+    return ceil(bound * value_of_one - tolerance)

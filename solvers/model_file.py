@@ -1,0 +1,192 @@
+"""The integer program itself as an LP or MPS file, with names that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from textwrap import wrap
+
+from planner.bounds import lower_bound
+from planner.errors import OptionError, shown
+from planner.instance import Instance, compile_problem
+from planner.objective import score
+from planner.problem import Problem
+from planner.table import column
+from solvers.mip import Question, draft
+from solvers.mip_boxes import Boxes
+from solvers.mip_cost import Costs
+from solvers.mip_draft import Draft, Row
+from solvers.mip_size import MAX_ROWS, count_rows, sensible_limits
+from solvers.model_names import COLUMN_WORDS, Names
+from solvers.placement import drop
+
+_WIDTH = 100
+_SAYINGS = {
+    "peak": "(1) the peak is at or above every end",
+    "end": "(2) an end is an offset plus a size",
+    "below": "(4) of two buffers in conflict one lies below the other; where the binary is 0, the big-M lifts the row",
+    "home": "every buffer lies in one pool",
+    "order": "of two orders at most one holds",
+    "together": "two in conflict, in the same pool, have an order",
+    "lowest": "a buffer lies at or above the lowest offset of the pool that it chooses",
+    "highest": "a buffer lies at or below the highest offset of the pool that it chooses",
+    "aligned": "an offset is the first aligned one plus a number of steps",
+    "counted": "steps are counted in the pool that the buffer chooses",
+    "held": "what lies below a buffer, of what it conflicts with, holds it up",
+    "pushed": "what lies above a buffer, of what it conflicts with, pushes the peak up",
+    "share": "what conflicts pairwise has room below the peak of its pool",
+    "room": "what conflicts pairwise has room around what is reserved in its pool",
+    "twins": "of two buffers that can be exchanged, the first lies in the earlier pool",
+    "cost": "the cost is what the chosen pools ask",
+}
+
+
+def write_model(problem: Problem, suffix: str) -> bytes:
+    """Return the integer program of a problem as a file of the kind `suffix`: ".lp" or ".mps".
+
+    All numbers are exact, in the unit that the head of the file names. Raises OptionError for another suffix, and for a
+    problem whose program would have more than MAX_ROWS rows.
+    """
+    if suffix not in (".lp", ".mps"):
+        raise OptionError(f"suffix: must be .lp or .mps, got {shown(suffix)}")
+    instance = compile_problem(problem)
+    rows = count_rows(instance)
+    if rows > MAX_ROWS:
+        raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
+    boxes, question = _question(instance)
+    text = _Text(draft(boxes, question), Names(problem, boxes, COLUMN_WORDS), Names(problem, boxes, {}))
+    head = _head(problem, instance, question)
+    lines = text.lp(head) if suffix == ".lp" else text.mps(head)
+    return ("\n".join(lines) + "\n").encode("ascii")
+
+
+def _question(instance: Instance) -> tuple[Boxes, Question]:
+    """Ask for the first entry of the score to be as small as possible: the last pool's peak, or the cost.
+
+    A plan by size, where there is one, says how small the big-M may be.
+    """
+    limits = list(sensible_limits(instance, None))
+    pool = column(instance.allowed.argmax(axis=0))
+    offset = drop(instance, pool, -instance.size)
+    last = len(limits) - 1
+    if offset is not None and instance.objective != "cost":
+        limits[last] = min(limits[last], int(score(instance, pool, offset)[0]))
+    floors = [0] * len(limits)
+    if instance.objective == "cost":
+        return Boxes(instance, tuple(limits)), Question(
+            tuple(limits), tuple(floors), ("cost",), (0, Costs.of(instance).most)
+        )
+    floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
+    return Boxes(instance, tuple(limits)), Question(tuple(limits), tuple(floors), ("peak", last))
+
+
+def _head(problem: Problem, instance: Instance, question: Question) -> list[str]:
+    unit = "1 byte" if instance.unit == 1 else f"{instance.unit} bytes"
+    pools = [pool.name.encode("ascii", "replace").decode() for pool in problem.pools]
+    lines = [
+        f"memplan: where {len(instance)} buffers lie in {len(pools)} pool(s). Offsets, ends and peaks are in units of "
+        f"{unit}.",
+        "(1) minimise the largest end offset: the peak",
+        "(2) e = o + size: the end of a buffer is its offset plus its size",
+        "(3) o >= 0: offsets are not negative (see the bounds)",
+        "(4) below_a_b is 1 where a lies below b: of two buffers in conflict one lies below the other",
+        "The other rows cut off no plan that is needed; they make the program easier to solve.",
+    ]
+    if instance.objective == "cost":
+        step = float(Costs.of(instance).step)
+        lines.append(f"The cost is counted above the cheapest conceivable, in steps of {step:g}.")
+    if len(pools) > 1 or instance.objective == "cost":
+        order = [*(["the cost"] if instance.objective == "cost" else []), *reversed(pools)]
+        lines.append(f"The objectives come one after the other, each one fixed before the next: {', '.join(order)}.")
+    return [part for line in lines for part in wrap(line, _WIDTH)]
+
+
+class _Text:
+    """A draft with names, as lines of a file. Columns without entries are left out: they decide nothing."""
+
+    def __init__(self, program: Draft, columns: Names, rows: Names) -> None:
+        self.program = program
+        used = {at for row in program.rows for at, _ in row.entries} | {self.objective}
+        self.name = {at: columns.take(program.keys[at]) for at in sorted(used)}
+        self.row_name = {row.key: rows.take(row.key) for row in program.rows}
+
+    @property
+    def objective(self) -> int:
+        """The column that is minimised."""
+        assert self.program.objective is not None
+        return self.program.objective
+
+    def lp(self, head: list[str]) -> Iterator[str]:
+        """Yield the lines of an LP file; comments say what each kind of row is for."""
+        yield from (f"\\ {line}" for line in head)
+        yield from ("Minimize", f" total: {self.name[self.objective]}", "Subject To")
+        kinds = list(_SAYINGS)
+        ordered = sorted(self.program.rows, key=lambda row: kinds.index(str(row.key[0])))
+        for word, rows in groupby(ordered, key=lambda row: str(row.key[0])):
+            yield f"\\ {_SAYINGS[word]}"
+            for row in rows:
+                yield from wrap(self._lp_row(row), _WIDTH, initial_indent=" ", subsequent_indent="   ")
+        yield "Bounds"
+        for at, name in self.name.items():
+            lower, upper = self.program.lower[at], self.program.upper[at]
+            yield f" {name} = {lower}" if lower == upper else f" {lower} <= {name} <= {upper}"
+        for section, is_binary in (("Generals", False), ("Binaries", True)):
+            names = [name for at, name in self.name.items() if self._is_whole(at, is_binary)]
+            if names:
+                yield section
+                yield from wrap(" ".join(names), _WIDTH, initial_indent=" ", subsequent_indent=" ")
+        yield "End"
+
+    def _is_whole(self, at: int, is_binary: bool) -> bool:
+        """Say whether a column is a free binary, or another integer one; readers take the limits from a binary."""
+        return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
+
+    def _lp_row(self, row: Row) -> str:
+        entries = row.entries or [(self.objective, 0)]
+        sense, limit = ("=" if row.at_least == row.at_most else ">=" if row.at_most is None else "<="), _limit(row)
+        return f"{self.row_name[row.key]}: {' '.join(self._lp_entry(*entry) for entry in entries)} {sense} {limit}"
+
+    def _lp_entry(self, at: int, coefficient: int) -> str:
+        size = "" if abs(coefficient) == 1 else f"{abs(coefficient)} "
+        return f"{'-' if coefficient < 0 else '+'} {size}{self.name[at]}"
+
+    def mps(self, head: list[str]) -> Iterator[str]:
+        """Yield the lines of a free MPS file."""
+        yield from (f"* {line}" for line in head)
+        yield from ("NAME memplan FREE", "ROWS", " N total")
+        for row in self.program.rows:
+            sense = "E" if row.at_least == row.at_most else "G" if row.at_most is None else "L"
+            yield f" {sense} {self.row_name[row.key]}"
+        yield "COLUMNS"
+        yield from self._mps_columns()
+        yield "RHS"
+        for row in self.program.rows:
+            yield f" RHS {self.row_name[row.key]} {_limit(row)}"
+        yield "BOUNDS"
+        for at, name in self.name.items():
+            lower, upper = self.program.lower[at], self.program.upper[at]
+            if lower == upper:
+                yield f" FX BND {name} {lower}"
+            else:
+                yield from (f" LO BND {name} {lower}", f" UP BND {name} {upper}")
+        yield "ENDATA"
+
+    def _mps_columns(self) -> Iterator[str]:
+        entries: dict[int, list[tuple[str, int]]] = {at: [] for at in self.name}
+        entries[self.objective].append(("total", 1))
+        for row in self.program.rows:
+            for at, coefficient in row.entries or [(self.objective, 0)]:
+                entries[at].append((self.row_name[row.key], coefficient))
+        for is_whole, group in groupby(entries, key=lambda at: self.program.is_whole[at]):
+            if is_whole:
+                yield " MARKER 'MARKER' 'INTORG'"
+            for at in group:
+                yield from (f" {self.name[at]} {row} {coefficient}" for row, coefficient in entries[at])
+            if is_whole:
+                yield " MARKER 'MARKER' 'INTEND'"
+
+
+def _limit(row: Row) -> int:
+    limit = row.at_most if row.at_least is None else row.at_least
+    assert limit is not None
+    return limit

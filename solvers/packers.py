@@ -1,0 +1,181 @@
+"""Pack one memory of an instance in a given order: in plain Python, or compiled. Both give the same offsets.
+
+First fit takes the lowest offset that is free, best fit the lowest of those in the smallest gap. A buffer that does not
+fit below the capacity gets ABSENT, and the others go on without it.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import insort
+from collections.abc import Iterator
+from math import isqrt
+from typing import Protocol
+
+import numpy as np
+
+from planner.instance import I64_MAX, Instance
+from planner.table import ABSENT, I64, column
+
+_KERNEL = "solvers.kernels.packing"
+_PLAIN_STEPS = 2_000_000
+"""How many looks at placed buffers plain Python may take, about 0.1 s; loading the compiled packer takes 0.4 s."""
+_PLAIN_BUFFERS = 2_000
+
+
+class Packer(Protocol):
+    """Packs memories of one instance."""
+
+    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
+        """Place the buffers of `order` one after the other in memory `q`; return their offsets, in that order."""
+
+
+class PlainPacker:
+    """Packs in plain Python, which starts at once; its cost grows with the square of the number of buffers.
+
+    Bit t of `shows[i]` says that buffer `i` is alive in live set t; where there are explicit conflicts, one more bit is
+    its own name. `asks[i]` has the same live sets, the names of those that it conflicts with, and a bit that reserved
+    ranges show. So buffer `i` must keep clear of what shows `mask` exactly where asks[i] & mask is not 0.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.size = instance.size.tolist()
+        alive = [0] * len(instance)
+        for i, start, end in zip(instance.owner.tolist(), instance.start.tolist(), instance.end.tolist(), strict=True):
+            alive[i] |= (1 << end) - (1 << start)
+        self.reserved = 1 << instance.n_live_sets
+        self.shows, self.asks = alive, [mask | self.reserved for mask in alive]
+        if len(instance.conflict):
+            name = [self.reserved << (i + 1) for i in range(len(instance))]
+            self.shows = [mask | name[i] for i, mask in enumerate(self.shows)]
+            self.asks = [mask | sum(name[j] for j in self._neighbours(i)) for i, mask in enumerate(self.asks)]
+
+    def _neighbours(self, i: int) -> list[int]:
+        """Return the buffers that conflict with buffer `i` by name."""
+        first = self.instance.conflict_first
+        neighbours: list[int] = self.instance.conflict[first[i] : first[i + 1]].tolist()
+        return neighbours
+
+    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
+        """Place the buffers of `order` in memory `q`. O(buffers^2)."""
+        memory = self.instance.memories[q]
+        lowest, step = (values.tolist() for values in _steps(self.instance, q))
+        placed = [(low, high, self.reserved) for low, high in memory.reserved.tolist()]
+        offsets = []
+        for i in order.tolist():
+            size = self.size[i]
+            best, tightest = ABSENT, I64_MAX
+            for low, high in _gaps(placed, self.asks[i], lowest[i], step[i], size, memory.capacity):
+                if best == ABSENT or high - low < tightest:
+                    best, tightest = low, high - low
+                if not best_fit:
+                    break
+            offsets.append(best)
+            if best != ABSENT:
+                insort(placed, (best, best + size, self.shows[i]))
+        return column(offsets)
+
+
+class CompiledPacker:
+    """Packs by the kernel, which needs a moment to load; a `flag` that turns 1 stops it soon.
+
+    The `width` of its blocks, in live sets, and whether it is flat change its speed, never the offsets.
+    """
+
+    def __init__(self, instance: Instance, flag: I64, width: int | None = None, is_flat: bool | None = None) -> None:
+        from solvers.kernels.packing import pack
+
+        self.instance, self.flag, self._pack = instance, flag, pack
+        self._steps = [_steps(instance, q) for q in range(len(instance.memories))]
+        usual_width, is_usually_flat = _blocks(instance)
+        self._width = usual_width if width is None else width
+        self._is_flat = is_usually_flat if is_flat is None else is_flat
+
+    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
+        """Place the buffers of `order` in memory `q`; linear memory, and no pair of buffers is listed."""
+        instance, memory = self.instance, self.instance.memories[q]
+        offsets: I64 = self._pack(
+            order,
+            instance.size,
+            instance.first,
+            instance.start,
+            instance.end,
+            instance.conflict_first,
+            instance.conflict,
+            *self._steps[q],
+            memory.reserved,
+            memory.capacity,
+            instance.n_live_sets,
+            self._width,
+            self._is_flat,
+            best_fit,
+            self.flag,
+        )
+        return offsets
+
+
+class QuickPacker:
+    """Packs in plain Python as long as that is quicker than loading the compiled packer would be."""
+
+    def __init__(self, instance: Instance, flag: I64) -> None:
+        self.instance, self.flag = instance, flag
+        self._steps_left = _PLAIN_STEPS if len(instance) <= _PLAIN_BUFFERS and _KERNEL not in sys.modules else 0
+        self._packer: Packer | None = None
+
+    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
+        """Place the buffers of `order` in memory `q`."""
+        if self._steps_left > 0:
+            self._packer = self._packer or PlainPacker(self.instance)
+        elif not isinstance(self._packer, CompiledPacker):
+            self._packer = CompiledPacker(self.instance, self.flag)
+        assert self._packer is not None
+        self._steps_left -= len(order) ** 2 // 2
+        return self._packer.pack(q, order, best_fit)
+
+
+def work(instance: Instance) -> int:
+    """Estimate what packing all buffers once costs, in units of Search.work_limit; the same on every machine."""
+    n, m = len(instance), len(instance.start)
+    _, is_flat = _blocks(instance)
+    alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)
+    lists = isqrt(alive) if is_flat else 6
+    return 1 + (n + m) * (6 + lists) // 16 + len(instance.conflict) // 64
+
+
+def _steps(instance: Instance, q: int) -> tuple[I64, I64]:
+    """Return (lowest, step): buffer `i` may start in memory `q` at lowest[i] and every step[i] above it.
+
+    A pin is a step that leads out of every memory.
+    """
+    is_pinned = instance.pin >= 0
+    lowest = np.where(is_pinned, instance.pin, instance.residue[q])
+    return column(lowest), column(np.where(is_pinned, I64_MAX, instance.alignment[q]))
+
+
+def _gaps(
+    placed: list[tuple[int, int, int]], asks: int, lowest: int, step: int, size: int, capacity: int
+) -> Iterator[tuple[int, int]]:
+    """Yield (lowest offset in it, its end) for each gap that has room, upwards; the last one ends at I64_MAX."""
+    at = lowest
+    for low, high, shows in placed:
+        if not asks & shows:
+            continue
+        if low >= at + size:
+            yield at, low
+        if high > at:
+            at = high + (lowest - high) % step if high > lowest else lowest
+    if at <= capacity - size:
+        yield at, I64_MAX
+
+
+def _blocks(instance: Instance) -> tuple[int, bool]:
+    """Return the width of the kernel's blocks, in live sets, and whether it packs flat, without a tree.
+
+    Flat is quicker where lifetimes are much alike, and blocks are about as long as they are.
+    """
+    life = instance.end - instance.start
+    mean = float(life.mean()) if len(life) else 1.0
+    if len(life) and mean < 4 * float(np.median(life)):
+        return max(8, round(mean)), True
+    return 128, False

@@ -1,0 +1,16 @@
+"""One server for all tests that ask for `server`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from api.settings import Settings
+from tests.api.server import Running, running
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Running]:
+    with running(Settings(max_body_bytes=1_000_000, max_cells=50_000)) as found:
+        yield found

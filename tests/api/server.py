@@ -1,0 +1,43 @@
+"""A real server on the loopback interface, in a thread of the tests, so that tests can look at what it shares."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import httpx
+
+from api.service import Service
+from api.serving import Server, listening
+from api.settings import Settings
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that answers."""
+
+    client: httpx.Client
+    port: int
+    service: Service
+
+
+@contextmanager
+def running(settings: Settings | None = None) -> Iterator[Running]:
+    """Run the service on a free port until the block ends."""
+    server = Server(settings or Settings(), log_level="error")
+    listener = listening("127.0.0.1", 0)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            time.sleep(0.01)
+        port: int = listener.getsockname()[1]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0, trust_env=False) as client:
+            yield Running(client, port, server.service)
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -1,0 +1,152 @@
+"""Solving, waiting, being turned away and hanging up, over real connections."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from api.openapi import PROBLEM_EXAMPLE
+from api.problem_details import FullError
+from api.settings import Settings
+from api.waiting_line import WaitingLine
+from tests.api.server import Running, running
+
+LONG_S = 120.0
+
+
+def problem_that_nobody_proves_soon() -> dict[str, Any]:
+    """Return a problem of random lifetimes and sizes with three hundred buffers alive at a time."""
+    draw = random.Random(7)
+    starts = [draw.randrange(4000) for _ in range(3000)]
+    rows = [
+        {"id": i, "size": draw.randrange(10_000, 99_999), "start": start, "end": start + draw.randrange(100, 700)}
+        for i, start in enumerate(starts)
+    ]
+    return {"problem": {"buffers": rows}, "options": {"time_limit_s": LONG_S}}
+
+
+HARD = json.dumps(problem_that_nobody_proves_soon()).encode()
+
+
+@contextmanager
+def asking(server: Running) -> Iterator[None]:
+    """Ask for a long plan; hang up at the end of the block."""
+    head = f"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: {len(HARD)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(head.encode() + HARD)
+        yield
+
+
+def soon(is_so: Callable[[], bool]) -> bool:
+    """Wait until it is so; give up long before a long plan would end by itself."""
+    give_up = time.monotonic() + LONG_S / 4
+    while not is_so() and time.monotonic() < give_up:
+        time.sleep(0.01)
+    return is_so()
+
+
+@pytest.fixture
+def narrow() -> Iterator[Running]:
+    """A server that solves one problem at a time, and lets one caller wait."""
+    with running(Settings(solves=1, waiting=1)) as found:
+        yield found
+
+
+def test_a_client_that_hangs_up_stops_its_solve(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+    assert soon(lambda: narrow.service.line.busy == 0)
+
+
+def test_a_client_that_hangs_up_leaves_the_line(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        with asking(narrow):
+            assert soon(lambda: narrow.service.line.waiting == 1)
+        assert soon(lambda: narrow.service.line.waiting == 0)
+        assert narrow.service.line.busy == 1
+
+
+def test_who_comes_to_a_full_line_is_turned_away(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        with asking(narrow):
+            assert soon(lambda: narrow.service.line.waiting == 1)
+            answer = narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"] == "memplan: all 1 places are taken and 1 callers wait already"
+
+
+def test_waiting_counts_as_time(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        answer = narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE, params={"time_limit_s": 0.1})
+    assert answer.status_code == 429
+    assert answer.json()["detail"] == "memplan: all 1 places stayed taken for the whole time limit"
+
+
+def test_other_calls_are_answered_while_it_solves(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        for path in ("/healthz", "/readyz", "/v1/solvers"):
+            assert narrow.client.get(path).status_code == 200
+        asked = {"problem": PROBLEM_EXAMPLE, "plan": {}}
+        assert narrow.client.post("/v1/verify", json=asked).status_code == 200
+        assert narrow.service.line.busy == 1
+
+
+def test_a_client_that_hangs_up_in_its_body_harms_nobody(narrow: Running) -> None:
+    with socket.create_connection(("127.0.0.1", narrow.port)) as connection:
+        connection.sendall(b'POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{"buffers": [')
+    assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
+    assert narrow.service.line.busy == 0
+
+
+def test_many_callers_at_once_each_get_their_own_plan() -> None:
+    def ask(size: int) -> int:
+        row = {"id": "a", "size": size, "start": 0, "end": 1}
+        peak: int = server.client.post("/v1/plan", json={"buffers": [row]}).json()["peak"]
+        return peak
+
+    with running(Settings(solves=2, waiting=64)) as server, ThreadPoolExecutor(16) as callers:
+        assert list(callers.map(ask, range(1, 65))) == list(range(1, 65))
+
+
+def test_the_line_lets_in_whoever_came_first() -> None:
+    turns: list[int] = []
+
+    async def caller(line: WaitingLine, number: int) -> None:
+        async with line.turn(60.0):
+            turns.append(number)
+            await anyio.sleep(0)
+
+    async def day() -> None:
+        line = WaitingLine(places=1, length=5)
+        async with anyio.create_task_group() as callers:
+            for number in range(6):
+                callers.start_soon(caller, line, number)
+                await anyio.sleep(0)
+
+    anyio.run(day)
+    assert turns == list(range(6))
+
+
+def test_a_free_place_needs_no_patience() -> None:
+    async def day() -> None:
+        line = WaitingLine(places=1, length=0)
+        async with line.turn(0.0):
+            with pytest.raises(FullError, match="all 1 places are taken and 0 callers wait already"):
+                line.check()
+        line.check()
+
+    anyio.run(day)
