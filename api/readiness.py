@@ -13,6 +13,7 @@ from anyio import to_thread
 from planner.errors import MemplanError
 from planner.problem import Problem
 from solvers import kernels
+from solvers.registry import SOLVERS
 from solvers.solve import solve
 
 _KEPT_S = 3.0
@@ -20,6 +21,17 @@ _LOG = logging.getLogger("memplan")
 _TINY = Problem.model_validate(
     {"buffers": [{"id": i, "size": 64 + i, "start": i, "end": i + 3} for i in range(8)], "name": "ready?"}
 )
+_ABOVE_ITS_BOUND = Problem.model_validate(
+    {
+        "buffers": [
+            {"id": i, "size": size, "start": start, "end": end}
+            for i, (size, start, end) in enumerate(
+                [(2, 2, 6), (3, 4, 6), (5, 5, 9), (2, 1, 5), (5, 3, 4), (2, 1, 3)],
+            )
+        ]
+    }
+)
+"""Ten bytes are alive at once, but no plan needs less than twelve: a search has to prove it."""
 
 
 class Readiness:
@@ -48,7 +60,13 @@ def _solves_a_tiny_problem() -> bool:
 
 
 def warm_up() -> None:
-    """Load what solving needs, which compiles the kernels where no cache has them, and solve once."""
+    """Load what solving needs, which compiles the kernels where no cache has them.
+
+    Some are compiled when they are imported, the others when the searches that prove something first run.
+    """
     for module in iter_modules(kernels.__path__, f"{kernels.__name__}."):
         import_module(module.name)
+    for row in SOLVERS:
+        if row.proves and not row.is_isolated:
+            solve(_ABOVE_ITS_BOUND, time_limit_s=120.0, solver=row.name)
     _solves_a_tiny_problem()

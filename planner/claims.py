@@ -51,7 +51,7 @@ def _claims_of_bound(plan: Plan, peak: int, bound: int) -> Iterator[Violation]:
     if bound > 0:
         yield false_claim("gap", f"{peak / bound - 1}, by which the peak is above the bound", plan.gap)
     elif peak > 0 or plan.gap != 0:
-        yield false_claim("gap", "null where the bound is 0" if peak else "0 where the peak is 0", plan.gap)
+        yield false_claim("gap", "null where no bound above 0 is known" if peak else "0 where the peak is 0", plan.gap)
 
 
 def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iterator[Violation]:

@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import numpy as np
@@ -28,6 +29,8 @@ from solvers.registry import Row
 from solvers.search import Assignment, Search
 
 _LOOK_EVERY_S = 0.02
+_KINDS = {(kind,) for kind in ("offer", "offer_bound", "claim_infeasible", "log", "failed", "done")}
+"""How a child's messages begin: the calls of Search that it makes here, and how it ended."""
 
 
 class EngineError(Exception):
@@ -36,12 +39,23 @@ class EngineError(Exception):
 
 def run_isolated(row: Row, instance: Instance, search: Search) -> None:
     """Run a registered solver in a child process until it returns or the search is over; raises EngineError."""
+    # An engine that is killed cannot remove its files: it gets a folder for them, which is removed here.
+    try:
+        folder = TemporaryDirectory(prefix="memplan-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise EngineError(f"{row.name}: there is no place for its files: {error}") from error
+    with folder as name:
+        _run_in(name, row, instance, search)
+
+
+def _run_in(folder: str, row: Row, instance: Instance, search: Search) -> None:
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "solvers.isolation"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        env={**os.environ, "TMPDIR": folder},
     )
     failures: list[str] = []
     pump = threading.Thread(target=_pump, args=(child, row, instance, search, failures), daemon=True)
@@ -73,15 +87,31 @@ def _pump(child: subprocess.Popen[bytes], row: Row, instance: Instance, search: 
             pickle.dump(job, questions)
             questions.flush()
             while True:
-                kind, *content = pickle.load(answers)
+                kind, *content = _next_message(answers)
                 if kind == "failed":
                     failures.append(content[0])
                 if kind in ("failed", "done"):
                     return
                 getattr(search, kind)(*content)
-    except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+    except (EOFError, BrokenPipeError):
         if not search.is_over:
             failures.append(f"its process ended early, with status {child.wait()}")
+    except pickle.UnpicklingError as error:
+        if not search.is_over:
+            failures.append(str(error))
+
+
+def _next_message(answers: IO[bytes]) -> tuple[Any, ...]:
+    """Return the child's next message; raises EOFError, or UnpicklingError where something else got among them."""
+    try:
+        message = pickle.load(answers)
+    except EOFError:
+        raise
+    except Exception as error:  # bytes that are no pickle can raise anything
+        raise pickle.UnpicklingError(f"its answers cannot be read: {error!r}") from error
+    if not isinstance(message, tuple) or message[:1] not in _KINDS:
+        raise pickle.UnpicklingError(f"its answers cannot be read: {message!r:.60}")
+    return message
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,16 +19,24 @@ from solvers.search import Search
 _TURN = 4
 """How many packings of the whole a way may try, and another as many after each gain, before the next has its turn."""
 
+_PATIENCE = 400
+"""Packings without a gain after which others should have the time; as many as there are buffers, where those are more.
+"""
+
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer better and better plans until the search is over, the work is done or nothing is left to gain."""
+    """Offer better and better plans until the search is over, the work is done or nothing seems left to gain."""
     rng = np.random.default_rng(search.seed)
-    cost = work(instance)
-    spent = 0
-    steps = _one_memory(instance, search, rng) if len(instance.memories) == 1 else _memories(instance, search, rng)
-    for placed in steps:
-        spent += 1 + cost * placed // max(1, len(instance))
-        if search.is_over or (search.deterministic and spent >= search.work_limit):
+    n = len(instance)
+    most = n * search.work_limit // work(instance) if search.deterministic else 2**62
+    patience = n * max(_PATIENCE, n)
+    placed, gained = 0, 0
+    best = search.best
+    for count in _one_memory(instance, search, rng) if len(instance.memories) == 1 else _memories(instance, search, rng):
+        placed += count
+        if search.best is not best:
+            best, gained = search.best, placed
+        if search.is_over or placed >= most or placed > 2 * gained + patience:
             return
 
 

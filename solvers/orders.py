@@ -23,6 +23,7 @@ class Traits:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
+        self.traffic = instance.traffic
         self._sorted: dict[str, I64] = {}
 
     @cached_property
@@ -146,9 +147,9 @@ class Rule:
     def name(self) -> str:
         """What plans made by it say, such as `size`, `size-band2-end` or `peak-life-best`."""
         words = ["confined"] * self.confined_first + ["peak"] * self.peak_first
-        words.append("*".join(self.by).replace(" ", "-") or self.within)
-        if self.base is not None:
-            words += [f"band{self.base:g}", self.within]
+        words += ["*".join(self.by).replace(" ", "-")] * bool(self.by)
+        words += [] if self.base is None else [f"band{self.base:g}"]
+        words += [self.within] * (self.base is not None or not self.by or self.within != "start")
         return "-".join(words + ["best"] * self.best_fit)
 
     def order(self, traits: Traits) -> I64:
@@ -171,7 +172,7 @@ def _band(values: F64, base: float, shift: float) -> npt.NDArray[np.int16]:
     edges = [float(values.max(initial=0.0)) / shift]
     while edges[-1] > lowest:
         edges.append(edges[-1] / base)
-    return (len(edges) - np.searchsorted(np.array(edges[::-1]), values, side="right")).astype(np.int16)
+    return (len(edges) - np.searchsorted(np.array(edges[::-1]), values)).astype(np.int16)
 
 
 RULES = (

@@ -49,6 +49,7 @@ class Row:
 
 SOLVERS = (
     Row("greedy", "orders x first and best fit, until one meets the bound", "solvers.greedy:solve", is_trusted=True),
+    Row("local-search", "packs again in orders learnt from plans", "solvers.local_search:solve", is_trusted=True),
     Row(
         "cp-sat",
         "constraint programming: one NoOverlap per live set (OR-Tools)",

@@ -29,15 +29,16 @@ def random_problem(
             pool["reserved"] = [[low, unit * int(rng.integers(1, 4))], [low + 7 * unit, unit]]
         if "cost" in features:
             pool["cost"] = 1 + 4 * k
-    buffers = [_random_buffer(rng, i, n, features, names, unit) for i in range(n)]
+    buffers = [_random_buffer(rng, i, n, features, pools, unit) for i in range(n)]
     pairs = [[int(a), int(b)] for a, b in rng.integers(0, n, (n if "conflicts" in features else 0, 2)) if a != b]
     objective = "cost" if "cost" in features else "peak"
     return Problem.model_validate({"buffers": buffers, "pools": pools, "conflicts": pairs, "objective": objective})
 
 
 def _random_buffer(
-    rng: np.random.Generator, i: int, n: int, features: frozenset[str], names: list[str], unit: int
+    rng: np.random.Generator, i: int, n: int, features: frozenset[str], pools: list[dict[str, Any]], unit: int
 ) -> dict[str, Any]:
+    names, last = [pool["name"] for pool in pools], pools[-1]
     start = int(rng.integers(0, n))
     row: dict[str, Any] = {"id": i, "size": unit * int(rng.integers(1, 13))}
     if "conflicts" in features and rng.random() < 0.2:
@@ -53,5 +54,7 @@ def _random_buffer(
     if "pools" in features and rng.random() < 0.3:
         row["pools"] = [names[-1], *names[: int(rng.integers(0, 2))]]
     if "pins" in features and i % 9 == 0:
-        row.update(offset=12 * (40 + i) * unit, pools=[names[-1]], alignment=1)
+        pin = 12 * (40 + i) * unit
+        pin += -(pin + last.get("base_address", 0)) % last.get("alignment", 1)
+        row.update(offset=pin, pools=[last["name"]], alignment=1)
     return row

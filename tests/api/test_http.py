@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from api.openapi import CSV_EXAMPLE, CSV_PLAN_EXAMPLE, OPTIONS_EXAMPLE, PLAN_EXAMPLE, PROBLEM_EXAMPLE
 from planner import __version__
@@ -13,6 +14,7 @@ from planner.problem import Problem
 from planner.verify import verify
 from solvers.registry import SOLVERS
 from tests.api.server import Running
+from tests.strategies import raw_problems
 
 TOO_TIGHT: dict[str, Any] = {**PROBLEM_EXAMPLE, "pools": [{"name": "sram", "size": 500_000}]}
 
@@ -160,3 +162,11 @@ def test_options_in_the_schema_are_those_of_the_query(server: Running) -> None:
     schema = server.client.get("/openapi.json").json()
     asked = [one["name"] for one in schema["paths"]["/v1/plan"]["post"]["parameters"]]
     assert asked == [*schema["components"]["schemas"]["Options"]["properties"], "capacity"]
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problem=raw_problems(most=4))
+def test_any_problem_has_an_answer_that_verifies(server: Running, problem: dict[str, Any]) -> None:
+    found = plan(server, {"problem": problem, "options": {"solver": "greedy", "time_limit_s": 5}})
+    verdict = server.client.post("/v1/verify", json={"problem": problem, "plan": found}).json()
+    assert verdict == {"valid": True, "violations": []}

@@ -172,7 +172,7 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
             "lower_bound: must be the peak (7) where the status is optimal, got 6",
         ),
         ({"lower_bound": 7, "gap": 0.5}, "gap: must be 0.0, by which the peak is above the bound, got 0.5"),
-        ({"lower_bound": 0, "gap": 0.0}, "gap: must be null where the bound is 0, got 0.0"),
+        ({"lower_bound": 0, "gap": 0.0}, "gap: must be null where no bound above 0 is known, got 0.0"),
         ({"status": "optimal", "gap": 0.1}, "gap: must be 0 where the status is optimal, got 0.1"),
         ({"status": "infeasible"}, 'status: must be optimal or feasible where buffers are placed, got "infeasible"'),
         ({"status": "unknown"}, 'status: must be optimal or feasible where buffers are placed, got "unknown"'),

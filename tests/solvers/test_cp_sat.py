@@ -6,21 +6,18 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 
-import numpy as np
 import pytest
-from tests import oracle
 
-from planner.formats import read_problem
 from planner.instance import Instance, compile_problem, lift
 from planner.objective import Score
 from planner.plan import StopReason
 from planner.problem import Problem
 from solvers import cp_sat
 from solvers.search import Assignment, Shared
+from tests import oracle
 
 INSTANCES = Path(__file__).parents[3] / "shared" / "instances"
 

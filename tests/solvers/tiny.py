@@ -37,12 +37,14 @@ FEATURES: dict[str, Problem] = {
     "pins": _problem([*STAIRS[:3], {"size": 2, "start": 0, "end": 6, "offset": 3}]),
     "reserved": _problem(STAIRS, pools=[{"name": "shared", "reserved": [[2, 3], [9, 1]]}]),
     "pools": _problem(STAIRS, pools=TWO_POOLS),
-    "pools to choose from": _problem([*STAIRS[:4], {"size": 3, "start": 1, "end": 3, "pools": ["slow"]}], pools=TWO_POOLS),
-    "a capacity that is exactly enough": _problem(STAIRS, pools=[{"name": "full", "size": 7}]),
-    "infeasible by one byte": _problem(STAIRS, pools=[{"name": "full", "size": 6}]),
-    "infeasible, which no live set shows": _problem(
-        _lives((2, 0, 2), (2, 1, 3), (2, 2, 4), (2, 3, 5), (1, 0, 5)),
-        conflicts=[["b0", "b3"]],
+    "pools to choose from": _problem(
+        [*STAIRS[:4], {"size": 3, "start": 1, "end": 3, "pools": ["slow"]}], pools=TWO_POOLS
+    ),
+    "a capacity that is exactly enough": _problem(STAIRS, pools=[{"name": "full", "size": 8}]),
+    "infeasible by one byte": _problem(STAIRS, pools=[{"name": "full", "size": 7}]),
+    "infeasible, which no live set and no clique shows": _problem(
+        [{"size": 2}] * 5,
+        conflicts=[["b0", "b1"], ["b1", "b2"], ["b2", "b3"], ["b3", "b4"], ["b4", "b0"]],
         pools=[{"name": "full", "size": 5}],
     ),
     "a buffer that fits nowhere": _problem([{"size": 9, "start": 0, "end": 1}], pools=[{"name": "small", "size": 8}]),
@@ -56,7 +58,7 @@ FEATURES: dict[str, Problem] = {
         pools=[{"name": "fast", "size": 5, "cost": 0.1}, {"name": "slow", "cost": 2.5}],
         objective="cost",
     ),
-    "fit": _problem(STAIRS, pools=[{"name": "full", "size": 7}], objective="fit"),
+    "fit": _problem(STAIRS, pools=[{"name": "full", "size": 8}], objective="fit"),
     "identical buffers": _problem(_lives(*[(2, 0, 3)] * 3, *[(3, 2, 5)] * 3), pools=TWO_POOLS),
 }
 

@@ -1,0 +1,32 @@
+"""How places and values are spelled."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import pytest
+
+from planner.errors import place, shown
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [((), ""), (("buffers",), "buffers"), (("buffers", 3, "end"), "buffers[3].end"), ((0, 1), "[0][1]")],
+)
+def test_a_place_is_a_path(location: tuple[str | int, ...], path: str) -> None:
+    assert place(location) == path
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        ("ä", '"ä"'),
+        (1.5, "1.5"),
+        ([1, "a"], '[1, "a"]'),
+        ("x" * 100, '"' + "x" * 56 + "..."),
+        (PurePath("a"), repr(PurePath("a"))),
+    ],
+)
+def test_a_value_is_shown_as_json_on_one_short_line(value: object, text: str) -> None:
+    assert shown(value) == text

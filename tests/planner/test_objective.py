@@ -1,0 +1,44 @@
+"""Scores compare as the objectives say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.instance import Instance, compile_problem
+from planner.objective import score, total_cost, used
+from planner.problem import Problem
+from planner.table import column
+
+POOLS = [{"name": "fast", "cost": 1}, {"name": "slow", "cost": 2.5}]
+ROWS = [
+    {"id": "a", "size": 40, "start": 0, "end": 2},
+    {"id": "b", "size": 20, "start": 1, "end": 3, "traffic": 7},
+]
+
+
+def instance(**fields: Any) -> Instance:
+    return compile_problem(Problem.model_validate({"buffers": ROWS, "pools": POOLS, **fields}))
+
+
+@pytest.mark.parametrize(
+    ("pool", "offset", "ends", "cost"),
+    [
+        ([0, 0], [0, 2], [3, 0], 47.0),
+        ([0, 1], [0, 0], [2, 1], 57.5),
+        ([1, 1], [1, 0], [0, 3], 117.5),
+    ],
+)
+def test_ends_are_in_units_and_costs_in_bytes(pool: list[int], offset: list[int], ends: list[int], cost: float) -> None:
+    assert instance().unit == 20
+    assert used(instance(), column(pool), column(offset)) == ends
+    assert total_cost(instance(), column(pool)) == cost
+    assert score(instance(), column(pool), column(offset)) == tuple(ends[::-1])
+    assert score(instance(objective="cost"), column(pool), column(offset)) == (cost, *ends[::-1])
+
+
+def test_spilling_less_is_better_than_wasting_less() -> None:
+    in_fast = score(instance(), column([0, 0]), column([50, 60]))
+    in_slow = score(instance(), column([0, 1]), column([0, 0]))
+    assert in_fast < in_slow

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.instance import Instance, compile_problem, lift
+from planner.problem import Problem
+from planner.table import ABSENT, column
+from solvers.packers import CompiledPacker, PlainPacker
+from solvers.placement import drop, place
+from tests.oracle import check
+from tests.random_problems import random_problem
+
+RUNNING = column([0])
+SOME_OF_ALL = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved"})
+
+
+def compiled(*buffers: dict[str, object], **rest: object) -> Instance:
+    return compile_problem(Problem.model_validate({"buffers": buffers, **rest}))
+
+
+A = {"id": "a", "size": 4, "start": 0, "end": 3}
+B = {"id": "b", "size": 6, "start": 2, "end": 5}
+
+
+def test_dropped_buffers_keep_the_order_of_their_raw_offsets() -> None:
+    instance = compiled(A, B)
+    zeros = np.zeros(2, dtype=np.int64)
+    assert (instance.unit * np.asarray(drop(instance, zeros, [0.5, 0.49]))).tolist() == [6, 0]
+    assert (instance.unit * np.asarray(drop(instance, zeros, [0.49, 0.5]))).tolist() == [0, 4]
+
+
+def test_equal_raw_offsets_drop_by_position() -> None:
+    instance = compiled(A, B)
+    assert (instance.unit * np.asarray(drop(instance, np.zeros(2, dtype=np.int64), [7, 7]))).tolist() == [0, 4]
+
+
+def test_dropping_lets_pinned_buffers_lie_at_their_pins_and_others_beside_them() -> None:
+    instance = compiled({**A, "offset": 2}, B, {"id": "c", "size": 2, "start": 0, "end": 5})
+    dropped = drop(instance, np.zeros(3, dtype=np.int64), [50, 0, 1])
+    assert dropped is not None
+    assert (instance.unit * dropped).tolist() == [2, 6, 0]
+
+
+@pytest.mark.parametrize("raw", [[0.0, 0.0], [1e300, -1e300], [2**62, 2**62 + 1]])
+def test_any_raw_numbers_drop_to_a_valid_packing(raw: list[float]) -> None:
+    instance = compiled({**A, "size": 2**61}, {**B, "size": 2**62})
+    dropped = drop(instance, np.zeros(2, dtype=np.int64), raw)
+    assert dropped is not None
+    assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
+
+
+def test_dropping_gives_none_where_a_buffer_does_not_fit() -> None:
+    instance = compiled(A, B, pools=[{"name": "tight", "size": 9}])
+    assert drop(instance, np.zeros(2, dtype=np.int64), [0, 4]) is None
+
+
+def test_dropping_gives_none_where_a_buffer_may_not_live_in_its_memory() -> None:
+    instance = compiled({**A, "pools": ["x"]}, pools=[{"name": "x"}, {"name": "y"}])
+    assert drop(instance, column([1]), [0]) is None
+
+
+def test_what_was_dropped_before_does_not_move_when_dropped_again() -> None:
+    for seed in range(10):
+        instance = compile_problem(random_problem(seed, 40, SOME_OF_ALL - {"pools"}))
+        pool = column(np.zeros(len(instance)))
+        once = drop(instance, pool, np.random.default_rng(seed).random(len(instance)))
+        assert once is not None
+        again = drop(instance, pool, once)
+        assert again is not None
+        assert (again <= once).all()
+
+
+@pytest.mark.parametrize("best_fit", [False, True])
+def test_what_is_placed_passes_a_pairwise_check(best_fit: bool) -> None:
+    for seed in range(20):
+        problem = random_problem(seed, 30, SOME_OF_ALL)
+        instance = compile_problem(problem)
+        order = column(np.random.default_rng(seed).permutation(len(instance)))
+        found = place(CompiledPacker(instance, RUNNING), instance, order, (0, 1, 2), best_fit)
+        assert found is not None
+        assert check(problem, lift(problem, instance, *found)) == []
+
+
+def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
+    for seed in range(10):
+        instance = compile_problem(random_problem(seed, 20, frozenset({"pools", "alignment", "holes"})))
+        order = column(np.random.default_rng(seed).permutation(len(instance)))
+        packer = PlainPacker(instance)
+        kept: list[list[int]] = [[], [], []]
+        offset = np.full(len(instance), ABSENT)
+        for i in order.tolist():
+            for q in range(3):
+                last = packer.pack(q, column([*kept[q], i]))[-1] if instance.allowed[q, i] else ABSENT
+                if last != ABSENT:
+                    kept[q].append(i)
+                    offset[i] = last
+                    break
+        found = place(packer, instance, order, (0, 1, 2))
+        assert found is not None
+        assert found[1].tolist() == offset.tolist()
+
+
+def test_placing_gives_none_where_a_buffer_fits_nowhere() -> None:
+    instance = compiled(A, B, pools=[{"name": "tight", "size": 9}])
+    assert place(PlainPacker(instance), instance, column([0, 1]), (0,)) is None
