@@ -26,12 +26,12 @@ _ABOVE_ITS_BOUND = Problem.model_validate(
         "buffers": [
             {"id": i, "size": size, "start": start, "end": end}
             for i, (size, start, end) in enumerate(
-                [(2, 2, 6), (3, 4, 6), (5, 5, 9), (2, 1, 5), (5, 3, 4), (2, 1, 3)],
+                [(1, 1, 3), (2, 1, 5), (5, 0, 1), (3, 4, 7), (2, 1, 4), (4, 3, 7), (2, 2, 4), (5, 0, 2)]
             )
         ]
     }
 )
-"""Ten bytes are alive at once, but no plan needs less than twelve: a search has to prove it."""
+"""Ten bytes are alive at once, but no plan needs less than eleven: a search has to prove it."""
 
 
 class Readiness:

@@ -1,9 +1,9 @@
-"""The exact search: proves, or finds, the least peak of one memory.
+"""The exact search: finds, and proves, the least peak of one memory.
 
-An instance falls into independent parts. The part with the highest peak is worked on, for it alone makes the peak, until
-no part is above the bound. A round asks the kernel, in several orders, for a placement under one capacity: in some
-rounds that of the bound itself, in the others one between the bound and the peak, drawn at random. Runs are short
-(Luby restarts); failure weights and nogoods survive them, and learn. A run that exhausts the search proves a new bound.
+An instance falls into independent parts. The one with the highest peak is worked on, for it alone makes the peak, until
+none is above the bound. A round asks the kernel, in several orders, for a placement under one capacity: in some rounds
+that of the bound itself, in the others one between the bound and the peak, drawn at random. Runs are short (Luby
+restarts); failure weights and nogoods survive them, and learn. A run that exhausts the search proves a new bound.
 """
 
 from __future__ import annotations
@@ -14,41 +14,48 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.instance import Instance
 from planner.table import I64
+from solvers.independence import Part, pins_collide, split
 from solvers.kernels.exact import EXHAUSTED, FOUND, FULL
 from solvers.kernels.exact import search as run_kernel
 from solvers.kernels.exact_state import State
-from solvers.search import Search
-from solvers.sections import Part, pins_collide, split
+from solvers.search import Assignment, Search
 
 NAME = "exact"
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
 """The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Part.traits."""
+AT_BOUND, ABOVE, ABOVE_WIDE = 0, 1, 2
+"""The kinds of rounds."""
 SKIP_WEIGHTS = (1.0, 1.0, 3.0)
-"""What the option to leave a gap weighs: at the bound, and in the two kinds of rounds above it."""
-LIMITS = (4, 16, 16)
-"""Nodes for each buffer in the shortest run, likewise."""
+"""What the option to leave a gap weighs against a buffer, for each kind."""
+SHORTEST_RUN = (4, 16, 16)
+"""Nodes for each buffer, for each kind."""
 ROUNDS_AT_BOUND, FEW_NODES = 4, 1000
 """The bound gets the first rounds, then every 2nd until so many nodes for each buffer are spent, then every 8th."""
 RESET_EVERY = 8
+"""After so many rounds of a kind its failure weights start afresh."""
 NOISE = 0.03
+"""How far orders are shaken after the first round of a kind: the standard deviation, as a part of all buffers."""
 NEAR, FAR = 0.4, 0.95
-"""Between which parts of the gap, from the bound, a round above the bound draws its capacity."""
+"""Between which parts of the gap, from the bound up, a capacity is drawn."""
 NOGOOD_BITS = 18
 ALONE_NODES = 30_000
-"""After so many nodes one thread is joined by the others."""
+"""After so many nodes one climber is joined by the others."""
 NODE_WORK = 4
 """What a node counts in units of Search.work_limit."""
+ENDLESS = 2**62
 
 
 def solve(instance: Instance, search: Search) -> None:
     """Search until the peak is proved, the search is over, or the work limit is reached.
 
-    Honours everything but several memories and costs. Above 2^61 units in sum it does nothing: kernels count in int64.
-    After a short time alone, one climber a core works in a thread of its own, with its own seed, weights and nogoods;
-    they share the best offsets of each part, and the bound. A deterministic search has one climber and counts nodes.
+    Honours everything but several memories and costs. After a short time alone, one climber a core works in a thread of
+    its own, with its own seed, weights and nogoods; they share the best offsets of each part, and the bound. In a
+    deterministic search there is one climber, and nodes are counted. Kernels count in int64: an instance whose sums may
+    not fit is left alone.
     """
     if search.is_over or not instance.is_small_numbered:
         return
@@ -56,34 +63,35 @@ def solve(instance: Instance, search: Search) -> None:
         search.claim_infeasible(NAME)
         return
     standing = Standing(instance, search)
+    standing.rule_out(standing.bound)
     if not standing.parts:
         search.offer(np.zeros(len(instance), dtype=np.int64), instance.pin, NAME)
         return
-    standing.rule_out(standing.bound)
-    first = Climber(standing, seed=0)
+    climber = Climber(standing, seed=0)
     if search.deterministic:
-        first.climb(search.work_limit // NODE_WORK)
+        climber.climb(search.work_limit // NODE_WORK)
         return
-    first.climb(ALONE_NODES)
+    climber.climb(ALONE_NODES)
     if search.is_over or standing.hardest() is None:
         return
-    climbers = [first, *(Climber(standing, seed) for seed in range(1, os.cpu_count() or 1))]
+    climbers = [climber, *(Climber(standing, seed) for seed in range(1, os.cpu_count() or 1))]
     with ThreadPoolExecutor(len(climbers), thread_name_prefix=NAME) as threads:
-        for done in [threads.submit(climber.climb, 2**62) for climber in climbers]:
+        for done in [threads.submit(each.climb, ENDLESS) for each in climbers]:
             done.result()
 
 
 class Standing:
-    """What the climbers share: the best offsets and peak of each part, and through `search` the best of the whole."""
+    """What the climbers share: the best offsets and the peak of each part, and through `search` those of the whole."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
         self.parts = split(instance)
         self.ceiling = _ceiling(instance)
+        self.offset: list[I64 | None] = [None] * len(self.parts)
+        self.peak = [self.ceiling + 1] * len(self.parts)
+        self._seen: Assignment | None = None
         self._lock = threading.Lock()
-        best = search.best
-        self.offset: list[I64 | None] = [None if best is None else best.offset[part.buffers] for part in self.parts]
-        self.peak = [self._peak(k) for k in range(len(self.parts))]
+        self.look()
 
     @property
     def bound(self) -> int:
@@ -95,21 +103,34 @@ class Standing:
         k = int(np.argmax(self.peak))
         return k if self.peak[k] > self.bound else None
 
-    def take(self, part: int, offset: I64) -> None:
-        """Take offsets for the buffers of a part if they are better than the best so far."""
+    def look(self) -> None:
+        """Take over what others have found since the last look."""
+        best = self.search.best
         with self._lock:
-            before, self.offset[part] = self.offset[part], offset
-            peak = self._peak(part)
-            if before is not None and peak >= self.peak[part]:
-                self.offset[part] = before
+            if best is None or best is self._seen:
                 return
-            self.peak[part] = peak
+            self._seen = best
+            for k, part in enumerate(self.parts):
+                self._improve(k, best.offset[part.buffers])
+
+    def take(self, part: int, offset: I64) -> None:
+        """Take offsets for the buffers of a part; offer the whole if they are better, and every part has some."""
+        with self._lock:
+            if not self._improve(part, offset):
+                return
             whole = np.array(self.instance.pin)
             for mine, offsets in zip(self.parts, self.offset, strict=True):
                 if offsets is None:
                     return
                 whole[mine.buffers] = offsets
             self.search.offer(np.zeros(len(whole), dtype=np.int64), whole, NAME)
+
+    def _improve(self, part: int, offset: I64) -> bool:
+        peak = int((offset + self.instance.size[self.parts[part].buffers]).max())
+        if peak >= self.peak[part]:
+            return False
+        self.offset[part], self.peak[part] = offset, peak
+        return True
 
     def rule_out(self, need: int) -> None:
         """Learn that a part needs a capacity of at least `need`."""
@@ -118,16 +139,9 @@ class Standing:
         else:
             self.search.offer_bound((need,), NAME)
 
-    def _peak(self, part: int) -> int:
-        """Return the largest end in a part; one more than is possible, where no offsets are known."""
-        offset = self.offset[part]
-        if offset is None:
-            return self.ceiling + 1
-        return int((offset + self.instance.size[self.parts[part].buffers]).max())
-
 
 def _ceiling(instance: Instance) -> int:
-    """Return an end that nothing passes: the capacity, or what stacking everything on everything fixed takes."""
+    """Return an end that nothing need pass: the capacity, or what stacking all on everything fixed takes."""
     memory = instance.memories[0]
     fixed = max(int(memory.reserved.max(initial=0)), int((instance.pin + instance.size).max(initial=0)))
     stacked = fixed + int((instance.size + instance.alignment[0] + instance.residue[0]).sum())
@@ -136,12 +150,12 @@ def _ceiling(instance: Instance) -> int:
 
 @dataclass(eq=False)
 class Ladder:
-    """One climber's rounds on one part. Entry 0 of the lists is for rounds at the bound, 1 and 2 for those above."""
+    """One climber's rounds on one part; lists have an entry for each kind of round."""
 
     part: Part
     rng: np.random.Generator
     orders: list[I64] = field(init=False)
-    weights: list[np.ndarray[tuple[int], np.dtype[np.float64]]] = field(init=False)
+    weights: list[npt.NDArray[np.float64]] = field(init=False)
     nogoods: I64 = field(default_factory=lambda: np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64))
     rounds: list[int] = field(default_factory=lambda: [0, 0, 0])
     since_found: list[int] = field(default_factory=lambda: [0, 0, 0])
@@ -152,16 +166,25 @@ class Ladder:
     def __post_init__(self) -> None:
         traits = self.part.traits
         self.orders = [_rank(np.lexsort([-traits[letter] for letter in reversed(order)])) for order in ORDERS]
-        self.state = State.for_sections(self.part.sections)
         self.weights = [np.ones(len(self.part.sections.spare)) for _ in SKIP_WEIGHTS]
+        self.state = State.for_sections(self.part.sections)
 
-    def kind(self) -> int:
-        """Return what kind of round is next."""
+    def kind(self, is_known: bool) -> int:
+        """Return the kind of the next round; the first one finds any offsets where none are known."""
         k = sum(self.rounds)
+        if k == 0 and not is_known:
+            return ABOVE
         is_early = self.nodes < FEW_NODES * len(self.part.buffers)
         if k < ROUNDS_AT_BOUND or (k - ROUNDS_AT_BOUND) % (2 if is_early else 8) == 0:
-            return 0
-        return 1 + (k // 2 if is_early else k) % 2
+            return AT_BOUND
+        return (ABOVE, ABOVE_WIDE)[(k // 2 if is_early else k) % 2]
+
+    def begin(self, kind: int) -> int:
+        """Begin a round; return the nodes that each of its runs may take."""
+        if self.rounds[kind] % RESET_EVERY == 0:
+            self.weights[kind][:] = 1.0
+        self.since_found[kind] += 1
+        return SHORTEST_RUN[kind] * len(self.part.buffers) * luby(self.since_found[kind])
 
     def rank(self, kind: int, order: int) -> I64:
         """Return the position of each buffer in an order, with some noise after the first round of a kind."""
@@ -171,6 +194,28 @@ class Ladder:
         n = len(rank)
         return _rank(np.argsort(rank + self.rng.normal(0, NOISE * n, n) * self.rng.random()))
 
+    def run(self, kind: int, rank: I64, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
+        """Run the kernel once; return its outcome, the need, and the offsets."""
+        offset = np.zeros(len(rank), dtype=np.int64)
+        outcome, nodes, need = run_kernel(
+            self.part.sections,
+            self.state,
+            self.nogoods,
+            rank,
+            self.weights[kind],
+            capacity,
+            SKIP_WEIGHTS[kind],
+            limit,
+            self.rounds[kind] >= 2,
+            flag,
+            offset,
+        )
+        self.nodes += nodes
+        if outcome == FULL:
+            self.room *= 2
+            self.state = State.for_sections(self.part.sections, self.room)
+        return outcome, need, offset
+
 
 class Climber:
     """One thread's search; what it learns of a part stays in that part's Ladder."""
@@ -178,74 +223,52 @@ class Climber:
     def __init__(self, standing: Standing, seed: int) -> None:
         self.standing, self.seed = standing, seed
         self.ladders: dict[int, Ladder] = {}
+        self.nodes = 0
 
     def climb(self, nodes: int) -> None:
-        """Run rounds until so many nodes are spent, nothing is above the bound, or the search is over."""
-        while nodes > 0 and not self.standing.search.is_over:
+        """Run rounds until so many nodes are spent, no part is above the bound, or the search is over."""
+        end = self.nodes + nodes
+        while self.nodes < end and not self.standing.search.is_over:
+            self.standing.look()
             k = self.standing.hardest()
             if k is None:
                 return
-            ladder = self._ladder(k)
-            before = ladder.nodes
-            self._round(k, ladder, nodes)
-            nodes -= ladder.nodes - before
+            if k not in self.ladders:
+                rng = np.random.default_rng([self.standing.search.seed, self.seed, k])
+                self.ladders[k] = Ladder(self.standing.parts[k], rng)
+            self._round(k, self.ladders[k], end)
 
-    def _ladder(self, part: int) -> Ladder:
-        if part not in self.ladders:
-            rng = np.random.default_rng([self.standing.search.seed, self.seed, part])
-            self.ladders[part] = Ladder(self.standing.parts[part], rng)
-        return self.ladders[part]
-
-    def _round(self, part: int, ladder: Ladder, nodes: int) -> None:
-        """Ask for one capacity in each order, until one run finds offsets."""
-        standing, kind = self.standing, ladder.kind()
-        if ladder.rounds[kind] % RESET_EVERY == 0:
-            ladder.weights[kind][:] = 1.0
+    def _round(self, part: int, ladder: Ladder, end: int) -> None:
+        """Ask for one capacity in each order, until one run finds offsets or `end` nodes are spent."""
+        standing = self.standing
+        kind = ladder.kind(standing.offset[part] is not None)
+        limit = ladder.begin(kind)
         fraction = ladder.rng.uniform(NEAR, FAR)
-        limit = LIMITS[kind] * len(ladder.part.buffers) * luby(ladder.since_found[kind] + 1)
-        ladder.since_found[kind] += 1
         for order in range(len(ORDERS)):
-            bound, peak = standing.bound, standing.peak[part]
-            if peak <= bound or standing.search.is_over:
+            capacity = self._capacity(part, kind, fraction)
+            if capacity >= standing.peak[part] or self.nodes >= end or standing.search.is_over:
                 break
-            capacity = bound if kind == 0 else min(peak - 1, bound + int((peak - bound) * fraction))
-            if standing.offset[part] is None and kind > 0:
-                capacity = standing.ceiling
-            rank = ladder.rank(kind, order)
             before = ladder.nodes
-            if self._run(part, ladder, kind, rank, capacity, min(limit, nodes)) == FOUND:
+            rank = ladder.rank(kind, order)
+            outcome, need, offset = ladder.run(kind, rank, capacity, min(limit, end - self.nodes), standing.search.flag)
+            self.nodes += ladder.nodes - before
+            if outcome == EXHAUSTED:
+                standing.rule_out(need)
+            elif outcome == FOUND:
+                standing.take(part, offset)
                 ladder.since_found[kind] = 0
-                break
-            nodes -= ladder.nodes - before
-            if nodes <= 0:
                 break
         ladder.rounds[kind] += 1
 
-    def _run(self, part: int, ladder: Ladder, kind: int, rank: I64, capacity: int, limit: int) -> int:
-        """Run the kernel once and share what comes of it; return its outcome."""
-        offset = np.zeros(len(rank), dtype=np.int64)
-        outcome, nodes, need = run_kernel(
-            ladder.part.sections,
-            ladder.state,
-            ladder.nogoods,
-            rank,
-            ladder.weights[kind],
-            capacity,
-            SKIP_WEIGHTS[kind],
-            limit,
-            ladder.rounds[kind] >= 2,
-            self.standing.search.flag,
-            offset,
-        )
-        ladder.nodes += nodes
-        if outcome == FOUND:
-            self.standing.take(part, offset)
-        elif outcome == EXHAUSTED:
-            self.standing.rule_out(need)
-        elif outcome == FULL:
-            ladder.room *= 2
-            ladder.state = State.for_sections(ladder.part.sections, ladder.room)
-        return int(outcome)
+    def _capacity(self, part: int, kind: int, fraction: float) -> int:
+        """Return the capacity to ask for; at least the peak, if there is nothing left to ask."""
+        standing = self.standing
+        bound, peak = standing.bound, standing.peak[part]
+        if kind == AT_BOUND or peak <= bound:
+            return bound
+        if standing.offset[part] is None:
+            return standing.ceiling
+        return min(peak - 1, bound + int((peak - bound) * fraction))
 
 
 def luby(k: int) -> int:

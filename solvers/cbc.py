@@ -50,7 +50,6 @@ def _ask(
             maxNodes=effort.nodes,
             gapAbs=effort.gap,
             gapRel=0,
-            threads=1,
             options=[f"randomSeed {1 + effort.seed % 10**6}", f"randomCbcSeed {1 + effort.seed % 10**6}"],
         )
         solver.tmpDir = folder
@@ -114,7 +113,7 @@ def _outcome(
         take(values)
     if problem.sol_status == pulp.LpSolutionOptimal:
         return Outcome("optimal", float(pulp.value(problem.objective) or 0.0) - effort.gap)
-    if problem.sol_status == pulp.LpSolutionInfeasible or _INFEASIBLE in lines:
+    if problem.status == pulp.LpStatusInfeasible or _INFEASIBLE in lines:
         return Outcome("infeasible")
     said = _LOWER_BOUND.search(lines)
     return Outcome("open", float(said.group(1)) if said else -inf)

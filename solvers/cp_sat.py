@@ -59,13 +59,18 @@ def _horizon(instance: Instance) -> int:
 
 @dataclass(frozen=True)
 class _Run:
-    """What to ask next: for the floor itself, a limit in between, or the best there is; and the work it may take."""
+    """What to ask next, and the work it may take.
 
-    ask: Literal["floor", "between", "best"]
+    For the cheapest choice of memories, for the floor itself, for a limit in between, or for the best there is.
+    """
+
+    ask: Literal["choice", "floor", "between", "best"]
     work: float
 
 
-def _runs() -> Iterator[_Run]:
+def _runs(goal: int) -> Iterator[_Run]:
+    if goal == COST:
+        yield _Run("choice", 4 * _FIRST_RUN)
     for work in (_FIRST_RUN * 1.5**k for k in count()):
         yield from [_Run("floor", work)] * 3
         yield from [_Run("between", work)] * 3
@@ -85,7 +90,7 @@ class _Pursuit:
         horizon = _horizon(instance)
         self.limits = {q: min(memory.capacity, horizon) for q, memory in enumerate(instance.memories)}
         self.goals = list(reversed(self.limits))
-        self.costs = _costs(instance) if instance.objective == "cost" else None
+        self.costs = whole_costs(instance) if instance.objective == "cost" else None
         if self.costs is not None:
             self.goals.insert(0, COST)
             self.limits[COST] = self.costs.most
@@ -93,8 +98,8 @@ class _Pursuit:
 
     def least(self, goal: int) -> int | None:
         """Return the least value of a goal, once it is reached and, as the engine says, proved; else None."""
-        floor = self._known_floor(goal)
-        for run in _runs():
+        floor = promising = self._known_floor(goal)
+        for run in _runs(goal):
             reached = self._reached(goal)
             most = self.limits[goal] if reached is None else reached - 1
             if floor > most and reached is None:
@@ -103,6 +108,8 @@ class _Pursuit:
                 return reached
             if self.engine.is_spent or (self.instance.objective == "fit" and reached is not None):
                 return None
+            if run.ask == "floor" and floor > promising:
+                continue  # once refuted, a floor moves up by single units: no more than any other limit
             limit = floor if run.ask == "floor" else most
             if run.ask == "between" and reached is not None:
                 limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
@@ -110,12 +117,15 @@ class _Pursuit:
             if at_least > floor:
                 floor = at_least
                 self.search.offer_bound(self._score(goal, floor), NAME)
+            if run.ask == "choice":
+                promising = floor
         return None
 
     def _question(self, goal: int, limit: int, run: _Run) -> Question:
         limits = self.limits | self.settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.memories)))
-        return Question(ends, limits.get(COST), goal, is_minimised=run.ask == "best")
+        is_minimised = run.ask in ("choice", "best")
+        return Question(ends, limits.get(COST), goal, is_minimised, is_of_choice=run.ask == "choice")
 
     def _known_floor(self, goal: int) -> int:
         """Return what is proved of a goal: the bound's entry counts where all entries before it are reached."""
@@ -146,7 +156,7 @@ class _Pursuit:
         return best.score[0] if best is not None and is_best else nextafter(cost * (1 - 1e-12), 0)
 
 
-def _costs(instance: Instance) -> Costs:
+def whole_costs(instance: Instance) -> Costs:
     """Return the costs; where their sums grow too large, in a coarser step that rounds each down, so a bound holds."""
     costs = Costs.of(instance)
     coarser = 1 << max(0, costs.most.bit_length() - _LARGEST.bit_length() + 1)

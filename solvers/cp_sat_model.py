@@ -30,12 +30,14 @@ class Question:
     """Is there an assignment with all ends in memory `q` at `ends[q]` or below, and the cost at `steps` or below?
 
     What matters is the `goal`, a memory or COST: where it `is_minimised`, the least end there, or cost, is asked for.
+    A question that `is_of_choice` is of memories only: whether the sizes alive fit, wherever they may lie.
     """
 
     ends: tuple[int, ...]
     steps: int | None
     goal: int
     is_minimised: bool
+    is_of_choice: bool = False
 
     @property
     def limit(self) -> int:
@@ -68,8 +70,9 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: Que
     """
     boxes = _address_boxes(model, instance, question)
     _each_buffer_lives_in_one_memory(model, boxes)
-    _live_buffers_do_not_overlap(model, instance, boxes, question)
-    _conflicting_buffers_do_not_overlap(model, instance, boxes)
+    if not question.is_of_choice:
+        _live_buffers_do_not_overlap(model, instance, boxes, question)
+        _conflicting_buffers_do_not_overlap(model, instance, boxes)
     _identical_buffers_are_in_order(model, instance, boxes)
     if len(instance.memories) > 1:
         _live_sets_fit_by_size(model, instance, boxes, question)

@@ -47,7 +47,8 @@ class Engine:
         boxes = build(model, self.instance, self.costs, question, next(self.orders))
         solver = cp_model.CpSolver()
         self._set_parameters(solver, question, work)
-        status = solver.solve(model, _reporter(self.instance, self.search, boxes))
+        reporter = None if question.is_of_choice else _reporter(self.instance, self.search, boxes)
+        status = solver.solve(model, reporter)
         self.runs += 1
         self.work_left -= solver.deterministic_time
         self.search.log(f"{NAME}: {question}: {solver.status_name(status)} after {solver.wall_time:.3f} s")

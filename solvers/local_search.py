@@ -32,7 +32,9 @@ def solve(instance: Instance, search: Search) -> None:
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    for count in _one_memory(instance, search, rng) if len(instance.memories) == 1 else _memories(instance, search, rng):
+    for count in (
+        _one_memory(instance, search, rng) if len(instance.memories) == 1 else _memories(instance, search, rng)
+    ):
         placed += count
         if search.best is not best:
             best, gained = search.best, placed

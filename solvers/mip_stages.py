@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, inf
 from typing import Literal
 
@@ -37,8 +37,10 @@ LARGEST_PLAIN = 2**20
 """Up to here engines are given whole units; above, HiGHS was seen to claim what is not so."""
 SCALED_PEAK = 2**16
 """What larger peaks are scaled down to, about, by a power of two."""
-WORK_PER_ENTRY = 10.0
-"""What a node costs for each entry of the program, in units of Search.work_limit."""
+ROOT_WORK, NODE_WORK = 100, 2
+"""What the root and what a node cost for each entry of the program, in units of Search.work_limit: as measured with
+HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit stands for.
+"""
 _GAP = 0.9
 """An engine may stop this close to its bound, in units or steps of cost: the next better plan is a whole one below."""
 
@@ -93,21 +95,34 @@ class _Stage:
     def settle(self) -> float | None:
         """Return the entry's least value, or None where that stays open."""
         floor = self._floor()
-        for _ in range(0 if self._is_cost else DECISIONS if floor <= SMALL_PEAK else 1):
+        if not self._is_cost:
+            floor = self._decide(floor)
+        if not self._is_met(floor) and not self.search.is_over:
+            floor = self._minimise(floor)
+        best = self.search.best
+        return best.score[len(self.settled)] if best is not None and self._is_met(floor) else None
+
+    def _decide(self, floor: int) -> int:
+        """Ask for a plan at `floor`, and for one a unit above where there is none; return the last floor asked for."""
+        for _ in range(DECISIONS if floor <= SMALL_PEAK else 1):
             if self._is_met(floor) or self._ask(floor, floor, None, DECISION_SHARE).status != "infeasible":
                 break
             floor += 1
             self._claim(floor)
-        if not self._is_met(floor):
-            best = self._best()
-            said = self._ask(floor, best, self._key, 1.0)
-            if said.status == "infeasible" and best is None and not self.settled:
+        return floor
+
+    def _minimise(self, floor: int) -> int:
+        """Look for better plans between `floor` and the best one known; return what the floor has become."""
+        best = self._best()
+        said = self._ask(floor, best, self._key, 1.0)
+        if said.status == "infeasible":
+            if best is None and not self.settled:
                 self.search.claim_infeasible(self.name)
-            if said.status != "infeasible" and said.bound > floor:
-                floor = int(said.bound)
-                self._claim(floor)
-        best_plan = self.search.best
-        return best_plan.score[len(self.settled)] if best_plan is not None and self._is_met(floor) else None
+            return floor
+        if said.bound > floor:
+            floor = int(said.bound)
+            self._claim(floor)
+        return floor
 
     @cached_property
     def _costs(self) -> Costs:
@@ -156,26 +171,31 @@ class _Stage:
         boxes = Boxes(self.instance, self._limits(most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")
+        program = self._program(boxes, floor, most, minimise)
+        if (program.lower > program.upper).any():
+            return Outcome("infeasible")
+        effort = self._effort(program, share)
+        if effort.nodes is not None and effort.nodes < 1:
+            return Outcome("open")
+        start = None if minimise is None else start_of(program, boxes, self.search.best)
+        said = self.engine(program, start, effort, partial(self._take, boxes, program), self.search.log)
+        return Outcome(said.status, _whole(said.bound, program.value_of_one))
+
+    def _program(self, boxes: Boxes, floor: int, most: int | None, minimise: Key | None) -> Program:
         floors = [0] * len(boxes.limit)
         if not self._is_cost:
             floors[self._memory] = floor
         question = Question(boxes.limit, tuple(floors), minimise, self._cost_range(floor, most))
-        scale = _scale(max(boxes.limit))
         cost_scale = _scale(question.cost[1]) if question.cost else 1
-        program = draft(boxes, question).finish(scale, cost_scale)
-        if (program.lower > program.upper).any():
-            return Outcome("infeasible")
-        start = None if minimise is None else start_of(program, boxes, self.search.best)
+        return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
 
-        def take(values: F64) -> None:
-            pool = column([max(box.span, key=lambda q: _value(program, values, ("in", q, b))) for b, box in buffers])
-            offset = drop(self.instance, pool, values[[program.at["offset", b] for b, _ in buffers]])
-            if offset is not None:
-                self.search.offer(pool, offset, self.name)
-
-        buffers = list(enumerate(boxes.all[: boxes.n]))
-        said = self.engine(program, start, self._effort(program, share), take, self.search.log)
-        return Outcome(said.status, _whole(said.bound, program.value_of_one))
+    def _take(self, boxes: Boxes, program: Program, values: F64) -> None:
+        """Offer what an engine found, dropped in exact integers."""
+        buffers = range(boxes.n)
+        pool = column([_home(boxes, program, values, b) for b in buffers])
+        offset = drop(self.instance, pool, values[[program.at["offset", b] for b in buffers]])
+        if offset is not None:
+            self.search.offer(pool, offset, self.name)
 
     def _limits(self, most: int | None) -> tuple[int, ...]:
         """Return how far memories may be filled: as settled, up to `most`, else as far as sensible plans do."""
@@ -199,14 +219,18 @@ class _Stage:
         """Share out what is left: by the clock, or in nodes where no clock may decide."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
-            nodes = int(share * self.search.work_limit / (WORK_PER_ENTRY * len(program.index) + 1))
-            return Effort(None, nodes, gap, self.search.seed)
+            of_an_entry = share * self.search.work_limit / (len(program.index) + 1)
+            return Effort(None, int((of_an_entry - ROOT_WORK) / NODE_WORK), gap, self.search.seed)
         seconds = max(0.05, share * (self.search.remaining_s - RESERVE_S))
         return Effort(seconds, None, gap, self.search.seed)
 
 
-def _value(program: Program, values: F64, key: Key) -> float:
-    return float(values[program.at[key]]) if key in program.at else 0.0
+def _home(boxes: Boxes, program: Program, values: F64, b: int) -> int:
+    """Return the memory that values of the columns choose for box `b`."""
+    homes = list(boxes.all[b].span)
+    if len(homes) == 1:
+        return homes[0]
+    return max(homes, key=lambda q: float(values[program.at["in", q, b]]))
 
 
 def _scale(largest: int) -> int:

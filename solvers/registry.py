@@ -51,6 +51,15 @@ SOLVERS = (
     Row("greedy", "orders x first and best fit, until one meets the bound", "solvers.greedy:solve", is_trusted=True),
     Row("local-search", "packs again in orders learnt from plans", "solvers.local_search:solve", is_trusted=True),
     Row(
+        "exact",
+        "branches on sections, learns from failures; one memory",
+        "solvers.branch_and_bound:solve",
+        can=EVERYTHING - {"pools", "cost"},
+        is_trusted=True,
+        proves=True,
+        at_most=4_000,
+    ),
+    Row(
         "cp-sat",
         "constraint programming: one NoOverlap per live set (OR-Tools)",
         "solvers.cp_sat:solve",

@@ -183,9 +183,12 @@ class Shared:
 
     @property
     def has_open_claims(self) -> bool:
-        """Whether an engine said something, not believed yet, that would end the search."""
+        """Whether an engine said something, not believed yet, that would end the search.
+
+        That is what the best assignment's score is, or, where there is none, that nothing fits.
+        """
         score = None if self.best is None else self.best.score
-        return not self.is_over and any(claim is None or claim == score for claim in self.claims.values())
+        return not self.is_over and any(claim == score for claim in self.claims.values())
 
     def log(self, line: str) -> None:
         """Keep a line of an engine's own log."""

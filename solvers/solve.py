@@ -119,9 +119,11 @@ def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
     """Make the plan of the best assignment that the verifier lets through."""
     rejected = 0
     for assignment in filter(None, (search.best, search.earlier)):
+        search.best = assignment
         plan = _found(problem, instance, search, assignment)
         if not verify(problem, plan):
-            return plan
+            # Behind a rejected one, the reason why the search stopped may be that which was wrong.
+            return plan.model_copy(update={"stop_reason": None}) if rejected else plan
         rejected += 1
     if rejected:
         raise InvalidPlanError(f"{rejected} plans of {search.best and search.best.by} did not pass the verifier")

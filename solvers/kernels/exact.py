@@ -2,10 +2,10 @@
 
 Push any placement down in order of offset: each buffer then lies at the lowest offset that it may ever have, or at the
 lowest one above the end of some neighbour. So, of any section with floor f, either a buffer starts at f, which must be
-one whose low is f, or none does, and then each buffer whose low is f lies above f, on the end of a neighbour that is not
-placed yet. These are the branches. A buffer that starts at f lifts all its unplaced neighbours above it, which is right
-where none of them can lie below it: where all its sections have the floor f, and nobody that it conflicts with by name
-has room below f. The argument needs no more of `lifted` than that it is monotone and keeps what it has lifted; so
+one whose low is f, or none does, and then each buffer whose low is f lies above f, on the end of a neighbour that is
+not placed yet. These are the branches. A buffer that starts at f lifts all its unplaced neighbours above it, which is
+right where none of them can lie below it: where all its sections have the floor f, and nobody that it conflicts with by
+name has room below f. The argument needs no more of `lifted` than that it is monotone and keeps what it has lifted; so
 alignments and obstacles are searched completely too.
 """
 
@@ -15,20 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.table import I64
+from solvers.kernels.exact_nogoods import component, known_failure, remember
 from solvers.kernels.exact_state import (
     FAR,
     LOGGED,
     MOVES,
     UNPLACED,
     State,
-    compiled,
     lift,
     lifted,
     place,
     settle,
     start,
+    step,
     undo,
     unplace,
+    whole,
 )
 from solvers.sections import Sections
 
@@ -41,7 +43,7 @@ _POLL_EVERY = 256
 (SECTION, FLOOR, NEXT, END, NEED, LEFT, RIGHT, KEY_A, KEY_B, MOVE, MARK, TOUCHED_LEFT, TOUCHED_RIGHT) = range(13)
 
 
-@compiled
+@whole
 def search(
     sections: Sections,
     state: State,
@@ -58,10 +60,10 @@ def search(
     """Search for offsets whose largest end is at most `capacity`; return (outcome, nodes, need).
 
     FOUND: `offset` holds them. EXHAUSTED: there are none, nor under any capacity below `need`. STOPPED: `node_limit`
-    was reached, or flag[0] was set. FULL: `state` has too little room. `rank` orders the buffers of a branch. `weight` counts the failures of each section
-    and is kept by the caller, as is `nogoods` (see known_failure; 2^b rows, or none: unused). `skip_weight` is what the
-    branch "nothing starts here" weighs against one buffer. `is_thorough` looks further for `need`. O(sections +
-    conflicts of the moved buffer) a node.
+    was reached, or flag[0] was set. FULL: `state` has too little room. `rank` orders the buffers of a branch. `weight`
+    counts the failures of each section and is kept by the caller, as is `nogoods` (2^b rows, or none: then it is
+    unused). `skip_weight` is what the branch "nothing starts here" weighs against one buffer. `is_thorough` looks
+    further for `need`. O(sections + lifetimes and sections of the buffers that move) a node.
     """
     n = len(sections.size)
     frame, option = state.frame, state.option
@@ -103,7 +105,9 @@ def search(
                 else:
                     frame[depth, NEED] = capacity - state.slack[section] + sections.granule
                 frame[depth, END] = end
-                find_component(state, section, frame[depth])
+                left, right, key_a, key_b = component(state, section)
+                frame[depth, LEFT], frame[depth, RIGHT] = left, right
+                frame[depth, KEY_A], frame[depth, KEY_B] = key_a, key_b
 
         # 3. No option is left: the component has no placement. Remember that.
         if need == 0 and frame[depth, NEXT] == frame[depth, END]:
@@ -157,7 +161,7 @@ def search(
         is_new = True
 
 
-@compiled
+@step
 def take_back(sections: Sections, state: State, frame: I64) -> None:
     """Undo the last move of a frame."""
     undo(sections, state, frame[MARK])
@@ -165,7 +169,7 @@ def take_back(sections: Sections, state: State, frame: I64) -> None:
         unplace(sections, state, frame[MOVE], frame[FLOOR])
 
 
-@compiled
+@step
 def chosen_section(sections: Sections, state: State, weight: npt.NDArray[np.float64], skip_weight: float) -> int:
     """Return the section with the fewest options for its failures; among equals, that with the lowest floor.
 
@@ -186,7 +190,7 @@ def chosen_section(sections: Sections, state: State, weight: npt.NDArray[np.floa
             right += 1
         if is_bank(state, left, left - 1, floor) and is_bank(state, right, right, floor):
             for s in range(left, right):
-                options = state.ready[s] + (skip_weight if state.slack[s] > 0 else 0.0)
+                options = state.ready[s] + (skip_weight if state.slack[s] >= sections.granule else 0.0)
                 cost = options / weight[s]
                 if (cost < best_cost or (cost == best_cost and floor < best_floor)) and (
                     sections.is_plain or nothing_lies_below(sections, state, s)
@@ -196,7 +200,7 @@ def chosen_section(sections: Sections, state: State, weight: npt.NDArray[np.floa
     return best
 
 
-@compiled
+@step
 def is_bank(state: State, border: int, beyond: int, floor: int) -> bool:
     """Say whether a plateau ends at a border: at a wall, or because the section beyond is higher."""
     return (
@@ -208,7 +212,7 @@ def is_bank(state: State, border: int, beyond: int, floor: int) -> bool:
     )
 
 
-@compiled
+@step
 def nothing_lies_below(sections: Sections, state: State, section: int) -> bool:
     """Say whether no unplaced neighbour of a buffer that may start at a section's floor can lie below it.
 
@@ -230,7 +234,7 @@ def nothing_lies_below(sections: Sections, state: State, section: int) -> bool:
     return True
 
 
-@compiled
+@step
 def list_options(sections: Sections, state: State, rank: I64, section: int, option: I64, first: int) -> int:
     """Write the buffers that may start at a section's floor to option[first:], by rank; return where they end.
 
@@ -250,7 +254,7 @@ def list_options(sections: Sections, state: State, rank: I64, section: int, opti
     return end
 
 
-@compiled
+@step
 def skip(sections: Sections, state: State, section: int, floor: int, capacity: int) -> tuple[int, int, int]:
     """Decide that nothing of a section starts at its floor; return what was touched (left, right) and need.
 
@@ -279,63 +283,3 @@ def skip(sections: Sections, state: State, section: int, floor: int, capacity: i
             lift(sections, state, i, state.raised[i])
             left, right = min(left, sections.leftmost[i]), max(right, sections.rightmost[i])
     return left, right, 0
-
-
-@compiled
-def find_component(state: State, section: int, frame: I64) -> None:
-    """Write to a frame the sections between the walls around one of them, and the key of what is unplaced there."""
-    left, right = section, section + 1
-    while left > 0 and state.crossing[left] > 0:
-        left -= 1
-    while right < len(state.left) and state.crossing[right] > 0:
-        right += 1
-    frame[LEFT], frame[RIGHT], frame[KEY_A], frame[KEY_B] = left, right, 0, 0
-    for s in range(left, right):
-        frame[KEY_A] += state.key[s, 0]
-        frame[KEY_B] += state.key[s, 1]
-
-
-@compiled
-def known_failure(
-    state: State, nogoods: I64, capacity: int, touched_left: int, touched_right: int
-) -> tuple[int, int, int]:
-    """Return (left, right, need) of a component among the touched sections that is known not to fit; need 0: none.
-
-    Whether a component fits depends on its unplaced buffers and their lows alone, so a row (key, key, need) holds in
-    every node, restart and order. A key is the sum of c + a * low over the unplaced buffers, modulo 2^64, with random
-    a and c for each: a multilinear hash. Two states that differ agree in one key with probability 2^(z - 64), where 2^z
-    divides all their differences; in both keys, which are compared whole, with the square of that.
-    """
-    if len(nogoods) == 0:
-        return 0, 0, 0
-    k = len(state.left)
-    left = touched_left
-    while left > 0 and state.crossing[left] > 0:
-        left -= 1
-    while left < touched_right:
-        key_a, key_b = state.key[left, 0], state.key[left, 1]
-        right = left + 1
-        while right < k and state.crossing[right] > 0:
-            key_a += state.key[right, 0]
-            key_b += state.key[right, 1]
-            right += 1
-        row = slot(nogoods, key_a)
-        if nogoods[row, 0] == key_a and nogoods[row, 1] == key_b and nogoods[row, 2] > capacity:
-            return left, right, nogoods[row, 2]
-        left = right
-    return 0, 0, 0
-
-
-@compiled
-def slot(nogoods: I64, key: int) -> int:
-    """Return the row for a key; the upper bits are the random ones where all lows are even numbers."""
-    return (key ^ (key >> 32)) & (len(nogoods) - 1)
-
-
-@compiled
-def remember(nogoods: I64, key_a: int, key_b: int, need: int) -> None:
-    """Keep that a component needs a capacity of at least `need`; the newest of a row stays."""
-    if len(nogoods) == 0:
-        return
-    row = slot(nogoods, key_a)
-    nogoods[row, 0], nogoods[row, 1], nogoods[row, 2] = key_a, key_b, need

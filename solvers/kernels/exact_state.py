@@ -24,12 +24,18 @@ FRAME_COLUMNS = 13
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
-def compiled(kernel: _Kernel) -> _Kernel:
-    """Compile a step of the search into its caller.
+def whole(kernel: _Kernel) -> _Kernel:
+    """Compile a kernel with its steps.
 
-    None of the steps allocates, so none has to count references to its arrays (`_nrt`): a third of the time is left.
+    None of them allocates, so none needs to count the references to its arrays (`_nrt`): that takes two thirds of the
+    time. numba's cache looks at the kernel's own file only: after a change to a step alone, touch that one.
     """
-    return cast(_Kernel, njit(cache=True, nogil=True, forceinline=True, _nrt=False)(kernel))
+    return cast(_Kernel, njit(cache=True, nogil=True, _nrt=False)(kernel))
+
+
+def step(kernel: _Kernel) -> _Kernel:
+    """Make a function a step, compiled into the kernels that call it."""
+    return cast(_Kernel, njit(nogil=True, _nrt=False, inline="always")(kernel))
 
 
 class State(NamedTuple):
@@ -85,7 +91,7 @@ class State(NamedTuple):
 UNPLACED, LOGGED, QUEUED, MOVES = 0, 1, 2, 3
 
 
-@compiled
+@step
 def lifted(sections: Sections, buffer: int, at: int) -> int:
     """Return the least offset, not below `at`, that is aligned and clear of the buffer's obstacles."""
     step = sections.step[buffer]
@@ -98,7 +104,7 @@ def lifted(sections: Sections, buffer: int, at: int) -> int:
     return at
 
 
-@compiled
+@step
 def start(sections: Sections, state: State) -> None:
     """Go to the state before any move: everything unplaced and as low as can be, all sections queued."""
     state.low[:] = FAR
@@ -115,7 +121,7 @@ def start(sections: Sections, state: State) -> None:
             enqueue(state, s)
 
 
-@compiled
+@step
 def enqueue(state: State, section: int) -> None:
     """Have a section settled at the end of the move."""
     if not state.is_queued[section]:
@@ -124,7 +130,7 @@ def enqueue(state: State, section: int) -> None:
         state.counter[QUEUED] += 1
 
 
-@compiled
+@step
 def log_section(state: State, section: int) -> None:
     """Write down floor, ready and slack of a section, once a move."""
     if state.logged[section] != state.counter[MOVES]:
@@ -137,7 +143,7 @@ def log_section(state: State, section: int) -> None:
         state.counter[LOGGED] = row + 1
 
 
-@compiled
+@step
 def rekey(sections: Sections, state: State, buffer: int, times: int, change: int) -> None:
     """Add times * code + change * another code to both keys of a buffer's first section."""
     s = sections.leftmost[buffer]
@@ -145,7 +151,7 @@ def rekey(sections: Sections, state: State, buffer: int, times: int, change: int
     state.key[s, 1] += times * sections.code[buffer, 2] + change * sections.code[buffer, 3]
 
 
-@compiled
+@step
 def lift(sections: Sections, state: State, buffer: int, offset: int) -> None:
     """Raise the low of an unplaced buffer; sections whose last ready buffer it was are queued."""
     old = state.low[buffer]
@@ -164,7 +170,7 @@ def lift(sections: Sections, state: State, buffer: int, offset: int) -> None:
                     enqueue(state, s)
 
 
-@compiled
+@step
 def cross(sections: Sections, state: State, buffer: int, change: int) -> None:
     """Count a buffer, and its named conflicts with unplaced ones, in or out at the borders that they cross."""
     left, right = sections.leftmost[buffer], sections.rightmost[buffer]
@@ -177,7 +183,7 @@ def cross(sections: Sections, state: State, buffer: int, change: int) -> None:
                 state.crossing[s] += change
 
 
-@compiled
+@step
 def unplace(sections: Sections, state: State, buffer: int, offset: int) -> None:
     """Take a placed buffer back to its low."""
     cross(sections, state, buffer, 1)
@@ -189,7 +195,7 @@ def unplace(sections: Sections, state: State, buffer: int, offset: int) -> None:
     state.counter[UNPLACED] += 1
 
 
-@compiled
+@step
 def place(sections: Sections, state: State, buffer: int) -> tuple[int, int]:
     """Place a buffer at its low and lift its neighbours above it.
 
@@ -217,7 +223,7 @@ def place(sections: Sections, state: State, buffer: int) -> tuple[int, int]:
     return left, right
 
 
-@compiled
+@step
 def settle(sections: Sections, state: State, capacity: int) -> tuple[int, int]:
     """Recompute the queued sections, and empty the queue.
 
@@ -250,7 +256,7 @@ def settle(sections: Sections, state: State, capacity: int) -> tuple[int, int]:
     return failed, need
 
 
-@compiled
+@step
 def undo(sections: Sections, state: State, mark: int) -> None:
     """Take back what was logged since the log had `mark` rows."""
     row = state.counter[LOGGED]

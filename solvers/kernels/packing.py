@@ -90,12 +90,9 @@ def _tightest(at: int, size: int, lowest: int, step: int, limit: int, lists: Lis
 
 
 @compiled
-def _with_room(rows: I64, top: int, lists: I64, v: int) -> tuple[I64, int]:
-    """Make room for one more row in list `v`, moving it to the top, twice as large, where it is full."""
-    at, count, room = lists[v, 0], lists[v, 1], lists[v, 2]
-    if count < room:
-        return rows, top
-    room = max(2, 2 * count)
+def _moved(rows: I64, top: int, lists: I64, v: int) -> tuple[I64, int]:
+    """Move list `v`, which is full, to the top of `rows`, with twice the room."""
+    at, count, room = lists[v, 0], lists[v, 1], max(2, 2 * lists[v, 1])
     if top + room > len(rows):
         larger = np.empty((max(2 * len(rows), top + room), rows.shape[1]), np.int64)
         for row in range(top):
@@ -110,9 +107,8 @@ def _with_room(rows: I64, top: int, lists: I64, v: int) -> tuple[I64, int]:
 
 
 @compiled
-def _file_item(items: I64, top: int, lists: I64, v: int, low: int, high: int, start: int, end: int) -> tuple[I64, int]:
-    """Insert an item into list `v`, which stays sorted by `low`."""
-    items, top = _with_room(items, top, lists, v)
+def _file_item(items: I64, lists: I64, v: int, low: int, high: int, start: int, end: int) -> None:
+    """Insert an item into list `v`, which has room and stays sorted by `low`."""
     at = lists[v, 0]
     row = at + lists[v, 1]
     while row > at and items[row - 1, 0] > low:
@@ -121,39 +117,34 @@ def _file_item(items: I64, top: int, lists: I64, v: int, low: int, high: int, st
         row -= 1
     items[row, 0], items[row, 1], items[row, 2], items[row, 3] = low, high, start, end
     lists[v, 1] += 1
-    return items, top
 
 
 @compiled
-def _merge_run(runs: I64, top: int, lists: I64, v: int, low: int, high: int) -> tuple[I64, int]:
-    """Merge the addresses low:high into list `v`, whose runs stay sorted and apart."""
-    at, count = lists[v, 0], lists[v, 1]
-    left, right = at, at + count
-    while left < right:
-        middle = (left + right) >> 1
+def _merge_run(runs: I64, lists: I64, v: int, low: int, high: int) -> None:
+    """Merge the addresses low:high into list `v`, which has room; its runs stay sorted and apart."""
+    first, last = lists[v, 0], lists[v, 0] + lists[v, 1]
+    right = last
+    while first < right:
+        middle = (first + right) >> 1
         if runs[middle, 1] >= low:
             right = middle
         else:
-            left = middle + 1
-    first, last = left, at + count
-    while left < last and runs[left, 0] <= high:
-        left += 1
-    if left > first:  # runs first:left touch the new one, and all become one
-        runs[first, 0] = min(runs[first, 0], low)
-        runs[first, 1] = max(runs[left - 1, 1], high)
-        gone = left - first - 1
+            first = middle + 1
+    after = first
+    while after < last and runs[after, 0] <= high:
+        after += 1
+    if after > first:  # the runs first:after touch the new one, and all become one
+        low, high = min(runs[first, 0], low), max(runs[after - 1, 1], high)
+        gone = after - first - 1
         if gone > 0:
-            for row in range(left, last):
+            for row in range(after, last):
                 runs[row - gone, 0], runs[row - gone, 1] = runs[row, 0], runs[row, 1]
-            lists[v, 1] = count - gone
-        return runs, top
-    runs, top = _with_room(runs, top, lists, v)
-    first += lists[v, 0] - at
-    for row in range(lists[v, 0] + count, first, -1):
-        runs[row, 0], runs[row, 1] = runs[row - 1, 0], runs[row - 1, 1]
+            lists[v, 1] -= gone
+    else:
+        for row in range(last, first, -1):
+            runs[row, 0], runs[row, 1] = runs[row - 1, 0], runs[row - 1, 1]
+        lists[v, 1] += 1
     runs[first, 0], runs[first, 1] = low, high
-    lists[v, 1] = count + 1
-    return runs, top
 
 
 @compiled
@@ -175,12 +166,12 @@ def _gather_neighbours(neighbours: I64, lows: I64, highs: I64, size: I64, placed
 
 
 @compiled
-def _blocks(start: int, end: int, width: int, is_flat: bool, files: I64, n_files: int) -> int:
+def _blocks(start: int, end: int, shift: int, is_flat: bool, files: I64, n_files: int) -> int:
     """Collect the blocks that a lifetime is filed in as (block, start, end): those it covers partly, or all if flat."""
-    low, high = start // width, (end - 1) // width
+    low, high = start >> shift, (end - 1) >> shift
     block = low
     while block <= high:
-        if is_flat or start > block * width or end < (block + 1) * width:
+        if is_flat or start > block << shift or end < (block + 1) << shift:
             files[n_files, 0], files[n_files, 1], files[n_files, 2] = block, start, end
             n_files += 1
         block = block + 1 if is_flat else max(block + 1, high)
@@ -191,7 +182,7 @@ def _blocks(start: int, end: int, width: int, is_flat: bool, files: I64, n_files
 def _nodes(
     start: int,
     end: int,
-    width: int,
+    shift: int,
     leaves: int,
     stamp: I64,
     now: int,
@@ -205,7 +196,7 @@ def _nodes(
     `covers` gets the fewest nodes whose spans make up those blocks, `above` the other nodes on the ways from the root
     to the first and the last block that the lifetime touches, each once for one `now`.
     """
-    from_leaf, to_leaf = (start + width - 1) // width + leaves, end // width + leaves
+    from_leaf, to_leaf = ((start - 1) >> shift) + 1 + leaves, (end >> shift) + leaves
     left, right = from_leaf, to_leaf
     while left < right:
         if left & 1:
@@ -218,7 +209,7 @@ def _nodes(
             n_covers += 1
         left >>= 1
         right >>= 1
-    height, first, last = 0, start // width + leaves, (end - 1) // width + leaves
+    height, first, last = 0, (start >> shift) + leaves, ((end - 1) >> shift) + leaves
     while first > 0:
         for v in (first, last):
             is_covered = from_leaf <= v << height and (v + 1) << height <= to_leaf
@@ -234,14 +225,14 @@ def _nodes(
 
 @compiled
 def _most(
-    order: I64, first: I64, start: I64, end: I64, conflict_first: I64, width: int, is_flat: bool
+    order: I64, first: I64, start: I64, end: I64, conflict_first: I64, shift: int, is_flat: bool
 ) -> tuple[int, int, int, int]:
     """Return (all items, items of one buffer, lifetimes of one buffer, neighbours of one buffer), at the most."""
     n_items, n_files, n_lives, n_neighbours = 0, 0, 0, 0
     for i in order:
         files = 0
         for life in range(first[i], first[i + 1]):
-            files += (end[life] - 1) // width - start[life] // width + 1 if is_flat else 2
+            files += ((end[life] - 1) >> shift) - (start[life] >> shift) + 1 if is_flat else 2
         n_items += files
         n_files = max(n_files, files)
         n_lives = max(n_lives, first[i + 1] - first[i])
@@ -263,7 +254,7 @@ def pack(
     reserved: I64,
     capacity: int,
     n_live_sets: int,
-    width: int,
+    shift: int,
     is_flat: bool,
     best_fit: bool,
     flag: I64,
@@ -273,25 +264,25 @@ def pack(
     order (k,): buffers; size, lowest, step (n,); first (n + 1,), start, end (m,): lifetimes, in live sets;
     conflict_first (n + 1,), conflict: symmetric lists of explicit conflicts; reserved (r, 2): disjoint ascending
     address ranges. Buffer `i` may start at lowest[i] and every step[i] above it, up to capacity - size[i]. First fit
-    takes the lowest offset, best fit the lowest in the smallest gap. `width` is the number of live sets in a block; a
+    takes the lowest offset, best fit the lowest in the smallest gap. A block has 2^shift live sets; a
     flat pack has no tree, but an item in each block that a buffer touches. Once flag[0] is not 0, the rest is ABSENT.
 
     O(log(blocks)) lists are walked for a buffer, or as many as it touches blocks, if flat; linear memory. No sum passes
     2^63 - 1, whatever the sizes.
     """
     # 1. Room for the lists of the blocks and of the nodes, and for what concerns one buffer.
-    n_blocks = max(1, (n_live_sets + width - 1) // width)
+    n_blocks = (n_live_sets >> shift) + 1
     leaves, height = 1, 1
     while leaves < n_blocks and not is_flat:
         leaves *= 2
         height += 1
-    n_items, n_files, n_lives, n_neighbours = _most(order, first, start, end, conflict_first, width, is_flat)
+    n_items, n_files, n_lives, n_neighbours = _most(order, first, start, end, conflict_first, shift, is_flat)
     n_nodes = 0 if is_flat else 2 * height * n_lives
     block_lists, node_lists = np.zeros((n_blocks, 3), np.int64), np.zeros((4 * leaves, 3), np.int64)
-    items, items_top = np.empty((n_items + 64, 4), np.int64), ZERO
+    items, items_top = np.empty((3 * n_items + 64, 4), np.int64), ZERO
     scratch = ZERO + len(reserved)
     runs_top = scratch + n_neighbours
-    runs = np.empty((runs_top + 64 + (0 if is_flat else len(order)), 2), np.int64)
+    runs = np.empty((runs_top + 64 + (0 if is_flat else 4 * len(order)), 2), np.int64)
     for row in range(scratch):
         runs[row, 0], runs[row, 1] = reserved[row, 0], reserved[row, 1]
     lows, highs = np.empty(n_neighbours, np.int64), np.empty(n_neighbours, np.int64)
@@ -308,10 +299,10 @@ def pack(
         # 2. The blocks and nodes that the buffer's lifetimes touch.
         n_files = n_covers = n_above = ZERO
         for life in range(first[i], first[i + 1]):
-            n_files = _blocks(start[life], end[life], width, is_flat, files, n_files)
+            n_files = _blocks(start[life], end[life], shift, is_flat, files, n_files)
             if not is_flat:
                 n_covers, n_above = _nodes(
-                    start[life], end[life], width, leaves, stamp, k, covers, n_covers, above, n_above
+                    start[life], end[life], shift, leaves, stamp, k, covers, n_covers, above, n_above
                 )
 
         # 3. The lists of what it must keep clear of, those which hold something.
@@ -352,11 +343,13 @@ def pack(
 
         # 5. Filing it.
         for f in range(n_files):
-            b, from_set, to_set = files[f]
-            items, items_top = _file_item(items, items_top, block_lists, b, at, at + size[i], from_set, to_set)
-        for c in range(n_covers):
-            runs, runs_top = _merge_run(runs, runs_top, node_lists, covers[c], at, at + size[i])
-            runs, runs_top = _merge_run(runs, runs_top, node_lists, 2 * leaves + covers[c], at, at + size[i])
-        for c in range(n_above):
-            runs, runs_top = _merge_run(runs, runs_top, node_lists, 2 * leaves + above[c], at, at + size[i])
+            b = files[f, 0]
+            if block_lists[b, 1] == block_lists[b, 2]:
+                items, items_top = _moved(items, items_top, block_lists, b)
+            _file_item(items, block_lists, b, at, at + size[i], files[f, 1], files[f, 2])
+        for c in range(2 * n_covers + n_above):
+            v = covers[c] if c < n_covers else 2 * leaves + (covers[c - n_covers] if c < 2 * n_covers else above[c - 2 * n_covers])
+            if node_lists[v, 1] == node_lists[v, 2]:
+                runs, runs_top = _moved(runs, runs_top, node_lists, v)
+            _merge_run(runs, node_lists, v, at, at + size[i])
     return offsets

@@ -19,7 +19,7 @@ from solvers.search import Assignment, Shared
 from tests import oracle
 from tests.solvers.tiny import FEATURES, random_tiny
 
-PROBLEMS = FEATURES | {f"random {seed}": random_tiny(seed) for seed in range(30)}
+PROBLEMS = FEATURES | {f"random {seed}": random_tiny(seed) for seed in range(12)}
 LIMITS_S = {"time enough": 10.0, "hardly any time": 0.001, "no time": 0.0, "cancelled": 10.0}
 INSTALLED = [row for row in registry.SOLVERS if row.is_installed]
 

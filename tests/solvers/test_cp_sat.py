@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from planner.formats import read_problem
 from planner.instance import Instance, compile_problem, lift
 from planner.objective import Score
 from planner.plan import StopReason
 from planner.problem import Problem
 from solvers import cp_sat
+from solvers.mip_cost import Costs
 from solvers.search import Assignment, Shared
 from tests import oracle
+from tests.random_problems import random_problem
+from tests.solvers.tiny import FEATURES, random_tiny
 
 INSTANCES = Path(__file__).parents[3] / "shared" / "instances"
 
@@ -73,3 +77,64 @@ def assert_agrees(problem: Problem, outcome: Outcome) -> None:
             assert score_in_bytes(problem, outcome.best.score) == pytest.approx(least, rel=1e-12)
     if problem.objective != "fit":
         assert outcome.stop_reason == "proved"
+
+
+def test_it_agrees_with_brute_force_on_every_feature() -> None:
+    problems = list(FEATURES.values())
+    for problem, outcome in zip(problems, outcomes(problems), strict=True):
+        assert_agrees(problem, outcome)
+
+
+def test_it_agrees_with_brute_force_on_random_problems() -> None:
+    problems = [random_tiny(seed) for seed in range(1000, 1150)]
+    for problem, outcome in zip(problems, outcomes(problems), strict=True):
+        assert_agrees(problem, outcome)
+
+
+@pytest.mark.skipif(not INSTANCES.exists(), reason="the shared instances are not there")
+def test_hard_problems_are_packed_at_their_bound_by_short_questions() -> None:
+    files = [INSTANCES / "minimalloc" / f"{name}.1048576.csv" for name in "CHK"]
+    problems = [read_problem(file.read_bytes(), file.name) for file in files]
+    for outcome in outcomes(problems, limit_s=60):
+        assert outcome.stop_reason == "proved"
+
+
+def test_with_a_work_limit_it_finds_the_same_plan_again() -> None:
+    problem = random_problem(5, 60, frozenset({"conflicts", "alignment", "reserved"}))
+    first, second = outcomes([problem, problem], limit_s=1, deterministic=True)
+    assert first.best is not None
+    assert second.best is not None
+    assert first.best.offset.tolist() == second.best.offset.tolist()
+    assert first.bound == second.bound
+
+
+def test_numbers_beyond_its_own_are_refused_in_its_log_and_nothing_is_claimed() -> None:
+    rows = [{"id": k, "size": 2**61 + k, "start": k, "end": k + 2} for k in range(3)]
+    (outcome,) = outcomes([Problem.model_validate({"buffers": rows})])
+    assert outcome.best is None
+    assert outcome.stop_reason is None
+    assert outcome.lines == ("cp-sat: the sizes add up to more than its numbers hold",)
+
+
+def test_costs_finer_than_its_numbers_still_give_a_plan_and_a_sound_bound() -> None:
+    pools = [{"name": "fast", "size": 5, "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
+    rows = [{"id": k, "size": 2, "start": 0, "end": 2, "traffic": 2**61 + k} for k in range(4)]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
+    least = oracle.best_score(problem)
+    (outcome,) = outcomes([problem])
+    assert least is not None
+    assert outcome.best is not None
+    assert outcome.best.score[0] == pytest.approx(least[0], rel=1e-9)
+    assert outcome.bound[0] <= least[0] * (1 + 1e-12)
+    assert outcome.bound[0] == pytest.approx(least[0], rel=1e-9)
+
+
+def test_coarser_steps_of_cost_never_add_up_to_more_than_the_cost() -> None:
+    pools = [{"name": "fast", "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
+    rows = [{"id": k, "size": 2, "traffic": 2**61 + k} for k in range(4)]
+    instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"}))
+    exact, coarse = Costs.of(instance), cp_sat.whole_costs(instance)
+    assert coarse.most < 2**60 < exact.most
+    for fine, rough in zip(exact.extra, coarse.extra, strict=True):
+        for q, steps in fine.items():
+            assert rough[q] * coarse.step <= steps * exact.step < (rough[q] + 1) * coarse.step

@@ -19,6 +19,8 @@ def _lives(*rows: tuple[int, int, int]) -> list[dict[str, Any]]:
 
 STAIRS = _lives((3, 0, 2), (2, 1, 4), (4, 3, 6), (2, 0, 1), (3, 5, 7), (1, 2, 6))
 ABOVE_MAX_LIVE = _lives((3, 0, 2), (2, 0, 3), (2, 1, 4), (3, 3, 5), (1, 2, 5), (1, 4, 6))
+RING: list[dict[str, Any]] = [{"size": 2} for _ in range(5)]
+RING_PAIRS = [["b0", "b1"], ["b1", "b2"], ["b2", "b3"], ["b3", "b4"], ["b4", "b0"]]
 TWO_POOLS = [{"name": "fast", "size": 5}, {"name": "slow"}]
 
 FEATURES: dict[str, Problem] = {
@@ -42,10 +44,9 @@ FEATURES: dict[str, Problem] = {
     ),
     "a capacity that is exactly enough": _problem(STAIRS, pools=[{"name": "full", "size": 8}]),
     "infeasible by one byte": _problem(STAIRS, pools=[{"name": "full", "size": 7}]),
+    "a ring of conflicts": _problem(RING, conflicts=RING_PAIRS),
     "infeasible, which no live set and no clique shows": _problem(
-        [{"size": 2}] * 5,
-        conflicts=[["b0", "b1"], ["b1", "b2"], ["b2", "b3"], ["b3", "b4"], ["b4", "b0"]],
-        pools=[{"name": "full", "size": 5}],
+        RING, conflicts=RING_PAIRS, pools=[{"name": "full", "size": 5}]
     ),
     "a buffer that fits nowhere": _problem([{"size": 9, "start": 0, "end": 1}], pools=[{"name": "small", "size": 8}]),
     "zero sizes": _problem([*STAIRS[:2], {"size": 0, "start": 0, "end": 9}, {"size": 0}]),

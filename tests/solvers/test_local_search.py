@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import time
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from planner.instance import Instance, compile_problem, lift
+from planner.problem import Problem
+from planner.table import I64, column
+from solvers import greedy, local_search
+from solvers.climbing import Climb
+from solvers.search import Shared
+from tests.oracle import check
+from tests.random_problems import random_problem
+
+FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
+RUNNING = column([0])
+
+
+def searching(problem: Problem, seed: int = 0, work_limit: int = 100_000) -> Shared:
+    return Shared(
+        compile_problem(problem),
+        deadline=time.monotonic() + 60,
+        seed=seed,
+        deterministic=True,
+        work_limit=work_limit,
+    )
+
+
+def mixed(mix: int) -> frozenset[str]:
+    return frozenset(name for k, name in enumerate(FEATURES) if mix >> k & 1)
+
+
+@pytest.mark.parametrize("mix", [0, 1, 2, 4, 8, 16, 32, 68, 127, 59])
+def test_every_mix_of_features_gets_plans_that_pass_a_pairwise_check(mix: int) -> None:
+    problem = random_problem(mix, 25, mixed(mix))
+    search = searching(problem, work_limit=3_000)
+    local_search.solve(search.instance, search)
+    assert search.best is not None
+    assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
+    assert search.best.by.startswith("local-search:")
+
+
+def test_it_never_ends_worse_than_it_began_and_often_better() -> None:
+    better = 0
+    for seed in range(12):
+        search = searching(random_problem(seed, 60, mixed(4 * (seed % 2))), work_limit=10_000)
+        greedy.solve(search.instance, search)
+        assert search.best is not None
+        before = search.best.score
+        if not search.is_over:
+            local_search.solve(search.instance, search)
+        assert search.best.score <= before
+        better += search.best.score < before
+    assert better >= 3
+
+
+def test_one_seed_gives_one_plan_and_another_seed_another() -> None:
+    offsets = []
+    for seed in (1, 1, 2):
+        search = searching(random_problem(3, 80), seed, work_limit=2_000)
+        local_search.solve(search.instance, search)
+        assert search.best is not None
+        offsets.append(search.best.offset.tolist())
+    assert offsets[0] == offsets[1]
+    assert offsets[0] != offsets[2]
+
+
+def test_it_finds_a_plan_where_the_quick_orders_find_none() -> None:
+    found = 0
+    for seed in range(12):
+        roomy = searching(random_problem(seed, 60))
+        greedy.solve(roomy.instance, roomy)
+        assert roomy.best is not None
+        tight = searching(random_problem(seed, 60, capacity=int(roomy.best.score[0]) - 1))
+        if tight.is_over:
+            continue
+        greedy.solve(tight.instance, tight)
+        assert tight.best is None
+        local_search.solve(tight.instance, tight)
+        found += tight.best is not None
+    assert found >= 1
+
+
+def test_it_gives_up_where_nothing_fits() -> None:
+    problem = random_problem(0, 6, capacity=13)
+    search = searching(problem, work_limit=2**62)
+    assert search.infeasible is not None
+    search = searching(problem, work_limit=2**62)
+    local_search.solve(search.instance, search)
+    assert search.best is None
+
+
+def climb_of(instance: Instance) -> tuple[Climb, list[int]]:
+    peaks: list[int] = []
+
+    def take(offset: I64, _by: str) -> None:
+        peaks.append(int((offset + instance.size).max()))
+
+    return Climb(instance, RUNNING, np.random.default_rng(0), take), peaks
+
+
+@pytest.mark.parametrize("way", ["flips", "restarts", "cores"])
+def test_each_way_gains_from_step_to_step(way: str) -> None:
+    instance = compile_problem(random_problem(8, 150))
+    climb, peaks = climb_of(instance)
+    climb.start_from(instance.pin + 1 + np.concatenate(([0], np.cumsum(instance.size)[:-1])))
+    counts = list(islice(getattr(climb, way)(), 60))
+    assert all(0 < count <= len(instance) for count in counts)
+    assert peaks == sorted(set(peaks), reverse=True)
+    assert peaks[-1] == climb.peak < instance.size.sum()
+
+
+def test_flipping_a_packing_without_alignment_never_raises_it() -> None:
+    for seed in range(20):
+        instance = compile_problem(random_problem(seed, 60))
+        climb, _ = climb_of(instance)
+        start = column(np.concatenate(([0], np.cumsum(instance.size)[:-1])))
+        climb.start_from(start)
+        for _ in islice(climb.flips(), 3):
+            assert climb.peak <= int((start + instance.size).max())
+
+
+def test_a_climb_at_its_bound_says_so() -> None:
+    problem = Problem.model_validate({"buffers": [{"id": i, "size": 2, "start": i, "end": i + 2} for i in range(5)]})
+    climb, _ = climb_of(compile_problem(problem))
+    assert not climb.is_at_bound
+    next(climb.restarts())
+    assert climb.is_at_bound

@@ -1,0 +1,111 @@
+"""Who runs when: rungs, engines that fail, second opinions."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from planner.errors import OptionError
+from planner.instance import Instance, compile_problem
+from solvers import portfolio, registry
+from solvers.registry import EVERYTHING, Row
+from solvers.search import Shared
+from tests.solvers import lying
+from tests.solvers.tiny import FEATURES
+
+RING = compile_problem(FEATURES["a ring of conflicts"])
+FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no clique shows"])
+GREEDY = registry.BY_NAME["greedy"]
+
+
+def search_for(instance: Instance, limit_s: float = 60.0) -> Shared:
+    return Shared(instance, deadline=time.monotonic() + limit_s)
+
+
+def names(ladder: list[list[Row]]) -> list[list[str]]:
+    return [[row.name for row in rung] for rung in ladder]
+
+
+def test_every_engine_stands_on_the_quick_orders() -> None:
+    assert names(portfolio.rungs(RING, "cp-sat")) == [["greedy"], ["cp-sat"]]
+    assert names(portfolio.rungs(RING, "greedy")) == [["greedy"]]
+
+
+def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines() -> None:
+    ladder = names(portfolio.rungs(RING, "auto"))
+    assert ladder[0] == ["greedy"]
+    assert ladder[-1] == ["cp-sat", "highs"]
+
+
+def test_a_solver_that_cannot_do_what_is_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    weak = Row("weak", "knows no conflicts", "tests.solvers.lying:waits", can=EVERYTHING - {"conflicts", "capacity"})
+    monkeypatch.setitem(registry.BY_NAME, "weak", weak)
+    with pytest.raises(OptionError) as caught:
+        portfolio.rungs(FULL_RING, "weak")
+    assert str(caught.value) == "solver: weak cannot do capacity, conflicts"
+
+
+def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = Row("absent", "needs what nobody has", "tests.solvers.lying:waits", needs=("no_such_package",))
+    monkeypatch.setitem(registry.BY_NAME, "absent", absent)
+    with pytest.raises(OptionError) as caught:
+        portfolio.rungs(RING, "absent")
+    assert str(caught.value) == "solver: absent needs no_such_package, which is not installed"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Row("highs", "can do nothing", "tests.solvers.lying:waits", can=frozenset()),
+        Row("highs", "is not installed", "tests.solvers.lying:waits", needs=("no_such_package",)),
+        Row("highs", "is for less", "tests.solvers.lying:waits", at_most=4),
+    ],
+    ids=lambda row: row.summary,
+)
+def test_auto_leaves_out_who_does_not_suit(monkeypatch: pytest.MonkeyPatch, row: Row) -> None:
+    monkeypatch.setitem(registry.BY_NAME, "highs", row)
+    assert names(portfolio.rungs(RING, "auto"))[-1] == ["cp-sat"]
+
+
+def test_rungs_are_climbed_until_the_search_is_over() -> None:
+    search = search_for(compile_problem(FEATURES["plain"]))
+    ladder = [[GREEDY], [Row("broken", "does not exist", "no_such_module:solve")]]
+    assert portfolio.climb(search.instance, search, ladder) == []
+    assert search.stop_reason == "proved"
+
+
+def test_the_solvers_of_one_rung_run_side_by_side() -> None:
+    search = search_for(RING)
+    ender = Row("ender", "ends the search", "tests.solvers.lying:ends")
+    started = time.monotonic()
+    portfolio.climb(RING, search, [[lying.row("waits"), ender]])
+    assert search.stop_reason == "cancelled"
+    assert time.monotonic() - started < 30
+
+
+def test_a_failing_engine_is_reported_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    raiser = Row("raiser", "falls over", "misbehaving:offers_then_raises", is_isolated=True)
+    search = search_for(RING)
+    failures = portfolio.climb(RING, search, [[raiser], [GREEDY]])
+    assert len(failures) == 1
+    assert failures[0].startswith("raiser: ")
+    assert search.best is not None
+    assert search.best.score == (3,)
+
+
+def test_nobody_is_asked_again_where_no_claim_is_open() -> None:
+    search = search_for(RING)
+    portfolio.climb(RING, search, [[GREEDY]])
+    assert search.claims == {}
+    assert not search.is_over
+
+
+def test_a_claim_is_put_to_others_until_one_agrees() -> None:
+    search = search_for(FULL_RING)
+    assert portfolio.climb(FULL_RING, search, [[lying.row("denies")]]) == []
+    assert search.stop_reason == "proved"
+    assert search.infeasible is not None
+    assert search.claims.keys() > {"denies"} or search.infeasible.kind == "search"
