@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from planner.errors import FormatError, InputError
+from planner.errors import FormatError, InputError, MemplanError
 
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
@@ -44,7 +44,7 @@ class MediaTypeError(InputError):
     """The body's media type, its charset or its coding is not one that is read here."""
 
 
-class FullError(Exception):
+class FullError(MemplanError):
     """Every place is taken, and the line is full or too slow."""
 
 

@@ -365,6 +365,7 @@ def _conflicts(problem: Problem, family: I64, position: I64, n: int) -> tuple[I6
     pairs = np.array([(index[a], index[b]) for a, b in problem.conflicts], dtype=np.int64).reshape(-1, 2)
     pairs = position[family[pairs]]
     pairs = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
-    # One number a pair, n * first + second, sorts and compares much faster than a row.
-    both = np.unique(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
+    # One number a pair, n * first + second, sorts and compares much faster than a row; np.unique would hash it, slowly.
+    both = np.sort(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
+    both = both[np.diff(both, prepend=-1) > 0]
     return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))

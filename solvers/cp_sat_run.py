@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpSolver, CpSolverSolutionCallback
 
 NAME = "cp-sat"
-_UNITS_PER_WORK = 10_000_000
-"""Units of Search.work_limit in one of CP-SAT's deterministic seconds, which are ten of ours on these models."""
+_UNITS_PER_WORK = 100_000_000
+"""Units of Search.work_limit in one of CP-SAT's deterministic seconds: with long NoOverlaps, up to a hundred of ours."""
+_PATIENCE = 30
+"""Seconds of the clock for a deterministic one; more is only taken where the clock may decide nothing."""
+_WORK_PER_ENTRY = 3e-8
+"""What posting one buffer of one live set takes, in deterministic seconds."""
 _EXACT_IN_DOUBLE = 2**53
 
 
@@ -29,6 +33,7 @@ class Engine:
     def __init__(self, instance: Instance, search: Search, costs: Costs | None, orders: Iterator[I64]) -> None:
         self.instance, self.search, self.costs, self.orders = instance, search, costs, orders
         self.work_left = search.work_limit / _UNITS_PER_WORK
+        self.building_work = _WORK_PER_ENTRY * int((instance.end - instance.start).sum()) * len(instance.memories)
         self.runs = 0
 
     @property
@@ -39,7 +44,7 @@ class Engine:
     def ask(self, question: Question, work: float) -> int:
         """Ask, spending at most so much work; return what the engine says that the question's goal cannot be below.
 
-        Work is counted in CP-SAT's deterministic seconds, so that neither load nor clock changes what a run finds.
+        Work is counted in CP-SAT's deterministic seconds, so that load hardly changes what a run finds.
         """
         from ortools.sat.python import cp_model
 
@@ -50,7 +55,7 @@ class Engine:
         reporter = None if question.is_of_choice else _reporter(self.instance, self.search, boxes)
         status = solver.solve(model, reporter)
         self.runs += 1
-        self.work_left -= solver.deterministic_time
+        self.work_left -= solver.deterministic_time + self.building_work
         self.search.log(f"{NAME}: {question}: {solver.status_name(status)} after {solver.wall_time:.3f} s")
         if status == cp_model.MODEL_INVALID:
             raise ValueError(f"{NAME} refuses the model: {model.validate()}")
@@ -66,9 +71,11 @@ class Engine:
         parameters.random_seed = (self.search.seed + self.runs) % 2**31
         parameters.max_deterministic_time = min(work, self.work_left)
         if not self.search.deterministic:
-            parameters.max_time_in_seconds = self.search.remaining_s
+            parameters.max_time_in_seconds = min(_PATIENCE * work, self.search.remaining_s)
         is_wide = question.is_minimised and not self.search.deterministic
         parameters.num_workers = (os.cpu_count() or 1) if is_wide else 1
+        if len(self.instance.conflict) == 0:
+            parameters.merge_no_overlap_work_limit = 0.0  # live sets are maximal as they are; looking takes seconds
         if question.has_fixed_search:
             parameters.search_branching = cp_model.FIXED_SEARCH
 

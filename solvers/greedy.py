@@ -16,8 +16,8 @@ from solvers.search import Search
 
 _ENOUGH = 600_000
 """Work, in units of Search.work_limit, after which improving a plan pays more than another order."""
-_AT_LEAST = 3
-"""Orders tried however large the instance is; the first few are the most different."""
+_AT_LEAST = 2
+"""Orders tried however large the instance is, and whatever is found: each is far ahead on some kind of problem."""
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -31,8 +31,8 @@ def solve(instance: Instance, search: Search) -> None:
     memories = preference(instance)
     spent = 0
     for tried, rule in enumerate(rules(instance)):
-        limit = search.work_limit if search.deterministic else _ENOUGH
-        if search.is_over or (spent >= limit and tried >= _AT_LEAST):
+        is_enough = spent >= (search.work_limit if search.deterministic or search.best is None else _ENOUGH)
+        if search.is_over or (is_enough and tried >= _AT_LEAST):
             return
         found = place(packer, instance, rule.order(traits), memories, rule.best_fit)
         if found is not None:

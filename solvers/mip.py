@@ -41,6 +41,7 @@ def draft(boxes: Boxes, question: Question) -> Draft:
     _a_buffer_lies_in_one_memory(program, boxes)
     _an_end_is_an_offset_plus_a_size(program, boxes)
     _the_peak_is_at_or_above_every_end(program, boxes, question)
+    _two_in_conflict_have_an_order(program, boxes)
     _of_two_in_conflict_one_lies_below_the_other(program, boxes)
     _a_buffer_lies_inside_its_memory(program, boxes)
     _an_offset_is_a_multiple_of_the_alignment(program, boxes)
@@ -88,31 +89,43 @@ def _an_end_is_an_offset_plus_a_size(program: Draft, boxes: Boxes) -> None:
 def _the_peak_is_at_or_above_every_end(program: Draft, boxes: Boxes, question: Question) -> None:
     for b, box in enumerate(boxes.all[: boxes.n]):
         for q in box.span:
-            elsewhere = max((boxes.limit[r] for r in box.span if r != q), default=0)
-            sides = [(program.at["peak", q], 1), (program.at["end", b], -1)]
-            program.row_if(_lies_in(program, boxes, q, b), elsewhere - question.floor[q], ("peak", q, b), sides, 0)
+            sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1)]
+            big_m = _highest_elsewhere(boxes, q, b) - question.floor[q]
+            program.row_if(_lies_in(program, boxes, q, b), big_m, ("peak", q, b), sides, 0)
 
 
-def _of_two_in_conflict_one_lies_below_the_other(program: Draft, boxes: Boxes) -> None:
-    """Give each pair its order: one binary where both always share a memory, else two, both 0 where they do not.
+def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
+    """Return the highest end that box `b` may have in another memory than `q`; 0 where it has no other."""
+    return max((boxes.limit[r] for r in boxes.all[b].span if r != q), default=0)
 
-    The smallest sound big-M of "a lies below b" is what the highest end of `a` can be above the lowest offset of `b`.
+
+def _two_in_conflict_have_an_order(program: Draft, boxes: Boxes) -> None:
+    """Decide by a binary which lies below, or by two where they may be apart: both are 0 where they are.
+
+    Where neither order is possible one is fixed all the same: its row then makes the program infeasible.
     """
     for a, b in boxes.pairs:
-        shared = boxes.shared(a, b)
         first, second = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a)
         if len(boxes.all[a].span) == len(boxes.all[b].span) == 1:
             program.column(("below", a, b), int(not second), int(first or not second), is_whole=True)
-        else:
-            one = program.column(("below", a, b), 0, int(first), is_whole=True)
-            other = program.column(("below", b, a), 0, int(second), is_whole=True)
-            program.row(("order", a, b), [(one, 1), (other, 1)], at_most=1)
-            for q in shared:
-                both = [(_lies_in(program, boxes, q, a), -1), (_lies_in(program, boxes, q, b), -1)]
-                program.row_of(("together", q, a, b), [(Term(one), 1), (Term(other), 1), *both], at_least=-1)
-        for low, high in ((a, b), (b, a)):
+            continue
+        one = Term(program.column(("below", a, b), 0, int(first), is_whole=True))
+        other = Term(program.column(("below", b, a), 0, int(second), is_whole=True))
+        program.row_of(("order", a, b), [(one, 1), (other, 1)], at_most=1)
+        for q in boxes.shared(a, b):
+            both = [(_lies_in(program, boxes, q, a), -1), (_lies_in(program, boxes, q, b), -1)]
+            program.row_of(("together", q, a, b), [(one, 1), (other, 1), *both], at_least=-1)
+
+
+def _of_two_in_conflict_one_lies_below_the_other(program: Draft, boxes: Boxes) -> None:
+    """Keep the offset of the upper one at or above the end of the lower one.
+
+    The smallest sound big-M is what the highest end of the one can be above the lowest offset of the other.
+    """
+    for pair in boxes.pairs:
+        for low, high in (pair, pair[::-1]):
             distance = boxes.distance(low, high)
-            sides = [(program.at["offset", high], 1), (program.at["end", low], -1)]
+            sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
             big_m = boxes.all[low].highest + distance - boxes.all[high].lowest
             program.row_if(program.below(low, high), big_m, ("below", low, high), sides, distance - boxes.all[low].size)
 
@@ -180,12 +193,9 @@ def _others_push_the_peak(program: Draft, boxes: Boxes, question: Question, t: i
     waste = max(boxes.all[a].waste for a in (b, *others))
     above = [(program.below(b, a), -boxes.all[a].room) for a in others]
     for q in box.span:
-        elsewhere = max((boxes.limit[r] for r in box.span if r != q), default=0)
         sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1), *above]
-        in_q, big_m = _lies_in(program, boxes, q, b), elsewhere - question.floor[q]
-        if in_q is not ONE:
-            sides.append((in_q, -big_m))
-        program.row_of(("pushed", t, q, b), sides, at_least=box.waste - waste - (0 if in_q is ONE else big_m))
+        big_m = _highest_elsewhere(boxes, q, b) - question.floor[q]
+        program.row_if(_lies_in(program, boxes, q, b), big_m, ("pushed", t, q, b), sides, box.waste - waste)
 
 
 def _a_crowd_shares_out_its_memories(program: Draft, boxes: Boxes, question: Question) -> None:

@@ -90,14 +90,13 @@ class Draft:
             None if at_most is None else at_most - constant,
         )
 
-    def row_if(self, term: Term, big_m: int, key: Key, entries: list[Entry], at_least: int) -> None:
+    def row_if(self, term: Term, big_m: int, key: Key, sides: list[tuple[Term, int]], at_least: int) -> None:
         """Add a row that binds where `term` is 1; where it is 0, its left side may be `big_m` smaller.
 
         Where the term is 0 in any case there is nothing to say.
         """
         if self._is_never(term):
             return
-        sides = [(Term(at), coefficient) for at, coefficient in entries]
         if term is ONE:
             self.row_of(key, sides, at_least=at_least)
         else:

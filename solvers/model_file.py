@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from planner.bounds import lower_bound
 from planner.errors import OptionError, shown
-from planner.instance import Instance, compile_problem
+from planner.instance import I64_MAX, Instance, compile_problem
 from planner.objective import score
 from planner.problem import Problem
 from planner.table import column
@@ -55,32 +55,33 @@ def write_model(problem: Problem, suffix: str) -> bytes:
         raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
     boxes, question = _question(instance)
     text = _Text(draft(boxes, question), Names(problem, boxes, COLUMN_WORDS), Names(problem, boxes, {}))
-    head = _head(problem, instance, question)
+    head = _head(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
     return ("\n".join(lines) + "\n").encode("ascii")
 
 
 def _question(instance: Instance) -> tuple[Boxes, Question]:
-    """Ask for the first entry of the score to be as small as possible: the last pool's peak, or the cost.
-
-    A plan by size, where there is one, says how small the big-M may be.
-    """
-    limits = list(sensible_limits(instance, None))
-    pool = column(instance.allowed.argmax(axis=0))
-    offset = drop(instance, pool, -instance.size)
-    last = len(limits) - 1
-    if offset is not None and instance.objective != "cost":
-        limits[last] = min(limits[last], int(score(instance, pool, offset)[0]))
+    """Ask for the first entry of the score to be as small as possible: the last pool's peak, or the cost."""
+    limits = sensible_limits(instance, None)
     floors = [0] * len(limits)
     if instance.objective == "cost":
-        return Boxes(instance, tuple(limits)), Question(
-            tuple(limits), tuple(floors), ("cost",), (0, Costs.of(instance).most)
-        )
+        question = Question(tuple(limits), tuple(floors), ("cost",), (0, Costs.of(instance).most))
+        return Boxes(instance, question.limit), question
+    last = len(limits) - 1
+    limits[last] = min(limits[last], _peak_by_size(instance))
     floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
-    return Boxes(instance, tuple(limits)), Question(tuple(limits), tuple(floors), ("peak", last))
+    question = Question(tuple(limits), tuple(floors), ("peak", last))
+    return Boxes(instance, question.limit), question
 
 
-def _head(problem: Problem, instance: Instance, question: Question) -> list[str]:
+def _peak_by_size(instance: Instance) -> int:
+    """Return the last memory's peak in a plan by size, which limits the big-M; I64_MAX where that does not fit."""
+    pool = column(instance.allowed.argmax(axis=0))
+    offset = drop(instance, pool, -instance.size)
+    return I64_MAX if offset is None else int(score(instance, pool, offset)[0])
+
+
+def _head(problem: Problem, instance: Instance) -> list[str]:
     unit = "1 byte" if instance.unit == 1 else f"{instance.unit} bytes"
     pools = [pool.name.encode("ascii", "replace").decode() for pool in problem.pools]
     lines = [
@@ -125,7 +126,7 @@ class _Text:
         for word, rows in groupby(ordered, key=lambda row: str(row.key[0])):
             yield f"\\ {_SAYINGS[word]}"
             for row in rows:
-                yield from wrap(self._lp_row(row), _WIDTH, initial_indent=" ", subsequent_indent="   ")
+                yield from _wrapped(self._lp_row(row))
         yield "Bounds"
         for at, name in self.name.items():
             lower, upper = self.program.lower[at], self.program.upper[at]
@@ -134,7 +135,7 @@ class _Text:
             names = [name for at, name in self.name.items() if self._is_whole(at, is_binary)]
             if names:
                 yield section
-                yield from wrap(" ".join(names), _WIDTH, initial_indent=" ", subsequent_indent=" ")
+                yield from _wrapped(" ".join(names))
         yield "End"
 
     def _is_whole(self, at: int, is_binary: bool) -> bool:
@@ -184,6 +185,15 @@ class _Text:
                 yield from (f" {self.name[at]} {row} {coefficient}" for row, coefficient in entries[at])
             if is_whole:
                 yield " MARKER 'MARKER' 'INTEND'"
+
+
+def _wrapped(text: str) -> list[str]:
+    """Break a row into lines, between words only: readers limit the length of a line, and names must stay whole."""
+    if len(text) < _WIDTH:
+        return [f" {text}"]
+    return wrap(
+        text, _WIDTH, initial_indent=" ", subsequent_indent="   ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _limit(row: Row) -> int:

@@ -120,18 +120,22 @@ class QuickPacker:
 
     def __init__(self, instance: Instance, flag: I64) -> None:
         self.instance, self.flag = instance, flag
-        self._steps_left = _PLAIN_STEPS if len(instance) <= _PLAIN_BUFFERS and _KERNEL not in sys.modules else 0
-        self._packer: Packer | None = None
+        self._steps_left = _PLAIN_STEPS if len(instance) <= _PLAIN_BUFFERS else 0
+        self._packer: PlainPacker | CompiledPacker | None = None
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
         """Place the buffers of `order` in memory `q`."""
-        if self._steps_left > 0:
-            self._packer = self._packer or PlainPacker(self.instance)
-        elif not isinstance(self._packer, CompiledPacker):
+        return self._quickest(len(order)).pack(q, order, best_fit)
+
+    def _quickest(self, n: int) -> Packer:
+        if isinstance(self._packer, CompiledPacker):
+            return self._packer
+        if self._steps_left <= 0 or _KERNEL in sys.modules:
             self._packer = CompiledPacker(self.instance, self.flag)
-        assert self._packer is not None
-        self._steps_left -= len(order) ** 2 // 2
-        return self._packer.pack(q, order, best_fit)
+        elif self._packer is None:
+            self._packer = PlainPacker(self.instance)
+        self._steps_left -= n * n // 2
+        return self._packer
 
 
 def work(instance: Instance) -> int:

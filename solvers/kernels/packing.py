@@ -166,12 +166,12 @@ def _gather_neighbours(neighbours: I64, lows: I64, highs: I64, size: I64, placed
 
 
 @compiled
-def _blocks(start: int, end: int, shift: int, is_flat: bool, files: I64, n_files: int) -> int:
+def _blocks(start: int, end: int, width: int, is_flat: bool, files: I64, n_files: int) -> int:
     """Collect the blocks that a lifetime is filed in as (block, start, end): those it covers partly, or all if flat."""
-    low, high = start >> shift, (end - 1) >> shift
+    low, high = start // width, (end - 1) // width
     block = low
     while block <= high:
-        if is_flat or start > block << shift or end < (block + 1) << shift:
+        if is_flat or start > block * width or end < (block + 1) * width:
             files[n_files, 0], files[n_files, 1], files[n_files, 2] = block, start, end
             n_files += 1
         block = block + 1 if is_flat else max(block + 1, high)
@@ -182,7 +182,7 @@ def _blocks(start: int, end: int, shift: int, is_flat: bool, files: I64, n_files
 def _nodes(
     start: int,
     end: int,
-    shift: int,
+    width: int,
     leaves: int,
     stamp: I64,
     now: int,
@@ -196,7 +196,7 @@ def _nodes(
     `covers` gets the fewest nodes whose spans make up those blocks, `above` the other nodes on the ways from the root
     to the first and the last block that the lifetime touches, each once for one `now`.
     """
-    from_leaf, to_leaf = ((start - 1) >> shift) + 1 + leaves, (end >> shift) + leaves
+    from_leaf, to_leaf = (start + width - 1) // width + leaves, end // width + leaves
     left, right = from_leaf, to_leaf
     while left < right:
         if left & 1:
@@ -209,7 +209,7 @@ def _nodes(
             n_covers += 1
         left >>= 1
         right >>= 1
-    height, first, last = 0, (start >> shift) + leaves, ((end - 1) >> shift) + leaves
+    height, first, last = 0, start // width + leaves, (end - 1) // width + leaves
     while first > 0:
         for v in (first, last):
             is_covered = from_leaf <= v << height and (v + 1) << height <= to_leaf
@@ -225,14 +225,14 @@ def _nodes(
 
 @compiled
 def _most(
-    order: I64, first: I64, start: I64, end: I64, conflict_first: I64, shift: int, is_flat: bool
+    order: I64, first: I64, start: I64, end: I64, conflict_first: I64, width: int, is_flat: bool
 ) -> tuple[int, int, int, int]:
     """Return (all items, items of one buffer, lifetimes of one buffer, neighbours of one buffer), at the most."""
     n_items, n_files, n_lives, n_neighbours = 0, 0, 0, 0
     for i in order:
         files = 0
         for life in range(first[i], first[i + 1]):
-            files += ((end[life] - 1) >> shift) - (start[life] >> shift) + 1 if is_flat else 2
+            files += (end[life] - 1) // width - start[life] // width + 1 if is_flat else 2
         n_items += files
         n_files = max(n_files, files)
         n_lives = max(n_lives, first[i + 1] - first[i])
@@ -254,7 +254,7 @@ def pack(
     reserved: I64,
     capacity: int,
     n_live_sets: int,
-    shift: int,
+    width: int,
     is_flat: bool,
     best_fit: bool,
     flag: I64,
@@ -264,20 +264,22 @@ def pack(
     order (k,): buffers; size, lowest, step (n,); first (n + 1,), start, end (m,): lifetimes, in live sets;
     conflict_first (n + 1,), conflict: symmetric lists of explicit conflicts; reserved (r, 2): disjoint ascending
     address ranges. Buffer `i` may start at lowest[i] and every step[i] above it, up to capacity - size[i]. First fit
-    takes the lowest offset, best fit the lowest in the smallest gap. A block has 2^shift live sets; a
+    takes the lowest offset, best fit the lowest in the smallest gap. `width` is the number of live sets in a block; a
     flat pack has no tree, but an item in each block that a buffer touches. Once flag[0] is not 0, the rest is ABSENT.
 
     O(log(blocks)) lists are walked for a buffer, or as many as it touches blocks, if flat; linear memory. No sum passes
     2^63 - 1, whatever the sizes.
     """
     # 1. Room for the lists of the blocks and of the nodes, and for what concerns one buffer.
-    n_blocks = (n_live_sets >> shift) + 1
+    n_blocks = max(1, (n_live_sets + width - 1) // width)
     leaves, height = 1, 1
     while leaves < n_blocks and not is_flat:
         leaves *= 2
         height += 1
-    n_items, n_files, n_lives, n_neighbours = _most(order, first, start, end, conflict_first, shift, is_flat)
+    n_items, n_files, n_lives, n_neighbours = _most(order, first, start, end, conflict_first, width, is_flat)
     n_nodes = 0 if is_flat else 2 * height * n_lives
+    # List v of a node v is of what covers its span, list 2 * leaves + v of whatever touches it. Rows hold (where the
+    # list begins, how long it is, how long it may grow there).
     block_lists, node_lists = np.zeros((n_blocks, 3), np.int64), np.zeros((4 * leaves, 3), np.int64)
     items, items_top = np.empty((3 * n_items + 64, 4), np.int64), ZERO
     scratch = ZERO + len(reserved)
@@ -299,10 +301,10 @@ def pack(
         # 2. The blocks and nodes that the buffer's lifetimes touch.
         n_files = n_covers = n_above = ZERO
         for life in range(first[i], first[i + 1]):
-            n_files = _blocks(start[life], end[life], shift, is_flat, files, n_files)
+            n_files = _blocks(start[life], end[life], width, is_flat, files, n_files)
             if not is_flat:
                 n_covers, n_above = _nodes(
-                    start[life], end[life], shift, leaves, stamp, k, covers, n_covers, above, n_above
+                    start[life], end[life], width, leaves, stamp, k, covers, n_covers, above, n_above
                 )
 
         # 3. The lists of what it must keep clear of, those which hold something.
@@ -347,8 +349,11 @@ def pack(
             if block_lists[b, 1] == block_lists[b, 2]:
                 items, items_top = _moved(items, items_top, block_lists, b)
             _file_item(items, block_lists, b, at, at + size[i], files[f, 1], files[f, 2])
-        for c in range(2 * n_covers + n_above):
-            v = covers[c] if c < n_covers else 2 * leaves + (covers[c - n_covers] if c < 2 * n_covers else above[c - 2 * n_covers])
+        for c in range(2 * n_covers + n_above):  # each covered node has two lists: what covers it, and what touches it
+            if c < n_covers:
+                v = covers[c]
+            else:
+                v = 2 * leaves + (covers[c - n_covers] if c < 2 * n_covers else above[c - 2 * n_covers])
             if node_lists[v, 1] == node_lists[v, 2]:
                 runs, runs_top = _moved(runs, runs_top, node_lists, v)
             _merge_run(runs, node_lists, v, at, at + size[i])

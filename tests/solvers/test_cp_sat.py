@@ -46,7 +46,7 @@ def outcomes(problems: Sequence[Problem], limit_s: float = 10.0, deterministic: 
 def _outcome(instance: Instance, limit_s: float, deterministic: bool) -> Outcome:
     search = Shared(
         instance,
-        deadline=time.monotonic() + limit_s,
+        deadline=time.monotonic() + (600.0 if deterministic else limit_s),
         trusted=frozenset({"cp-sat"}),
         deterministic=deterministic,
         work_limit=int(limit_s * 200_000) if deterministic else 2**62,

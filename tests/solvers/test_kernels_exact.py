@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.instance import Instance, compile_problem
+from planner.table import I64
+from solvers.independence import pins_collide, split
+from solvers.kernels.exact import EXHAUSTED, FOUND, FULL, STOPPED, search
+from solvers.kernels.exact_state import State
+from solvers.sections import Sections
+from tests import oracle
+from tests.solvers.tight_problems import FEATURES, full_load, tight_problem
+
+NO_NOGOODS = np.zeros((0, 4), dtype=np.int64)
+MANY_NODES = 10**6
+
+
+def new_nogoods() -> I64:
+    return np.zeros((1 << 8, 4), dtype=np.int64)  # few, so that rows are overwritten
+
+
+def ask(
+    sections: Sections,
+    capacity: int,
+    nogoods: I64 = NO_NOGOODS,
+    is_thorough: bool = False,
+    node_limit: int = MANY_NODES,
+    state: State | None = None,
+    flag: int = 0,
+) -> tuple[int, int, int, I64]:
+    n, k = len(sections.size), len(sections.spare)
+    offset = np.full(n, -1)
+    outcome, nodes, need = search(
+        sections,
+        State.for_sections(sections) if state is None else state,
+        nogoods,
+        np.argsort(np.argsort(-sections.size, kind="stable"), kind="stable"),
+        np.ones(k),
+        capacity,
+        1.0,
+        node_limit,
+        is_thorough,
+        np.array([flag]),
+        offset,
+    )
+    return outcome, nodes, need, offset
+
+
+def least_capacity(instance: Instance, *, nogoods: I64, is_thorough: bool) -> int:
+    """The least capacity that all parts fit in, climbing from 0 by what the kernel says is needed."""
+    least = 0
+    for part in split(instance):
+        while True:
+            outcome, _, need, _ = ask(part.sections, least, nogoods, is_thorough)
+            if outcome == FOUND:
+                break
+            assert outcome == EXHAUSTED
+            assert need > least
+            least = need
+    return least
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_the_kernel_finds_a_placement_where_there_is_one_and_only_there(feature: str) -> None:
+    for seed in range(80):
+        problem = tight_problem(seed, feature)
+        instance, least = compile_problem(problem), oracle.best_score(problem)
+        if pins_collide(instance) or least is None:
+            assert least is None
+            continue
+        pinned = int((instance.pin + instance.size)[instance.pin >= 0].max(initial=0))
+        end = int(least[0]) // instance.unit
+        for capacity in range(max(pinned, end - 3), end + 2):
+            runs = [ask(part.sections, capacity) for part in split(instance)]
+            assert all(outcome == FOUND for outcome, *_ in runs) == (capacity >= end), (seed, capacity)
+            assert all(capacity < need <= end for outcome, _, need, _ in runs if outcome == EXHAUSTED), (seed, capacity)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_nogoods_and_a_thorough_search_change_no_answer_on_tiny_problems(feature: str) -> None:
+    for seed in range(40):
+        problem = tight_problem(seed, feature)
+        instance, least = compile_problem(problem), oracle.best_score(problem)
+        if least is None:
+            continue
+        pinned = int((instance.pin + instance.size)[instance.pin >= 0].max(initial=0))
+        for part_nogoods in (NO_NOGOODS, new_nogoods()):
+            for is_thorough in (False, True):
+                if len(split(instance)) > 1 and len(part_nogoods):
+                    continue  # nogoods belong to one part
+                found = least_capacity(instance, nogoods=part_nogoods, is_thorough=is_thorough)
+                assert max(found, pinned) * instance.unit == least[0], (seed, is_thorough)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nogoods_and_a_thorough_search_change_no_optimum(seed: int) -> None:
+    instance = compile_problem(full_load(seed, n=14))
+    optima = {
+        least_capacity(instance, nogoods=nogoods, is_thorough=is_thorough)
+        for nogoods in (NO_NOGOODS, new_nogoods())
+        for is_thorough in (False, True)
+        if len(split(instance)) == 1 or len(nogoods) == 0
+    }
+    assert len(optima) == 1
+
+
+def test_nogoods_save_nodes() -> None:
+    (part,) = split(compile_problem(full_load(3, n=20)))
+    sections = part.sections
+    load = int(sections.size[sections.member[: sections.member_first[1]]].sum())
+    _, without, _, _ = ask(sections, load)
+    _, with_them, _, _ = ask(sections, load, new_nogoods())
+    assert with_them < without
+
+
+def test_offsets_that_are_found_keep_neighbours_apart_and_under_the_capacity() -> None:
+    for seed in range(20):
+        (part, *_) = split(compile_problem(full_load(seed, n=20)))
+        sections = part.sections
+        capacity = int(sections.size.sum())
+        outcome, _, _, offset = ask(sections, capacity)
+        assert outcome == FOUND
+        end = offset + sections.size
+        assert offset.min() == 0
+        assert end.max() <= capacity
+        for i in range(len(end)):
+            near = sections.neighbour[sections.neighbour_first[i] : sections.neighbour_first[i + 1]]
+            assert ((end[near] <= offset[i]) | (end[i] <= offset[near])).all()
+
+
+def test_an_exhausted_search_has_taken_every_move_back() -> None:
+    for feature in FEATURES:
+        for seed in range(30):
+            for part in split(compile_problem(tight_problem(seed, feature))):
+                before, after = State.for_sections(part.sections), State.for_sections(part.sections)
+                for capacity in range(30):
+                    if ask(part.sections, capacity, state=after)[0] == EXHAUSTED:
+                        ask(part.sections, capacity, state=before, node_limit=1)
+                        for name in ("low", "floor", "ready", "left", "slack", "crossing", "key"):
+                            assert (getattr(before, name) == getattr(after, name)).all(), (feature, seed, name)
+
+
+def test_a_raised_flag_stops_the_kernel() -> None:
+    (part,) = split(compile_problem(full_load(1, n=30, live=6)))
+    outcome, nodes, _, _ = ask(part.sections, 1000, flag=1)
+    assert outcome == STOPPED
+    assert nodes <= 256
+
+
+def test_the_node_limit_stops_the_kernel() -> None:
+    (part,) = split(compile_problem(full_load(1, n=30, live=6)))
+    assert ask(part.sections, 1000, node_limit=50)[:2] == (STOPPED, 50)
+
+
+@pytest.mark.parametrize("name", ["log", "frame", "option"])
+def test_a_state_with_too_little_room_is_full_and_one_with_more_gives_the_same_answer(name: str) -> None:
+    (part,) = split(compile_problem(full_load(2, n=24)))
+    state = State.for_sections(part.sections)
+    small = state._replace(**{name: getattr(state, name)[:10].copy()})
+    assert ask(part.sections, 1000, state=small)[0] == FULL
+    assert ask(part.sections, 1000, state=state)[:3] == ask(part.sections, 1000)[:3]
+
+
+def test_all_features_share_one_compiled_kernel() -> None:
+    for feature in FEATURES:
+        for part in split(compile_problem(tight_problem(0, feature))):
+            ask(part.sections, 5)
+    assert len(search.signatures) == 1  # type: ignore[attr-defined]  # what numba makes of it has some
