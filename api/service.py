@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import inf
 from typing import TypeVar, cast
 
@@ -26,7 +26,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.line = WaitingLine(settings.solves, settings.waiting)
-        self.is_ready = Readiness()
+        self.is_ready: Callable[[], Awaitable[bool]] = Readiness()
         self._for_short_work = CapacityLimiter(settings.solves)
         self._for_solving = CapacityLimiter(inf)
         self._running: set[threading.Event] = set()

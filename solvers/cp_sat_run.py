@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "cp-sat"
 _UNITS_PER_WORK = 100_000_000
-"""Units of Search.work_limit in one of CP-SAT's deterministic seconds: with long NoOverlaps, up to a hundred of ours."""
+"""Units of Search.work_limit in a deterministic second of CP-SAT: with long NoOverlaps, up to a hundred of ours."""
 _PATIENCE = 30
 """Seconds of the clock for a deterministic one; more is only taken where the clock may decide nothing."""
 _WORK_PER_ENTRY = 3e-8

@@ -14,7 +14,7 @@ from solvers.packers import Packer, QuickPacker, work
 from solvers.placement import place
 from solvers.search import Search
 
-_ENOUGH = 600_000
+_ENOUGH = 250_000
 """Work, in units of Search.work_limit, after which improving a plan pays more than another order."""
 _AT_LEAST = 2
 """Orders tried however large the instance is, and whatever is found: each is far ahead on some kind of problem."""

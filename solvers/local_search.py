@@ -10,7 +10,7 @@ from planner.instance import Instance
 from planner.table import I64, column
 from solvers.climbing import Climb
 from solvers.greedy import preference
-from solvers.orders import Traits, random_rule
+from solvers.orders import COST_MIXES, MIXES, Traits, random_rule
 from solvers.packers import QuickPacker, work
 from solvers.parts import part_of
 from solvers.placement import place
@@ -45,7 +45,7 @@ def solve(instance: Instance, search: Search) -> None:
 def _one_memory(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
     pool = column(np.zeros(len(instance)))
     climb = Climb(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
-    ways = [climb.flips(), climb.restarts(), climb.cores()]
+    ways = [climb.flips(), climb.cores(), climb.restarts()]
     while not climb.is_at_bound:
         for way in ways:
             if search.best is not None:
@@ -57,9 +57,10 @@ def _memories(instance: Instance, search: Search, rng: np.random.Generator) -> I
     """Spread the buffers by random rules; pack each memory of a plan that is the best so far by itself."""
     packer, traits = QuickPacker(instance, search.flag), Traits(instance)
     some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.memories)).any())
+    mixes = COST_MIXES if instance.objective == "cost" else MIXES
     while True:
         for _ in range(_TURN):
-            rule = random_rule(rng, some_are_confined)
+            rule = random_rule(rng, mixes, some_are_confined)
             found = place(packer, instance, rule.order(traits), preference(instance), rule.best_fit)
             yield len(instance)
             if found is not None:

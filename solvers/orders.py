@@ -215,22 +215,7 @@ COST_RULES = (
 """For the objective `cost`: what gains most, a byte, from a cheap memory goes first."""
 
 
-def random_rule(rng: np.random.Generator, is_confined: bool = False) -> Rule:
-    """Draw a rule from an endless supply; most of them have bands."""
-    by = _MIXES[rng.integers(len(_MIXES))]
-    base = 1.25 + 8 * rng.random() ** 2
-    return Rule(
-        by,
-        ("start", "start", "end", "end", "life", "size")[rng.integers(6)],
-        base,
-        shift=1 + (base - 1) * rng.random(),
-        peak_first=bool(rng.random() < 0.5),
-        confined_first=is_confined and bool(rng.random() < 0.5),
-        best_fit=bool(rng.random() < 0.15),
-    )
-
-
-_MIXES = (
+MIXES = (
     ("size",),
     ("size", "conflicts"),
     ("size", "sqrt conflicts"),
@@ -241,3 +226,23 @@ _MIXES = (
     ("size", "sqrt life"),
     ("conflicts",),
 )
+"""What random rules go by."""
+
+COST_MIXES = (("busyness",), ("busyness", "size"), ("busyness", "sqrt life"), ("busyness", "conflicts"), *MIXES[:2])
+"""The same for the objective `cost`."""
+
+
+def random_rule(
+    rng: np.random.Generator, mixes: tuple[tuple[str, ...], ...] = MIXES, some_are_confined: bool = False
+) -> Rule:
+    """Draw a rule with bands from an endless supply."""
+    base = 1.25 + 8 * rng.random() ** 2
+    return Rule(
+        by=mixes[rng.integers(len(mixes))],
+        within=("start", "start", "end", "end", "life", "size")[rng.integers(6)],
+        base=base,
+        shift=1 + (base - 1) * rng.random(),
+        peak_first=bool(rng.random() < 0.5),
+        confined_first=some_are_confined and bool(rng.random() < 0.5),
+        best_fit=bool(rng.random() < 0.15),
+    )

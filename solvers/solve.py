@@ -100,13 +100,17 @@ def _watched(search: Shared, cancelled: threading.Event | None) -> Iterator[None
     """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
     done = threading.Event()
 
+    def look() -> None:
+        if cancelled is not None and cancelled.is_set():
+            search.stop("cancelled")
+
     def watch() -> None:
         while not done.wait(min(_LOOK_EVERY_S, search.remaining_s)):
-            if cancelled is not None and cancelled.is_set():
-                search.stop("cancelled")
+            look()
             if search.is_over:
                 return
 
+    look()  # what is cancelled before it starts does nothing at all
     watcher = threading.Thread(target=watch, name="memplan-watch", daemon=True)
     watcher.start()
     try:

@@ -48,3 +48,14 @@ def test_a_server_that_is_told_to_stop_answers_with_the_best_plan_so_far() -> No
         answer = asked.result()
     assert answer.status_code == 200
     assert answer.json()["stop_reason"] == "cancelled"
+
+
+def test_a_server_that_cannot_solve_is_not_ready() -> None:
+    async def no() -> bool:
+        return False
+
+    with running() as server:
+        server.service.is_ready = no
+        answer = server.client.get("/readyz")
+    assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+    assert answer.json()["detail"] == "memplan: could not solve a tiny problem"
