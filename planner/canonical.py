@@ -14,7 +14,8 @@ from hashlib import sha256
 import numpy as np
 import numpy.typing as npt
 
-from planner.instance import Instance, compile_problem
+from planner.compiling import compile_problem
+from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import I64
 

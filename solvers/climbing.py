@@ -97,7 +97,7 @@ class Climb:
         if core.best is None or (self.best is not None and core.peak >= self.peak):
             return
         inside = members[np.argsort(core.best, kind="stable")]
-        for rule in (Rule(("size",), "start"), Rule(("size",), "start", 2), random_rule(self.rng)):
+        for rule in (Rule(("pressure^16", "size"), "start", 2), Rule(("size",), "start"), random_rule(self.rng)):
             order = rule.order(self.traits)
             outside = order[np.isin(order, members, invert=True)]
             packed = self._pack(column(np.concatenate((inside, outside))), "core")
@@ -109,7 +109,7 @@ class Climb:
         lowest, stalled = 0, 0
         while packed is not None and stalled < 2 and not self.is_at_bound:
             peak = self._peak(packed)
-            if 2 * (peak - self.peak) > self.peak - self.bound:
+            if 2 * (peak - self.peak) > self.peak - self.bound and 200 * (peak - self.peak) > self.bound:
                 return
             lowest, stalled = (peak, 0) if lowest == 0 or peak < lowest else (lowest, stalled + 1)
             packed = self._pack(self._by_rank(-self._ends(packed)), by)

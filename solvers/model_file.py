@@ -7,8 +7,9 @@ from itertools import groupby
 from textwrap import wrap
 
 from planner.bounds import lower_bound
+from planner.compiling import compile_problem
 from planner.errors import OptionError, shown
-from planner.instance import I64_MAX, Instance, compile_problem
+from planner.instance import I64_MAX, Instance
 from planner.objective import score
 from planner.problem import Problem
 from planner.table import column

@@ -12,8 +12,9 @@ import numpy as np
 
 from planner import __version__
 from planner.canonical import problem_hash
+from planner.compiling import compile_problem, lift
 from planner.errors import InvalidPlanError, OptionError, shown
-from planner.instance import Instance, compile_problem, lift
+from planner.instance import Instance
 from planner.objective import total_cost
 from planner.plan import Explanation, Plan, PoolUse, Proof, Status
 from planner.problem import Problem

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from api.sizes import spell_size
 from planner.bounds import live_bytes
-from planner.instance import compile_problem
+from planner.compiling import compile_problem
 from planner.plan import Plan
 from planner.problem import Problem
 from solvers.registry import Row

@@ -22,8 +22,8 @@ import numpy as np
 
 from planner import __version__
 from planner.bounds import lower_bound
+from planner.compiling import compile_problem
 from planner.errors import InvalidPlanError, MemplanError, OptionError
-from planner.instance import compile_problem
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.table import I64, PlacementTable, column

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from planner.bounds import Bound, live_bytes, lower_bound
-from planner.instance import compile_problem
+from planner.compiling import compile_problem
 from planner.problem import Problem
 from tests.oracle import best_score, conflicts, families, least_total
 from tests.strategies import problems

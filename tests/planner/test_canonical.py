@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.canonical import canonical_order, problem_hash
-from planner.instance import compile_problem, lift
+from planner.compiling import compile_problem, lift
 from planner.objective import score
 from planner.problem import Problem
 from planner.table import column

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 
 from planner import cliques
 from planner.cliques import heavy_clique
-from planner.instance import Instance, compile_problem
+from planner.compiling import compile_problem
+from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import BufferTable
 from tests.oracle import conflicts, families

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from planner.instance import Instance, compile_problem, lift
+from planner.compiling import compile_problem, lift
+from planner.instance import Instance
 from planner.objective import Score, score
 from planner.problem import Problem
 from planner.table import I64, column

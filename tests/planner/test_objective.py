@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from planner.instance import Instance, compile_problem
+from planner.compiling import compile_problem
+from planner.instance import Instance
 from planner.objective import score, total_cost, used
 from planner.problem import Problem
 from planner.table import column

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import given, settings
 
-from planner.instance import compile_problem
+from planner.compiling import compile_problem
 from planner.problem import Problem
 from planner.reduction import parts
 from planner.table import BufferTable

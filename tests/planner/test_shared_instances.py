@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from planner.bounds import live_bytes, lower_bound
+from planner.compiling import compile_problem
 from planner.formats import read_problem
-from planner.instance import compile_problem
 from planner.lint import lint
 
 FOLDER = Path(__file__).parents[3] / "shared" / "instances"

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from planner.bounds import Bound, Witness
-from planner.instance import Instance, compile_problem, lift
+from planner.compiling import compile_problem, lift
+from planner.instance import Instance
 from planner.objective import Score
 from planner.problem import Problem
 from planner.rows import Placement

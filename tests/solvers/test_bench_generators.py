@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.compiling import compile_problem
 from planner.errors import OptionError
-from planner.instance import compile_problem
 from solvers.bench.generators import FAMILIES, HEIGHT, dense, perfect, random, tight
 from solvers.bench.packings import Rectangle, dissect, guillotine, pinwheel
 

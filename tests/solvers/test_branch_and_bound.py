@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planner.instance import Instance, compile_problem, lift
+from planner.compiling import compile_problem, lift
+from planner.instance import Instance
 from planner.problem import Problem
 from solvers.branch_and_bound import ALONE_NODES, NODE_WORK, luby, solve
 from solvers.search import Progress, Shared

@@ -10,7 +10,8 @@ from multiprocessing import get_context
 
 import pytest
 
-from planner.instance import Instance, compile_problem, lift
+from planner.compiling import compile_problem, lift
+from planner.instance import Instance
 from planner.objective import Score
 from planner.problem import Problem
 from solvers import registry

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from planner.compiling import compile_problem, lift
 from planner.formats import read_problem
-from planner.instance import Instance, compile_problem, lift
+from planner.instance import Instance
 from planner.objective import Score
 from planner.plan import StopReason
 from planner.problem import Problem

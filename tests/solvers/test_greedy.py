@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.instance import compile_problem, lift
+from planner.compiling import compile_problem, lift
 from planner.objective import total_cost
 from planner.problem import Problem
 from planner.table import BufferTable

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.instance import Instance, compile_problem
+from planner.compiling import compile_problem
+from planner.instance import Instance
 from planner.problem import Problem
 from solvers.isolation import EngineError, run_isolated
 from solvers.registry import Row

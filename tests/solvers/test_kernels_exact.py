@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.instance import Instance, compile_problem
+from planner.compiling import compile_problem
+from planner.instance import Instance
 from planner.table import I64
 from solvers.independence import pins_collide, split
 from solvers.kernels.exact import EXHAUSTED, FOUND, FULL, STOPPED, search

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.instance import I64_MAX, Instance, compile_problem
+from planner.compiling import compile_problem
+from planner.instance import I64_MAX, Instance
 from planner.problem import Problem
 from planner.table import ABSENT, I64, column
 from solvers.packers import CompiledPacker, Packer, PlainPacker

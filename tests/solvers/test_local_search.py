@@ -6,7 +6,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from planner.instance import Instance, compile_problem, lift
+from planner.compiling import compile_problem, lift
+from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import I64, column
 from solvers import greedy, local_search

@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from planner.instance import Instance, compile_problem
+from planner.compiling import compile_problem
+from planner.instance import Instance
 from planner.objective import score
 from planner.problem import Problem
 from planner.table import column

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.instance import Instance, compile_problem
+from planner.compiling import compile_problem
+from planner.instance import Instance
 from planner.problem import Problem
 from solvers.orders import COST_RULES, RULES, Rule, Traits, random_rule
 from tests.random_problems import random_problem

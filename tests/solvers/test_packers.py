@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from planner.instance import compile_problem
+from planner.compiling import compile_problem
 from planner.problem import Problem
 from planner.table import BufferTable, column
 from solvers.packers import CompiledPacker, PlainPacker, QuickPacker, work
@@ -60,7 +60,7 @@ def test_the_quick_packer_gives_the_same_offsets_before_and_after_it_loads_the_k
 def test_a_small_problem_is_packed_without_loading_numba() -> None:
     program = """
 import sys
-from planner.instance import compile_problem
+from planner.compiling import compile_problem
 from planner.table import column
 from solvers.packers import QuickPacker
 from tests.random_problems import random_problem

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.instance import Instance, compile_problem, lift
+from planner.compiling import compile_problem, lift
+from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import ABSENT, column
 from solvers.packers import CompiledPacker, PlainPacker

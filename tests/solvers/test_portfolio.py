@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from planner.compiling import compile_problem
 from planner.errors import OptionError
-from planner.instance import Instance, compile_problem
+from planner.instance import Instance
 from solvers import portfolio, registry
 from solvers.registry import EVERYTHING, Row
 from solvers.search import Shared

@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from planner.instance import Instance, compile_problem
+from planner.compiling import compile_problem
+from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import I64, column
 from solvers.search import Accept, Progress, Shared

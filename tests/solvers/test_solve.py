@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from planner.compiling import compile_problem
 from planner.errors import InvalidPlanError, OptionError
-from planner.instance import compile_problem
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.verify import verify
