@@ -62,7 +62,7 @@ SOLVERS = (
     Row(
         "cp-sat",
         "constraint programming: one NoOverlap per live set (OR-Tools)",
-        "solvers.cp_sat:solve",
+        "solvers.cp_sat.goals:solve",
         needs=("ortools",),
         is_isolated=True,
         proves=True,
@@ -71,7 +71,7 @@ SOLVERS = (
     Row(
         "highs",
         "the integer program, solved by HiGHS",
-        "solvers.highs:solve",
+        "solvers.mip.highs:solve",
         needs=("highspy",),
         is_isolated=True,
         proves=True,
@@ -80,7 +80,7 @@ SOLVERS = (
     Row(
         "cbc",
         "the integer program, solved by CBC through PuLP",
-        "solvers.cbc:solve",
+        "solvers.mip.cbc:solve",
         needs=("pulp",),
         is_isolated=True,
         proves=True,

@@ -27,6 +27,6 @@ def model(
     refuse_unwritable(output)
     problem = with_capacities(read_problem(problem_file), capacity or ())
     # The libraries behind it take longer to import than most commands take to run.
-    from solvers.model_file import write_model
+    from solvers.mip.model_file import write_model
 
     write(output, write_model(problem, suffix))

@@ -17,8 +17,8 @@ from planner.instance import Instance
 from planner.objective import Score
 from planner.plan import StopReason
 from planner.problem import Problem
-from solvers import cp_sat
-from solvers.mip_cost import Costs
+from solvers.costs import Costs
+from solvers.cp_sat import goals
 from solvers.search import Assignment, Shared
 from tests import oracle
 from tests.random_problems import random_problem
@@ -53,7 +53,7 @@ def _outcome(instance: Instance, limit_s: float, deterministic: bool) -> Outcome
         work_limit=int(limit_s * 200_000) if deterministic else 2**62,
     )
     if not search.is_over:
-        cp_sat.solve(instance, search)
+        goals.solve(instance, search)
     return Outcome(search.best, search.bound, search.stop_reason, tuple(search.lines))
 
 
@@ -134,7 +134,7 @@ def test_coarser_steps_of_cost_never_add_up_to_more_than_the_cost() -> None:
     pools = [{"name": "fast", "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
     rows = [{"id": k, "size": 2, "traffic": 2**61 + k} for k in range(4)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"}))
-    exact, coarse = Costs.of(instance), cp_sat.whole_costs(instance)
+    exact, coarse = Costs.of(instance), goals.whole_costs(instance)
     assert coarse.most < 2**60 < exact.most
     for fine, rough in zip(exact.extra, coarse.extra, strict=True):
         for q, steps in fine.items():

@@ -10,12 +10,12 @@ from planner.instance import Instance
 from planner.objective import score
 from planner.problem import Problem
 from planner.table import column
-from solvers.mip import Question, draft
-from solvers.mip_boxes import Boxes
-from solvers.mip_cost import Costs
-from solvers.mip_draft import Draft, Program
-from solvers.mip_size import count_rows, sensible_limits
-from solvers.mip_start import start_of
+from solvers.costs import Costs
+from solvers.mip.boxes import Boxes
+from solvers.mip.draft import Draft, Program
+from solvers.mip.program import Question, draft
+from solvers.mip.size import count_rows, sensible_limits
+from solvers.mip.start import start_of
 from solvers.placement import drop
 from solvers.search import Assignment
 from tests.solvers.small_problems import small_problems

@@ -10,8 +10,8 @@ from planner.compiling import compile_problem
 from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import column
-from solvers.mip_draft import F64, Program
-from solvers.mip_stages import Effort, Outcome, pursue
+from solvers.mip.draft import F64, Program
+from solvers.mip.stages import Effort, Outcome, pursue
 from solvers.search import Shared
 
 Take = Callable[[F64], None]

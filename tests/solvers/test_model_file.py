@@ -9,7 +9,7 @@ import pytest
 
 from planner.errors import OptionError
 from planner.problem import Problem
-from solvers.model_file import write_model
+from solvers.mip.model_file import write_model
 from tests.oracle import best_score
 from tests.solvers.small_problems import small_problems
 

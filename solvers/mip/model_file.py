@@ -13,12 +13,12 @@ from planner.instance import I64_MAX, Instance
 from planner.objective import score
 from planner.problem import Problem
 from planner.table import column
-from solvers.mip import Question, draft
-from solvers.mip_boxes import Boxes
-from solvers.mip_cost import Costs
-from solvers.mip_draft import Draft, Row
-from solvers.mip_size import MAX_ROWS, count_rows, sensible_limits
-from solvers.model_names import COLUMN_WORDS, Names
+from solvers.costs import Costs
+from solvers.mip.boxes import Boxes
+from solvers.mip.draft import Draft, Row
+from solvers.mip.model_names import COLUMN_WORDS, Names
+from solvers.mip.program import Question, draft
+from solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
 from solvers.placement import drop
 
 _WIDTH = 100

@@ -16,7 +16,7 @@ import numpy as np
 
 from planner.instance import Instance
 from planner.table import I64
-from solvers.mip_cost import Costs
+from solvers.costs import Costs
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar, LiteralT

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solvers.mip_boxes import Boxes
-from solvers.mip_cost import Costs
-from solvers.mip_draft import ONE, Draft, Key, Term
+from solvers.costs import Costs
+from solvers.mip.boxes import Boxes
+from solvers.mip.draft import ONE, Draft, Key, Term
 
 MAX_CROWD_ENTRIES = 400_000
 """How many entries the rows of crowds may have in all; the heaviest crowds come first."""

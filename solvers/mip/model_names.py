@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from planner.problem import Problem
-from solvers.mip_boxes import Boxes
-from solvers.mip_draft import Key
+from solvers.mip.boxes import Boxes
+from solvers.mip.draft import Key
 
 _LONGEST_ID = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")

@@ -16,12 +16,12 @@ from typing import Literal
 from planner.instance import Instance
 from planner.objective import Score
 from planner.table import column
-from solvers.mip import Question, draft
-from solvers.mip_boxes import Boxes
-from solvers.mip_cost import Costs
-from solvers.mip_draft import F64, Key, Program
-from solvers.mip_size import MAX_ROWS, count_rows, sensible_limits
-from solvers.mip_start import start_of
+from solvers.costs import Costs
+from solvers.mip.boxes import Boxes
+from solvers.mip.draft import F64, Key, Program
+from solvers.mip.program import Question, draft
+from solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
+from solvers.mip.start import start_of
 from solvers.placement import drop
 from solvers.search import Search
 

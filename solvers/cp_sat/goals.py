@@ -17,9 +17,9 @@ import numpy as np
 from planner.instance import Instance
 from planner.objective import Score, used
 from planner.table import I64
-from solvers.cp_sat_model import COST, Question
-from solvers.cp_sat_run import NAME, Engine
-from solvers.mip_cost import Costs
+from solvers.costs import Costs
+from solvers.cp_sat.model import COST, Question
+from solvers.cp_sat.run import NAME, Engine
 from solvers.search import Search
 
 _LARGEST = 2**60

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.mip_boxes import Boxes
-from solvers.mip_cost import Costs
-from solvers.mip_draft import F64, Program
+from solvers.costs import Costs
+from solvers.mip.boxes import Boxes
+from solvers.mip.draft import F64, Program
 from solvers.search import Assignment
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from planner.instance import Instance
-from solvers.mip_draft import F64, Program
-from solvers.mip_stages import Effort, Outcome, pursue
+from solvers.mip.draft import F64, Program
+from solvers.mip.stages import Effort, Outcome, pursue
 from solvers.search import Search
 
 
@@ -25,7 +25,7 @@ def solve(instance: Instance, search: Search) -> None:
 def _ask(
     program: Program, start: F64 | None, effort: Effort, take: Callable[[F64], None], log: Callable[[str], None]
 ) -> Outcome:
-    """Solve the program; see solvers.mip_stages.Engine."""
+    """Solve the program; see solvers.mip.stages.Engine."""
     import highspy
 
     highs = highspy.Highs()

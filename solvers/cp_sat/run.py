@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from planner.instance import Instance
 from planner.table import I64, column
-from solvers.cp_sat_model import Boxes, Question, build
-from solvers.mip_cost import Costs
+from solvers.costs import Costs
+from solvers.cp_sat.model import Boxes, Question, build
 from solvers.placement import drop
 from solvers.search import Search
 
