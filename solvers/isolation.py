@@ -39,23 +39,25 @@ class EngineError(Exception):
 
 def run_isolated(row: Row, instance: Instance, search: Search) -> None:
     """Run a registered solver in a child process until it returns or the search is over; raises EngineError."""
-    # An engine that is killed cannot remove its files: it gets a folder for them, which is removed here.
+    # An engine that is killed cannot remove its files: it gets a folder for them, which is removed here. Only CBC has
+    # files, so where there is no place for a folder, the others work all the same.
     try:
         folder = TemporaryDirectory(prefix="memplan-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise EngineError(f"{row.name}: there is no place for its files: {error}") from error
+    except OSError:
+        _run_with({}, row, instance, search)
+        return
     with folder as name:
-        _run_in(name, row, instance, search)
+        _run_with({"TMPDIR": name}, row, instance, search)
 
 
-def _run_in(folder: str, row: Row, instance: Instance, search: Search) -> None:
+def _run_with(settings: dict[str, str], row: Row, instance: Instance, search: Search) -> None:
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "solvers.isolation"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, "TMPDIR": folder},
+        env=os.environ | settings,
     )
     failures: list[str] = []
     pump = threading.Thread(target=_pump, args=(child, row, instance, search, failures), daemon=True)

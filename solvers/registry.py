@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import cast
@@ -13,6 +14,12 @@ from planner.instance import Instance
 from solvers.search import Search
 
 Solver = Callable[[Instance, Search], None]
+
+
+@cache
+def _can_be_imported(package: str) -> bool:
+    return find_spec(package) is not None
+
 
 EVERYTHING = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "reserved", "cost"})
 
@@ -39,7 +46,7 @@ class Row:
     @property
     def is_installed(self) -> bool:
         """Whether everything it needs can be imported."""
-        return all(find_spec(package) is not None for package in self.needs)
+        return all(map(_can_be_imported, self.needs))
 
     def load(self) -> Solver:
         """Import the solver's function."""

@@ -98,7 +98,8 @@ class Shared:
     """The Search of one call of the gate, safe for several threads.
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
-    say so: what each of the others claims is kept in `claims`.
+    say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
+    a while, of each solver, for the case that the verifier rejects a better one.
     """
 
     instance: Instance
@@ -111,7 +112,7 @@ class Shared:
     trusted: frozenset[str] = frozenset()
     started: float = field(default_factory=time.monotonic)
     best: Assignment | None = None
-    earlier: Assignment | None = None
+    offers: dict[str, Assignment] = field(default_factory=dict)
     stop_reason: StopReason | None = None
     infeasible: Witness | None = None
     claims: dict[str, Score | None] = field(default_factory=dict)
@@ -156,7 +157,7 @@ class Shared:
         with self._lock:
             if self.best is not None and self.best.score <= value:
                 return False
-            self.earlier, self.best = self.best, Assignment(column(pool), column(offset), value, by)
+            self.best = self.offers[by.split(":")[0]] = Assignment(column(pool), column(offset), value, by)
             self._review(by)
         return True
 

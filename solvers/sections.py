@@ -104,7 +104,7 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> Sections
         link=_int64(link),
         obstacle_first=obstacle_first,
         obstacle=obstacle,
-        member_first=_int64(member_first),
+        member_first=member_first.astype(np.uint32),
         member=member.astype(np.uint32),
         block_first=block_first,
         block=block,

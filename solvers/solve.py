@@ -16,10 +16,11 @@ from planner.compiling import compile_problem, lift
 from planner.errors import InvalidPlanError, OptionError, shown
 from planner.instance import Instance
 from planner.objective import total_cost
-from planner.plan import Explanation, Plan, PoolUse, Proof, Status
+from planner.plan import Plan, PoolUse, Proof, Status
 from planner.problem import Problem
 from planner.verify import verify
 from solvers import portfolio, registry
+from solvers.explanation import explain
 from solvers.search import Accept, Assignment, Progress, Shared
 
 _LOG = logging.getLogger("memplan")
@@ -30,7 +31,7 @@ _WORK_PER_S = 200_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
 _LOOK_EVERY_S = 0.05
 """How often a running search is asked whether it was cancelled."""
-_VERIFY_S = 8e-6
+_VERIFY_S = 4e-6
 """What verifying and writing one placement takes, kept back from the search's time."""
 
 
@@ -54,7 +55,7 @@ def solve(
     is returned. Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     started = time.monotonic() if started is None else started
-    target = _checked(time_limit_s, accept)
+    target = _checked(time_limit_s, accept, seed)
     instance = compile_problem(problem)
     ladder = portfolio.rungs(instance, solver)
     search = Shared(
@@ -78,7 +79,9 @@ def solve(
     return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
 
 
-def _checked(time_limit_s: float, accept: str | float | None) -> Accept | None:
+def _checked(time_limit_s: float, accept: str | float | None, seed: int) -> Accept | None:
+    if not 0 <= seed < 2**63:
+        raise OptionError(f"seed: must be at least 0 and below 2^63, got {shown(seed)}")
     if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
         raise OptionError(
             f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
@@ -89,7 +92,7 @@ def _checked(time_limit_s: float, accept: str | float | None) -> Accept | None:
         return Accept()
     try:
         percent = float(accept.removesuffix("%") if isinstance(accept, str) else accept)
-    except ValueError:
+    except (ValueError, OverflowError):
         percent = -1.0
     if not 0 <= percent < float("inf"):
         raise OptionError(f"accept: must be fit or a percentage such as 5%, got {shown(accept)}")
@@ -122,16 +125,18 @@ def _watched(search: Shared, cancelled: threading.Event | None) -> Iterator[None
 
 def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
     """Make the plan of the best assignment that the verifier lets through."""
-    rejected = 0
-    for assignment in filter(None, (search.best, search.earlier)):
+    rejected: list[str] = []
+    for assignment in sorted(search.offers.values(), key=lambda offer: offer.score):
         search.best = assignment
         plan = _found(problem, instance, search, assignment)
-        if not verify(problem, plan):
+        violations = verify(problem, plan)
+        if not violations:
             # Behind a rejected one, the reason why the search stopped may be that which was wrong.
             return plan.model_copy(update={"stop_reason": None}) if rejected else plan
-        rejected += 1
+        rejected.append(assignment.by)
+        _LOG.error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
     if rejected:
-        raise InvalidPlanError(f"{rejected} plans of {search.best and search.best.by} did not pass the verifier")
+        raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
     return _nothing(problem, instance, search)
 
 
@@ -187,37 +192,7 @@ def _nothing(problem: Problem, instance: Instance, search: Shared) -> Plan:
         status="unknown" if search.infeasible is None else "infeasible",
         stop_reason=search.stop_reason,
         pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),
-        explanation=_explanation(problem, instance, search),
+        explanation=explain(problem, instance, search),
         problem_hash=problem_hash(problem, instance),
         version=__version__,
     )
-
-
-def _explanation(problem: Problem, instance: Instance, search: Shared) -> Explanation:
-    """Say which pool lacks how many bytes at which time; for `unknown`, where it is tightest."""
-    ids = problem.buffers.ids
-    if instance.homeless:
-        i = instance.homeless[0]
-        names = ", ".join(problem.pools[q].name for q in problem.allowed_pools(i))
-        size = int(problem.buffers.size[i])
-        message = f"buffer {shown(ids[i])} ({size} bytes) fits no pool that it may use ({names}), even alone"
-        return Explanation(message=message, pool=problem.pools[problem.allowed_pools(i)[-1]].name, buffers=(ids[i],))
-    witness = search.infeasible or search.proof.witness
-    buffers = tuple(ids[int(instance.source[i])] for i in witness.buffers)
-    pool = missing = None
-    if witness.memory is not None:
-        pool = problem.pools[witness.memory].name
-    if witness.memory is not None and witness.missing is not None:
-        # Of the capacity, what is left over when it is divided into units, is there already.
-        missing = witness.missing * instance.unit - (problem.pools[witness.memory].size or 0) % instance.unit
-        when = f" at time {witness.time}, when {len(buffers)} buffers are alive"
-        if witness.time is None:
-            when = f" for {len(buffers)} buffers that conflict pairwise"
-        message = f"pool {shown(pool)} lacks {missing} bytes{when}"
-    elif search.infeasible is not None:
-        message = f"nothing fits: {witness.by} searched everything"
-    else:
-        message = "nothing that fits was found in time"
-        if witness.time is not None:
-            message += f"; the most is alive at time {witness.time}"
-    return Explanation(message=message, pool=pool, missing_bytes=missing, time=witness.time, buffers=buffers)

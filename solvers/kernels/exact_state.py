@@ -235,13 +235,12 @@ def settle(sections: Sections, state: State, capacity: int) -> tuple[int, int]:
         state.is_queued[s] = False
         if failed >= 0:
             continue
+        first, last = sections.member_first[s], sections.member_first[s + 1]
         floor, ready = FAR, 0
-        for y in range(sections.member_first[s], sections.member_first[s + 1]):
-            low = state.low[sections.member[y]]
-            if low < floor:
-                floor, ready = low, 1
-            elif low == floor:
-                ready += 1
+        for y in range(first, last):
+            floor = min(floor, state.low[sections.member[y]])
+        for y in range(first, last):
+            ready += state.low[sections.member[y]] == floor
         log_section(state, s)
         state.floor[s], state.ready[s] = floor, ready
         # An extent may stick out of the top by what its buffer does not use.
