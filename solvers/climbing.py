@@ -26,7 +26,7 @@ _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 class Climb:
     """The best packing of one memory so far, and ways to better it.
 
-    Each way is an endless iterator: a step packs one order and yields how many buffers that had, so that the caller
+    Each way is an iterator without an end: a step packs one order and yields how many buffers that had, so the caller
     counts the work, lets ways take turns, and stops when it likes. `take` gets each better packing and who found it.
     """
 
@@ -77,7 +77,7 @@ class Climb:
             yield from self._fall(packed, "restart")
 
     def cores(self) -> Iterator[int]:
-        """Pack the core by itself, then the rest around it."""
+        """Pack the core by itself, then the rest around it; ends at once where there is no core."""
         found = [self.traits.pressure >= share for share in _CORE_SHARES]
         chosen = [which for which in found if 0 < which.sum() <= _LARGEST_CORE * len(which)]
         parts = [Climb(part_of(self.instance, which), self.flag, self.rng, _nobody) for which in chosen]
