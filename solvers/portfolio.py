@@ -43,7 +43,8 @@ def climb(instance: Instance, search: Shared, ladder: list[list[Row]]) -> list[s
     """Run the rungs in turn until the search is over; return what went wrong with engines, if anything."""
     failures: list[str] = []
     for rung in ladder:
-        _run_side_by_side(rung, instance, search, failures)
+        if rung and not search.is_over:
+            _run_side_by_side(rung, instance, search, failures)
     for row in map(registry.BY_NAME.get, SECOND_OPINIONS):
         if row is not None and search.has_open_claims and row.name not in search.claims and _suits(row, instance):
             _run(row, instance, search, failures)
@@ -55,7 +56,7 @@ def _run_side_by_side(rung: list[Row], instance: Instance, search: Search, failu
         for row in rung:
             _run(row, instance, search, failures)
         return
-    with ThreadPoolExecutor(max(1, len(rung)), thread_name_prefix="memplan-rung") as pool:
+    with ThreadPoolExecutor(len(rung), thread_name_prefix="memplan-rung") as pool:
         for done in [pool.submit(_run, row, instance, search, failures) for row in rung]:
             done.result()
 

@@ -41,8 +41,10 @@ class Sections(NamedTuple):
     link: I64
     obstacle_first: I64  # (n + 1,): disjoint ascending (low, high) rows that a buffer must keep clear of
     obstacle: I64
-    member_first: I64  # (k + 1,)
+    member_first: U32  # (k + 1,)
     member: U32
+    member_slot: I64  # the slot of each member: slots count sections of lifetimes, lifetime by lifetime
+    slot_first: I64  # the first slot of each lifetime
     block_first: I64  # (k + 1,): disjoint ascending (low, high) rows that no buffer of a section may use
     block: I64
     spare: I64  # (k,): the most that a buffer's extent exceeds its size
@@ -83,7 +85,7 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> Sections
     near = _conflict_matrix(first, start, end)
     near[np.repeat(np.arange(n), np.diff(link_first)), link] = True
     np.fill_diagonal(near, False)
-    member_first, member = _members(owner, start, end, k)
+    member_first, member, member_slot = _members(owner, start, end, k)
     obstacle_first, obstacle = _rows([_merged(rows) for rows in obstacles(instance, buffers)])
     block_first, block = _rows([_rounded(rows, granule, int(residue[0])) for rows in _blocks(instance, base, k)])
     spare = np.zeros(k, dtype=np.int64)
@@ -106,6 +108,8 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> Sections
         obstacle=obstacle,
         member_first=member_first.astype(np.uint32),
         member=member.astype(np.uint32),
+        member_slot=_int64(member_slot),
+        slot_first=_int64(np.cumsum(end - start) - (end - start)),
         block_first=block_first,
         block=block,
         spare=spare,
@@ -130,13 +134,13 @@ def _conflict_matrix(first: I64, start: I64, end: I64) -> Bool:
     return np.logical_or.reduceat(near, first[:-1], axis=1)
 
 
-def _members(owner: I64, start: I64, end: I64, n_sections: int) -> tuple[I64, I64]:
-    """Return the buffers of each section as (first, members)."""
+def _members(owner: I64, start: I64, end: I64, n_sections: int) -> tuple[I64, I64, I64]:
+    """Return the buffers of each section as (first, members, slots of the members)."""
     lasting = end - start
     which = np.repeat(owner, lasting)
     section = np.arange(len(which)) - np.repeat(np.cumsum(lasting) - lasting - start, lasting)
     order = np.argsort(section, kind="stable")
-    return np.searchsorted(section[order], np.arange(n_sections + 1)), which[order]
+    return np.searchsorted(section[order], np.arange(n_sections + 1)), which[order], order
 
 
 def _links(instance: Instance, buffers: I64, position: I64) -> tuple[I64, I64]:

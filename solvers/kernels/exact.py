@@ -219,8 +219,8 @@ def nothing_lies_below(sections: Sections, state: State, section: int) -> bool:
     On a plateau that is so where every buffer has one lifetime and no conflicts by name.
     """
     floor = state.floor[section]
-    for x in range(sections.member_first[section], sections.member_first[section + 1]):
-        i = sections.member[x]
+    for x in range(sections.member_first[section], state.member_end[section]):
+        i = state.member[x]
         if state.low[i] != floor:
             continue
         for r in range(sections.first[i], sections.first[i + 1]):
@@ -241,8 +241,8 @@ def list_options(sections: Sections, state: State, rank: I64, section: int, opti
     Of twins only the first is an option, for exchanging them changes nothing.
     """
     floor, end = state.floor[section], first
-    for x in range(sections.member_first[section], sections.member_first[section + 1]):
-        i = sections.member[x]
+    for x in range(sections.member_first[section], state.member_end[section]):
+        i = state.member[x]
         if state.low[i] != floor or (sections.twin[i] >= 0 and state.low[sections.twin[i]] != FAR):
             continue
         at = end
@@ -262,8 +262,8 @@ def skip(sections: Sections, state: State, section: int, floor: int, capacity: i
     the capacity, and that much it would take; FAR where there is no such neighbour, so that nothing is lost.
     """
     left, right = section, section + 1
-    for x in range(sections.member_first[section], sections.member_first[section + 1]):
-        i = sections.member[x]
+    for x in range(sections.member_first[section], state.member_end[section]):
+        i = state.member[x]
         if state.low[i] != floor:
             continue
         least = FAR
@@ -277,8 +277,8 @@ def skip(sections: Sections, state: State, section: int, floor: int, capacity: i
         if state.raised[i] + sections.size[i] > capacity:
             return left, right, state.raised[i] + sections.size[i]
     # Only now, so that twins see each other's old lows and stay equal.
-    for x in range(sections.member_first[section], sections.member_first[section + 1]):
-        i = sections.member[x]
+    for x in range(sections.member_first[section], state.member_end[section]):
+        i = state.member[x]
         if state.low[i] == floor:
             lift(sections, state, i, state.raised[i])
             left, right = min(left, sections.leftmost[i]), max(right, sections.rightmost[i])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import njit
 
 from planner.table import I64
-from solvers.sections import Sections
+from solvers.sections import U32, Sections
 
 FAR = 2**62
 """The lowest offset of a placed buffer; also a capacity that nothing needs."""
@@ -54,7 +54,11 @@ class State(NamedTuple):
     slack: I64
     crossing: I64
     key: I64  # (k, 2): of the unplaced buffers whose first section it is, see known_failure
-    queue: I64  # sections to settle; the first `queued` of them count
+    member: U32  # of section s, the unplaced ones are member[sections.member_first[s]:member_end[s]]
+    member_end: U32  # (k,)
+    member_slot: I64  # the slot of each member, see Sections
+    seat: I64  # where the member of a slot stands
+    queue: I64  # sections to settle
     is_queued: npt.NDArray[np.bool_]
     logged: I64  # the number of the move for which a section was logged last
     counter: I64  # (4,): unplaced buffers, rows of the log, queued sections, moves
@@ -77,6 +81,10 @@ class State(NamedTuple):
             slack=slack,
             crossing=np.zeros(k + 1, dtype=np.int64),
             key=np.zeros((k, 2), dtype=np.int64),
+            member=sections.member.copy(),
+            member_end=sections.member_first[1:].copy(),
+            member_slot=sections.member_slot.copy(),
+            seat=np.argsort(sections.member_slot),
             queue=queue,
             is_queued=np.zeros(k, dtype=np.bool_),
             logged=logged,
@@ -114,6 +122,8 @@ def start(sections: Sections, state: State) -> None:
     state.is_queued[:] = False
     state.logged[:] = 0
     state.counter[:] = 0
+    for s in range(len(state.left)):
+        state.member_end[s] = sections.member_first[s]
     for i in range(len(state.low)):
         unplace(sections, state, i, lifted(sections, i, 0))
     for s in range(len(state.left)):
@@ -192,7 +202,18 @@ def unplace(sections: Sections, state: State, buffer: int, offset: int) -> None:
     for r in range(sections.first[buffer], sections.first[buffer + 1]):
         for s in range(sections.start[r], sections.end[r]):
             state.left[s] += sections.extent[buffer]
+            state.member_end[s] += 1
     state.counter[UNPLACED] += 1
+
+
+@step
+def leave(state: State, section: int, slot: int) -> None:
+    """Move the member in a slot behind the unplaced ones of its section, the next one to come back."""
+    state.member_end[section] -= 1
+    here, last = state.seat[slot], state.member_end[section]
+    state.member[here], state.member[last] = state.member[last], state.member[here]
+    state.member_slot[here], state.member_slot[last] = state.member_slot[last], slot
+    state.seat[state.member_slot[here]], state.seat[slot] = here, last
 
 
 @step
@@ -209,6 +230,7 @@ def place(sections: Sections, state: State, buffer: int) -> tuple[int, int]:
     state.counter[UNPLACED] -= 1
     for r in range(sections.first[buffer], sections.first[buffer + 1]):
         for s in range(sections.start[r], sections.end[r]):
+            leave(state, s, sections.slot_first[r] + s - sections.start[r])
             state.left[s] -= sections.extent[buffer]
             if state.left[s] > 0:
                 log_section(state, s)
@@ -235,12 +257,12 @@ def settle(sections: Sections, state: State, capacity: int) -> tuple[int, int]:
         state.is_queued[s] = False
         if failed >= 0:
             continue
-        first, last = sections.member_first[s], sections.member_first[s + 1]
+        first, end = sections.member_first[s], state.member_end[s]
         floor, ready = FAR, 0
-        for y in range(first, last):
-            floor = min(floor, state.low[sections.member[y]])
-        for y in range(first, last):
-            ready += state.low[sections.member[y]] == floor
+        for y in range(first, end):
+            floor = min(floor, state.low[state.member[y]])
+        for y in range(first, end):
+            ready += state.low[state.member[y]] == floor
         log_section(state, s)
         state.floor[s], state.ready[s] = floor, ready
         # An extent may stick out of the top by what its buffer does not use.
