@@ -8,8 +8,9 @@ import numpy as np
 
 from planner.addresses import families, last_end, pins, reserved_ranges, where_allowed
 from planner.instance import I64_MAX, Bool, Instance, Memory
+from planner.placements import PlacementTable
 from planner.problem import Pool, Problem
-from planner.table import ABSENT, I64, BufferTable, PlacementTable, column
+from planner.table import ABSENT, I64, BufferTable, column
 
 
 def compile_problem(problem: Problem) -> Instance:

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, GetPydanticSchema, PlainSerializer, TypeAdapter, WithJsonSchema
 from pydantic_core import core_schema
 
+from planner.placements import PlacementTable, parse_placements
 from planner.rows import Id, Name, Placement, Row, as_tuple
-from planner.table import PlacementTable, column, parse_placements
+from planner.table import column
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "accepted", "time_limit", "cancelled", "work_limit"]

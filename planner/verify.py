@@ -15,9 +15,10 @@ import numpy.typing as npt
 from planner.claims import claims, claims_of_nothing
 from planner.errors import shown
 from planner.overlaps import no_two_share_bytes
+from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import ADDRESS_SPACE, Pool, Problem
-from planner.table import ABSENT, I64, PlacementTable, repeated
+from planner.table import ABSENT, I64, repeated
 from planner.violation import Rule, Seats, Violation, about
 
 __all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]

@@ -17,9 +17,10 @@ from pydantic import ValidationError
 
 from planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemError, shown
 from planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
+from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import Pool, Problem
-from planner.table import ABSENT, I64, BufferTable, PlacementTable, column, repeated
+from planner.table import ABSENT, I64, BufferTable, column, repeated
 
 SUFFIX = ".csv"
 _FIELDS = {

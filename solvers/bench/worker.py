@@ -24,9 +24,10 @@ from planner import __version__
 from planner.bounds import lower_bound
 from planner.compiling import compile_problem
 from planner.errors import InvalidPlanError, MemplanError, OptionError
+from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import Problem
-from planner.table import I64, PlacementTable, column
+from planner.table import I64, column
 from planner.verify import verify
 from solvers.bench import peers
 from solvers.bench.generators import random, tight

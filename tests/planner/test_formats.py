@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from planner.errors import FormatError, InputError
 from planner.formats import FORMATS, detect, format_of_name, read_plan, read_problem
+from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.rows import MAX_BYTES, MAX_TIME, MIN_TIME, Placement
-from planner.table import PlacementTable
 from tests.strategies import placements, problems
 
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5) | st.sampled_from(

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.rows import Placement
-from planner.table import BufferTable, PlacementTable, column
+from planner.table import BufferTable, column
 from planner.verify import MAX_LISTED, Violation, verify
 from tests.oracle import check
 from tests.strategies import placements, problems

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from planner.errors import OptionError
+from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import Problem
-from planner.table import PlacementTable, column
+from planner.table import column
 from planner.verify import verify
 from solvers.bench.generators import tight
 from solvers.bench.peers import PEERS, find
