@@ -23,11 +23,11 @@ RUN /opt/memplan/bin/pip uninstall --yes pip setuptools \
  && find . -depth -type d \( -name tests -o -name sample_data \) -exec rm -r {} + \
  && find pulp/solverdir/cbc -mindepth 1 -maxdepth 1 ! -name linux -exec rm -r {} +
 
-# The kernels, compiled for any processor of this kind, since the image may run on another one. From /, since numba
-# knows them by where their sources lie, which must be where they are installed.
+# The kernels, compiled for any processor of this kind, since the image may run on another one. From /, so that those
+# which are installed are compiled, not those of /build.
 ENV NUMBA_CACHE_DIR=/var/cache/memplan NUMBA_CPU_NAME=generic
 WORKDIR /
-RUN /opt/memplan/bin/python3 -c "from api.readiness import warm_up; warm_up()"
+RUN /opt/memplan/bin/memplan warm-up
 
 
 FROM ${BASE}
@@ -39,8 +39,7 @@ COPY --from=build --chown=10001:10001 /var/cache/memplan /var/cache/memplan
 ENV PATH=/opt/memplan/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     NUMBA_CACHE_DIR=/var/cache/memplan \
-    NUMBA_CPU_NAME=generic \
-    NUMBA_CACHE_LOCATOR_CLASSES=solvers.kernels.baked_cache.BakedCache
+    NUMBA_CPU_NAME=generic
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \

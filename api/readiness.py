@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from importlib import import_module
-from pkgutil import iter_modules
 
 import anyio
 from anyio import to_thread
 
+import solvers.warm_up
 from planner.errors import MemplanError
 from planner.problem import Problem
-from solvers import kernels
-from solvers.registry import SOLVERS
 from solvers.solve import solve
 
 _KEPT_S = 3.0
@@ -21,17 +18,6 @@ _LOG = logging.getLogger("memplan")
 _TINY = Problem.model_validate(
     {"buffers": [{"id": i, "size": 64 + i, "start": i, "end": i + 3} for i in range(8)], "name": "ready?"}
 )
-_ABOVE_ITS_BOUND = Problem.model_validate(
-    {
-        "buffers": [
-            {"id": i, "size": size, "start": start, "end": end}
-            for i, (size, start, end) in enumerate(
-                [(1, 1, 3), (2, 1, 5), (5, 0, 1), (3, 4, 7), (2, 1, 4), (4, 3, 7), (2, 2, 4), (5, 0, 2)]
-            )
-        ]
-    }
-)
-"""Ten bytes are alive at once, but no plan needs less than eleven: a search has to prove it."""
 
 
 class Readiness:
@@ -60,13 +46,6 @@ def _solves_a_tiny_problem() -> bool:
 
 
 def warm_up() -> None:
-    """Load what solving needs, which compiles the kernels where no cache has them.
-
-    Some are compiled when they are imported, the others when the searches that prove something first run.
-    """
-    for module in iter_modules(kernels.__path__, f"{kernels.__name__}."):
-        import_module(module.name)
-    for row in SOLVERS:
-        if row.proves and not row.is_isolated:
-            solve(_ABOVE_ITS_BOUND, time_limit_s=120.0, solver=row.name)
+    """Load what solving needs, the kernels above all, which are compiled where that was not done before."""
+    solvers.warm_up.warm_up()
     _solves_a_tiny_problem()

@@ -14,7 +14,7 @@ from planner.problem import ADDRESS_SPACE, Pool, Problem
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _UNITS = {"": 1, **_DECIMAL, **_BINARY}
-_SPELLING = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)", re.ASCII)
+_SPELLING = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]*)", re.ASCII)
 _UNLIMITED = "unlimited"
 
 

@@ -10,7 +10,17 @@ from starlette.datastructures import QueryParams
 from api.bodies import CSV
 from api.options import Options, read_options, read_query
 from api.sizes import with_capacities
-from planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, PlanError, ProblemError, sentences, shown
+from planner.errors import (
+    MAX_SHOWN,
+    FormatError,
+    InputError,
+    OptionError,
+    PlanError,
+    ProblemError,
+    place,
+    sentences,
+    shown,
+)
 from planner.formats import FORMATS, memplan_json
 from planner.plan import Plan
 from planner.problem import Problem
@@ -54,7 +64,7 @@ def _object(body: bytes) -> dict[str, Any]:
 
 def _check_fields(content: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:
     breaks = [f"{name}: is required" for name in required if name not in content]
-    breaks += [f"{name}: is not a known field" for name in content if name not in (*required, *optional)]
+    breaks += [f"{place((name,))}: is not a known field" for name in content if name not in (*required, *optional)]
     if breaks:
         raise InputError(*breaks[:MAX_SHOWN])
 

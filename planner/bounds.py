@@ -6,7 +6,7 @@ conflicts pairwise. Aligned buffers take whole granules, which lifts the bound; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 
 import numpy as np
@@ -59,19 +59,25 @@ def lower_bound(instance: Instance) -> Bound:
     packings = [plain] if granule == 1 else [plain, _Packing(instance, granule)]
     nothing_fits = _homeless(instance) or next(filter(None, (packing.overflow() for packing in packings)), None)
     clique = heavy_clique(instance) if len(instance.conflict) and len(instance.memories) == 1 else None
-    if clique is not None and nothing_fits is None:
-        nothing_fits = next(filter(None, (packing.clique_overflow(clique) for packing in packings)), None)
+    forced = _single_ends(instance)
     ends: list[int] = []
     witnesses: list[Witness] = []
     for q in reversed(range(len(instance.memories))):
-        limits = {len(instance.memories) - 1 - k: end for k, end in enumerate(ends)}
-        found = [packing.least_end(q, limits) for packing in packings] + _single_ends(instance, q)
+        found = [packing.least_end(q) for packing in packings]
+        if q in forced:
+            found.append(forced[q])
         if clique is not None:
             found += [packing.clique_end(clique) for packing in packings]
         end, why = max(found, key=lambda pair: pair[0])
+        for packing in packings:
+            packing.limit(q, end)
         ends.append(end)
         witnesses.append(why)
     witness = next((why for why in witnesses if why.kind != "empty"), witnesses[0])
+    missing = ends[0] - instance.memories[-1].capacity
+    if missing > 0 and not instance.homeless:
+        kind: ProofKind = "clique" if witnesses[0].kind == "clique" else "capacity"
+        nothing_fits = replace(witnesses[0], kind=kind, memory=len(instance.memories) - 1, missing=missing)
     score: Score = tuple(ends)
     if instance.objective == "cost":
         score = (_least_cost(instance), *score)
@@ -97,14 +103,30 @@ def _granule(instance: Instance) -> int:
     return step if not (instance.residue[instance.allowed] % step).any() else 1
 
 
-def _single_ends(instance: Instance, q: int) -> list[tuple[int, Witness]]:
-    """Return the ends that single buffers force in memory `q`: pinned ones, and those which may live nowhere else."""
-    only_here = instance.allowed[q] & (instance.allowed.sum(axis=0) == 1)
-    ends = np.where(only_here, np.where(instance.pin >= 0, instance.pin, instance.residue[q]) + instance.size, 0)
-    if not only_here.any():
-        return []
-    i = int(ends.argmax())
-    return [(int(ends[i]), Witness("pinned" if instance.pin[i] >= 0 else "largest-buffer", buffers=(i,)))]
+def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
+    """Return the ends that single buffers force, by memory: pinned ones, and those which may live nowhere else."""
+    confined = np.flatnonzero(instance.allowed.sum(axis=0) == 1)
+    home = instance.allowed[:, confined].argmax(axis=0) if len(confined) else confined
+    lowest = np.where(instance.pin[confined] >= 0, instance.pin[confined], instance.residue[home, confined])
+    found: dict[int, tuple[int, Witness]] = {}
+    for i, q, end in zip(confined.tolist(), home.tolist(), (lowest + instance.size[confined]).tolist(), strict=True):
+        if q not in found or end > found[q][0]:
+            kind: ProofKind = "pinned" if instance.pin[i] >= 0 else "largest-buffer"
+            found[q] = end, Witness(kind, buffers=(i,))
+    return found
+
+
+@dataclass(eq=False)
+class _Group:
+    """Memories that some buffers are confined to, the heaviest live sets of those buffers, and the largest load.
+
+    `room` is what is free for them in these memories, each up to its capacity, or to the end it is limited to.
+    """
+
+    memories: list[int]
+    load: int
+    live_sets: list[tuple[int, I64]]  # its time, and its buffers that are confined to the group
+    room: int
 
 
 class _Packing:
@@ -115,29 +137,37 @@ class _Packing:
         self.waste: I64 = (granule - instance.size % granule) % granule
         self.size: I64 = instance.size + self.waste
         self.room = [self._free(q, memory.capacity) for q, memory in enumerate(instance.memories)]
-        self.groups = [(group, *self._heaviest(group)) for group in self._groups()]
-        self.largest_load = max((load for _, load, _ in self.groups), default=0) if granule == 1 else 0
+        self.groups = [self._group(memories) for memories in self._groups()]
+        self.groups_of: list[list[_Group]] = [[] for _ in self.room]
+        for group in self.groups:
+            for q in group.memories:
+                self.groups_of[q].append(group)
+        self.largest_load = max((group.load for group in self.groups), default=0) if granule == 1 else 0
 
-    def _groups(self) -> list[int]:
+    def _groups(self) -> list[list[int]]:
         """Return the sets of memories that some buffer is confined to, and the set of all."""
         p = len(self.instance.memories)
-        everything = (1 << p) - 1
+        everything = list(range(p))
         if p == 1 or p > 62:
             return [everything]
         codes = (self.instance.allowed.astype(np.int64) << np.arange(p)[:, None]).sum(axis=0)
         kinds, counts = np.unique(codes, return_counts=True)
         common = kinds[np.argsort(-counts, kind="stable")][:64].tolist()
-        return sorted({everything, *common} - {0})
+        return [[q for q in everything if group >> q & 1] for group in sorted({(1 << p) - 1, *common} - {0})]
 
-    def _heaviest(self, group: int) -> tuple[int, list[int]]:
-        """Return the largest load that buffers confined to the group make, and the live sets with most of it."""
-        outside = [q for q in range(len(self.instance.memories)) if not group >> q & 1]
-        confined = ~self.instance.allowed[outside].any(axis=0)
-        load = self.instance.load(np.where(confined, self.size, 0))
+    def _group(self, memories: list[int]) -> _Group:
+        outside = sorted(set(range(len(self.room))).difference(memories))
+        is_confined = np.logical_not(np.asarray(self.instance.allowed[outside].any(axis=0)))
+        load = self.instance.load(np.where(is_confined, self.size, 0))
+        room = sum(self.room[q] for q in memories)
         if len(load) == 0:
-            return 0, []
-        heaviest = np.argsort(np.negative(load), kind="stable")[:_PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
-        return int(load.max()), [int(t) for t in heaviest]
+            return _Group(memories, 0, [], room)
+        tried = np.argsort(np.negative(load), kind="stable")[:_PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
+        live_sets = []
+        for t in map(int, tried):
+            members = self.instance.members(t)
+            live_sets.append((int(self.instance.live_set_time[t]), members[is_confined[members]]))
+        return _Group(memories, int(load.max()), live_sets, room)
 
     def _reserved(self, q: int) -> list[tuple[int, int]]:
         step = self.granule
@@ -159,36 +189,29 @@ class _Packing:
                 end += high - low
         return end
 
-    def _alive(self, live_set: int, group: int) -> I64:
-        members = self.instance.members(live_set)
-        outside = [q for q in range(len(self.instance.memories)) if not group >> q & 1]
-        return members[~self.instance.allowed[outside][:, members].any(axis=0)]
-
     def overflow(self) -> Witness | None:
         """Say which live set does not fit the memories that it may use."""
-        for group, load, live_sets in self.groups:
-            inside = [q for q in range(len(self.room)) if group >> q & 1]
-            missing = load - sum(self.room[q] for q in inside)
-            if missing > 0:
-                when = int(self.instance.live_set_time[live_sets[0]])
-                members = self._alive(live_sets[0], group)
-                return Witness("capacity", when, tuple(members.tolist()), inside[-1], missing)
+        for group in self.groups:
+            if group.load > group.room:
+                when, members = group.live_sets[0]
+                return Witness("capacity", when, tuple(members.tolist()), group.memories[-1], group.load - group.room)
         return None
 
-    def least_end(self, q: int, limits: dict[int, int]) -> tuple[int, Witness]:
-        """Return the least end of memory `q` when others end at their `limits` (those given) or are full."""
+    def limit(self, q: int, end: int) -> None:
+        """Let memory `q` end there instead of at its capacity."""
+        less = self.room[q] - self._free(q, end)
+        self.room[q] -= less
+        for group in self.groups_of[q]:
+            group.room -= less
+
+    def least_end(self, q: int) -> tuple[int, Witness]:
+        """Return the least end of memory `q` when others end at their limits or are full."""
         best, why = 0, Witness("empty")
-        for group, _, live_sets in self.groups:
-            if not group >> q & 1:
-                continue
-            others = [j for j in range(len(self.room)) if j != q and group >> j & 1]
-            elsewhere = sum(self._free(j, limits[j]) if j in limits else self.room[j] for j in others)
-            for t in live_sets:
-                members = self._alive(t, group)
-                end = self._end(q, members, elsewhere)
+        for group in self.groups_of[q]:
+            for when, members in group.live_sets:
+                end = self._end(q, members, group.room - self.room[q])
                 if end > best:
                     kind: ProofKind = "alignment" if self.granule > 1 else "live-set"
-                    when = int(self.instance.live_set_time[t])
                     best, why = end, Witness(kind, when, tuple(members.tolist()), q)
         return best, why
 
@@ -203,9 +226,3 @@ class _Packing:
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
         """Return the least end of the only memory with all of a clique in it."""
         return self._end(0, clique), Witness("clique", buffers=tuple(clique.tolist()), memory=0)
-
-    def clique_overflow(self, clique: I64) -> Witness | None:
-        """Say that a clique does not fit the only memory."""
-        missing = self._amount(clique) - self.room[0]
-        buffers = tuple(clique.tolist())
-        return Witness("clique", buffers=buffers, memory=0, missing=missing) if missing > 0 else None

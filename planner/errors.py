@@ -78,6 +78,8 @@ def shown(value: object) -> str:
     """Return the value as a caller wrote it, in JSON, cut to one line of at most 60 characters."""
     try:
         text = json.dumps(value, ensure_ascii=False)
+        if not text.isprintable():  # a terminal would obey what it should show
+            text = json.dumps(value)
     except (TypeError, ValueError):
         text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -87,7 +89,11 @@ def place(location: Location) -> str:
     """Spell a location as a path: `("buffers", 3, "end")` is `buffers[3].end`."""
     path = ""
     for step in location:
-        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else str(step)
+        if isinstance(step, int):
+            path += f"[{step}]"
+        else:
+            name = step if len(step) <= 60 and step.isprintable() else shown(step)
+            path += f".{name}" if path else name
     return path
 
 
@@ -135,5 +141,5 @@ def sentences(error: ValidationError, root: Location = ()) -> tuple[str, ...]:
         path = place((*root, *entry["loc"]))
         lines.append(f"{path}: {say(entry)}" if path else say(entry))
     if len(found) > MAX_SHOWN:
-        lines.append(f"and {len(found) - MAX_SHOWN} more")
+        lines.append("and more")  # how many, those who stopped looking do not know
     return tuple(lines)

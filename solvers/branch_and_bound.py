@@ -59,11 +59,10 @@ def solve(instance: Instance, search: Search) -> None:
     """
     if search.is_over or not instance.is_small_numbered:
         return
-    if pins_collide(instance):
+    if pins_collide(instance) or search.bound[-1] > instance.memories[0].capacity:
         search.claim_infeasible(NAME)
         return
     standing = Standing(instance, search)
-    standing.rule_out(standing.bound)
     if not standing.parts:
         search.offer(np.zeros(len(instance), dtype=np.int64), instance.pin, NAME)
         return
@@ -89,14 +88,15 @@ class Standing:
         self.ceiling = _ceiling(instance)
         self.offset: list[I64 | None] = [None] * len(self.parts)
         self.peak = [self.ceiling + 1] * len(self.parts)
+        self._proved = 0
         self._seen: Assignment | None = None
         self._lock = threading.Lock()
         self.look()
 
     @property
     def bound(self) -> int:
-        """The least peak that is not ruled out."""
-        return int(self.search.bound[-1])
+        """The least peak that is not ruled out, whether or not `search` believes it."""
+        return max(self._proved, int(self.search.bound[-1]))
 
     def hardest(self) -> int | None:
         """Return the part with the highest peak, or None if no part is above the bound."""
@@ -134,6 +134,8 @@ class Standing:
 
     def rule_out(self, need: int) -> None:
         """Learn that a part needs a capacity of at least `need`."""
+        with self._lock:
+            self._proved = max(self._proved, need)
         if need > self.ceiling:
             self.search.claim_infeasible(NAME)
         else:

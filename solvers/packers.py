@@ -16,11 +16,14 @@ import numpy as np
 
 from planner.instance import I64_MAX, Instance
 from planner.table import ABSENT, I64, column
+from solvers import warm_up
 
 _KERNEL = "solvers.kernels.packing"
 _PLAIN_STEPS = 2_000_000
 """How many looks at placed buffers plain Python may take, about 0.1 s; loading the compiled packer takes 0.4 s."""
 _PLAIN_BUFFERS = 2_000
+_PATIENT_BUFFERS = 8_000
+"""How many buffers plain Python packs while kernels are being compiled, in some 3 s; for more, waiting is quicker."""
 
 
 class Packer(Protocol):
@@ -35,11 +38,13 @@ class PlainPacker:
 
     Bit t of `shows[i]` says that buffer `i` is alive in live set t; where there are explicit conflicts, one more bit is
     its own name. `asks[i]` has the same live sets, the names of those that it conflicts with, and a bit that reserved
-    ranges show. So buffer `i` must keep clear of what shows `mask` exactly where asks[i] & mask is not 0.
+    ranges show. So buffer `i` must keep clear of what shows `mask` exactly where asks[i] & mask is not 0. A `flag` that
+    turns 1 stops it soon.
     """
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, flag: I64 | None = None) -> None:
         self.instance = instance
+        self.flag = column([0]) if flag is None else flag
         self.size = instance.size.tolist()
         alive = [0] * len(instance)
         for i, start, end in zip(instance.owner.tolist(), instance.start.tolist(), instance.end.tolist(), strict=True):
@@ -64,6 +69,8 @@ class PlainPacker:
         placed = [(low, high, self.reserved) for low, high in memory.reserved.tolist()]
         offsets = []
         for i in order.tolist():
+            if self.flag[0] != 0:
+                break
             size = self.size[i]
             best, tightest = ABSENT, I64_MAX
             for low, high in _gaps(placed, self.asks[i], lowest[i], step[i], size, memory.capacity):
@@ -74,7 +81,7 @@ class PlainPacker:
             offsets.append(best)
             if best != ABSENT:
                 insort(placed, (best, best + size, self.shows[i]))
-        return column(offsets)
+        return column(offsets + [ABSENT] * (len(order) - len(offsets)))
 
 
 class CompiledPacker:
@@ -116,7 +123,7 @@ class CompiledPacker:
 
 
 class QuickPacker:
-    """Packs in plain Python as long as that is quicker than loading the compiled packer would be."""
+    """Packs in plain Python as long as that is quicker than loading the compiled packer, or than compiling it, is."""
 
     def __init__(self, instance: Instance, flag: I64) -> None:
         self.instance, self.flag = instance, flag
@@ -124,18 +131,24 @@ class QuickPacker:
         self._packer: PlainPacker | CompiledPacker | None = None
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in memory `q`."""
-        return self._quickest(len(order)).pack(q, order, best_fit)
+        """Place the buffers of `order` in memory `q`; nowhere, if the flag turns 1 before it can be done."""
+        packer = self._quickest(len(order))
+        return column(np.full(len(order), ABSENT)) if packer is None else packer.pack(q, order, best_fit)
 
-    def _quickest(self, n: int) -> Packer:
+    def _quickest(self, n: int) -> Packer | None:
         if isinstance(self._packer, CompiledPacker):
             return self._packer
-        if self._steps_left <= 0 or _KERNEL in sys.modules:
+        if _KERNEL in sys.modules or (self._steps_left <= 0 and self._kernel_is_ready()):
             self._packer = CompiledPacker(self.instance, self.flag)
+        elif len(self.instance) > _PATIENT_BUFFERS:
+            return None
         elif self._packer is None:
-            self._packer = PlainPacker(self.instance)
+            self._packer = PlainPacker(self.instance, self.flag)
         self._steps_left -= n * n // 2
         return self._packer
+
+    def _kernel_is_ready(self) -> bool:
+        return warm_up.are_ready() if len(self.instance) <= _PATIENT_BUFFERS else warm_up.wait(self.flag)
 
 
 def work(instance: Instance) -> int:

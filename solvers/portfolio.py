@@ -7,17 +7,18 @@ no witness shows is put to another one before it is believed.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from planner.errors import OptionError
 from planner.instance import Instance
-from solvers import registry
+from solvers import registry, warm_up
 from solvers.isolation import EngineError, run_isolated
 from solvers.registry import Row
 from solvers.search import Search, Shared
 
 LADDER = (("greedy",), ("exact", "local-search"), ("cp-sat", "highs"))
 """The rungs of `auto`, in order; the solvers of one rung run side by side."""
+_HEAD_START_S = 0.2
 SECOND_OPINIONS = ("exact", "cp-sat", "highs")
 """Whom to ask, in this order, whether what an engine claims is true."""
 
@@ -52,17 +53,21 @@ def climb(instance: Instance, search: Shared, ladder: list[list[Row]]) -> list[s
 
 
 def _run_side_by_side(rung: list[Row], instance: Instance, search: Search, failures: list[str]) -> None:
+    """Run the solvers of a rung; the first has a head start, which settles most of what it can settle at all."""
     if search.deterministic or len(rung) == 1:
         for row in rung:
             _run(row, instance, search, failures)
         return
     with ThreadPoolExecutor(len(rung), thread_name_prefix="memplan-rung") as pool:
-        for done in [pool.submit(_run, row, instance, search, failures) for row in rung]:
+        running = [pool.submit(_run, rung[0], instance, search, failures)]
+        wait(running, timeout=_HEAD_START_S if rung[0].is_compiled else 0)
+        running += [pool.submit(_run, row, instance, search, failures) for row in rung[1:]]
+        for done in running:
             done.result()
 
 
 def _run(row: Row, instance: Instance, search: Search, failures: list[str]) -> None:
-    if search.is_over:
+    if search.is_over or (row.is_compiled and not warm_up.wait(search.flag)):
         return
     if not row.is_isolated:
         row.load()(instance, search)

@@ -31,6 +31,7 @@ class Row:
     `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
     in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
     opinion; `proves` tells whether it ever says anything of them. `at_most` is the number of buffers it is tried on.
+    An `is_compiled` one cannot do without its kernels, which may have to be compiled first.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Row:
     is_isolated: bool = False
     is_trusted: bool = False
     proves: bool = False
+    is_compiled: bool = False
     at_most: int | None = None
 
     @property
@@ -64,6 +66,7 @@ SOLVERS = (
         can=EVERYTHING - {"pools", "cost"},
         is_trusted=True,
         proves=True,
+        is_compiled=True,
         at_most=4_000,
     ),
     Row(

@@ -13,6 +13,7 @@ from api.cli.plan import plan
 from api.cli.serve import serve
 from api.cli.solver_list import solvers
 from api.cli.verify import verify
+from api.cli.warm_up import warm_up
 from planner import __version__
 
 app = typer.Typer(
@@ -24,7 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (plan, verify, convert, solvers, model, bench, serve):
+for command in (plan, verify, convert, solvers, model, bench, serve, warm_up):
     app.command()(command)
 
 

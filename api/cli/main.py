@@ -31,6 +31,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         for sentence in error.sentences:
             say(f"memplan: error: {sentence}")
         return WRONG_INPUT
+    except OSError as error:  # what commands write goes through api.cli.streams, but not the help
+        say(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")
+        return WRONG_INPUT
     except Interrupted:
         raise
     except SystemExit as exit_:

@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.errors import MAX_SHOWN, FormatError, InputError
 from planner.rows import MAX_TIME, MIN_TIME
-from planner.table import I64, column
+from planner.table import ABSENT, I64, column
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -35,7 +35,7 @@ class Layout:
     """Which columns a table may have: the field that each name stands for, and what is read of them.
 
     `texts` are fields read as they are; `numbers` are read as integers, each with what an empty cell means, or None
-    where no cell may be empty.
+    where no cell may be empty. Where an empty cell means ABSENT, no cell may say that number.
     """
 
     fields: Mapping[str, str]
@@ -70,7 +70,7 @@ class Sheet:
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
         said = [f"{self.place(row, field)}: {rule}" for row, field, rule in in_order[:MAX_SHOWN]]
-        return (*said, f"and {len(breaks) - MAX_SHOWN} more") if len(breaks) > MAX_SHOWN else tuple(said)
+        return (*said, "and more") if len(breaks) > MAX_SHOWN else tuple(said)
 
 
 def first_line(data: bytes) -> list[str]:
@@ -163,9 +163,12 @@ def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[
     """Return the integers of a column, and what is wrong with which of its cells."""
     try:
         if not _NOT_IN_INTEGERS.search("".join(cells)):
-            return np.array(list(map(int, cells)), dtype=np.int64), []
+            values = np.array(list(map(int, cells)), dtype=np.int64)
+            if empty != ABSENT or ABSENT not in values:
+                return values, []
     except (ValueError, OverflowError):
-        pass  # an empty cell, or one that is wrong: look at each
+        pass
+    # An empty cell, or one that is wrong: look at each.
     values = np.zeros(len(cells), dtype=np.int64)
     wrong: list[tuple[int, str]] = []
     for i, cell in enumerate(cells):
@@ -175,6 +178,8 @@ def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[
             wrong.append((i, f"must be an integer, got {_shown(cell)}"))
         elif len(cell) > _LONGEST_INTEGER or not MIN_TIME <= int(cell) <= MAX_TIME:
             wrong.append((i, f"must be an integer of at most 64 bits, got {_shown(cell)}"))
+        elif empty == ABSENT == int(cell):
+            wrong.append((i, f"must be at least 0, got {ABSENT}"))
         else:
             values[i] = int(cell)
     return values, wrong

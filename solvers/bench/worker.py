@@ -35,6 +35,7 @@ from solvers.bench.results import Key
 from solvers.bench.suites import pose
 from solvers.search import Progress
 from solvers.solve import solve
+from solvers.warm_up import warm_up
 
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]
@@ -130,9 +131,12 @@ def _warm(solver: str) -> None:
     One is small and hard, for the searches; one is large, for what small problems do not need, and ours alone: peers
     compile nothing, and some of them would take long.
     """
+    is_ours = peers.find(solver) is None
+    if is_ours:
+        warm_up()
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     planner(tight(seed=0, n=12, height=32, live=4, turnover=2.0).problem, None)
-    if peers.find(solver) is None:
+    if is_ours:
         planner(random(seed=0, n=2500, alpha=0.1, sigma=0.7).problem, None)
 
 

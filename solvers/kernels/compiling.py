@@ -1,4 +1,4 @@
-"""How kernels are compiled: kept in numba's cache on disk, free of the GIL, and still typed for the reader."""
+"""How kernels are compiled: kept on disk, free of the GIL, and still typed for the reader."""
 
 from __future__ import annotations
 
@@ -24,16 +24,19 @@ I64_MAX = cast(int, np.int64(2**63 - 1))
 
 
 def compiled(function: F) -> F:
-    """Compile a function that kernels call."""
-    inner: F = njit(cache=True, nogil=True)(function)
+    """Compile a function that kernels call; what is kept is the kernel, with all that it calls in it."""
+    inner: F = njit(nogil=True)(function)
     return inner
 
 
 def kernel(signature: Any) -> Callable[[F], F]:
-    """Compile a kernel for one signature, when its module is imported; later imports load it from the cache."""
+    """Compile a kernel for one signature when its module is imported, or load it; see solvers.kernel_cache."""
 
     def decorate(function: F) -> F:
-        outer: F = njit(signature, cache=True, nogil=True)(function)
+        try:
+            outer: F = njit(signature, cache=True, nogil=True)(function)
+        except OSError:  # there is no place for files at all
+            outer = njit(signature, nogil=True)(function)
         return outer
 
     return decorate

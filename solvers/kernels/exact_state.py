@@ -28,7 +28,7 @@ def whole(kernel: _Kernel) -> _Kernel:
     """Compile a kernel with its steps.
 
     None of them allocates, so none needs to count the references to its arrays (`_nrt`): that takes two thirds of the
-    time. numba's cache looks at the kernel's own file only: after a change to a step alone, touch that one.
+    time.
     """
     return cast(_Kernel, njit(cache=True, nogil=True, _nrt=False)(kernel))
 

@@ -51,6 +51,17 @@ def test_what_is_wrong_with_a_standard_stream_is_one_line(command: str, reader: 
     assert done.stderr.decode() == f"memplan: error: {sentence}\n2\n"
 
 
+@pytest.mark.parametrize("command", ["--help", "--version", "plan -h", "solvers", "frob 2>/dev/full"])
+def test_a_full_disk_behind_a_standard_stream_is_no_traceback(command: str) -> None:
+    done = shell(f"$MEMPLAN {command} >/dev/full")
+    assert done.returncode == 2
+    assert done.stderr in (
+        b"memplan: error: standard streams: no space left on device\n",
+        b"memplan: error: standard output: no space left on device\n",
+        b"",
+    )
+
+
 @contextmanager
 def terminal() -> Iterator[tuple[int, int]]:
     """Open a pseudo-terminal: (the side that looks, the side of the program)."""

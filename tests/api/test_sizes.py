@@ -41,6 +41,7 @@ def test_a_size_has_a_number_and_maybe_a_unit(text: str, size: int) -> None:
         ("1mib", 'must be a size such as 4096, 64kB or 1MiB, got "1mib"'),
         ("-1", 'must be a size such as 4096, 64kB or 1MiB, got "-1"'),
         ("1e6", 'must be a size such as 4096, 64kB or 1MiB, got "1e6"'),
+        ("9" * 5000, f'must be a size such as 4096, 64kB or 1MiB, got "{"9" * 56}...'),
         ("0.3KiB", 'must be a whole number of bytes, got "0.3KiB"'),
         ("8388608TiB", 'must be less than 2^63 bytes, got "8388608TiB"'),
     ],

@@ -82,7 +82,7 @@ def test_each_kind_of_bound(found: Bound, score: tuple[float, ...], kind: str) -
         (bound(A, pools=[{"size": 3}]), "capacity", None),
         (bound(A, B, pools=[{"size": 9, "reserved": [[2, 3]]}]), "capacity", 1),
         (bound(A, B, C | {"start": 1}, pools=[{"name": "x", "size": 5}, {"name": "y", "size": 3}]), "capacity", 1),
-        (bound(A | {"size": 5}, B | {"size": 5}, pools=[{"alignment": 4, "size": 12}]), "capacity", 4),
+        (bound(A | {"size": 5}, B | {"size": 5}, pools=[{"alignment": 4, "size": 12}]), "capacity", 1),
         (bound(A, C, conflicts=[["a", "c"]], pools=[{"size": 5}]), "clique", 1),
     ],
 )

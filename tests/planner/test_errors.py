@@ -11,7 +11,14 @@ from planner.errors import place, shown
 
 @pytest.mark.parametrize(
     ("location", "path"),
-    [((), ""), (("buffers",), "buffers"), (("buffers", 3, "end"), "buffers[3].end"), ((0, 1), "[0][1]")],
+    [
+        ((), ""),
+        (("buffers",), "buffers"),
+        (("buffers", 3, "end"), "buffers[3].end"),
+        ((0, 1), "[0][1]"),
+        (("buffers", 3, "x" * 100), 'buffers[3]."' + "x" * 56 + "..."),
+        (("\x1b[2J",), '"\\u001b[2J"'),
+    ],
 )
 def test_a_place_is_a_path(location: tuple[str | int, ...], path: str) -> None:
     assert place(location) == path
@@ -25,6 +32,7 @@ def test_a_place_is_a_path(location: tuple[str | int, ...], path: str) -> None:
         (1.5, "1.5"),
         ([1, "a"], '[1, "a"]'),
         ("x" * 100, '"' + "x" * 56 + "..."),
+        ("\x9b2J\u2028", '"\\u009b2J\\u2028"'),
         (PurePath("a"), repr(PurePath("a"))),
     ],
 )

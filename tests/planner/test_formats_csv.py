@@ -75,6 +75,8 @@ WRONG = [
     ("id,start,end,size\na,3,2,1\n", "line 2, column 'end': must be greater than start (3), got 2"),
     ("id,lower,upper,size,alignment\na,0,1,1,0\n", "line 2, column 'alignment': must be at least 1, got 0"),
     ("id,lower,upper,size,offset\na,0,1,1,-5\n", "line 2, column 'offset': must be at least 0, got -5"),
+    ("id,lower,upper,size,offset\na,0,1,1,-1\n", "line 2, column 'offset': must be at least 0, got -1"),
+    ("id,lower,upper,size,offset\na,0,1,1,\nb,0,1,1, -01\n", "line 3, column 'offset': must be at least 0, got -1"),
     ("id,lower,upper,size\n,0,1,1\n", "line 2, column 'id': must not be empty"),
     (
         "id,lower,upper,size\na,0,1,1\n\nb,0,1,1\na,0,1,1\n",
@@ -128,6 +130,7 @@ def test_of_very_many_errors_the_first_are_said() -> None:
             minimalloc_csv.read_problem(f"id,lower,upper,size\n{rows}".encode())
         assert len(error.value.sentences) == MAX_SHOWN + 1
         assert error.value.sentences[0] == f"line 2, column 'size': {rule}"
+        assert error.value.sentences[-1] == "and more"
 
 
 def test_what_comes_after_very_many_errors_is_not_read() -> None:

@@ -145,6 +145,16 @@ def test_several_climbers_prove_what_one_proves() -> None:
     assert together.bound == longer.bound
 
 
+def test_a_search_that_is_not_believed_ends_all_the_same() -> None:
+    instance = compile_problem(full_load(3, n=18))
+    assert solved(instance).bound[0] > 1000
+    doubting = Shared(instance, deadline=time.monotonic() + 60.0)
+    solve(instance, doubting)
+    assert doubting.stop_reason is None
+    assert doubting.best is not None
+    assert doubting.claims == {"exact": doubting.best.score}
+
+
 def test_pins_that_collide_are_infeasible() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 2 * k} for k in range(2)]
     assert solved(compile_problem(Problem.model_validate({"buffers": rows}))).infeasible is not None

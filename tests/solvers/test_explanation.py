@@ -40,6 +40,12 @@ def test_a_buffer_that_is_larger_than_its_pool_is_named() -> None:
     }
 
 
+def test_what_alignment_wastes_is_missing_too() -> None:
+    rows = [{"id": name, "size": 2, "start": 0, "end": 2, "alignment": 4} for name in "abc"]
+    found = explained(buffers=rows, pools=[{"name": "sram", "size": 9}])
+    assert found["message"] == 'pool "sram" lacks 1 bytes at time 0, when 3 buffers are alive'
+
+
 def test_pins_that_collide_are_named() -> None:
     rows = [dict(row, offset=offset) for row, offset in zip(THREE, (0, 5, 20), strict=True)]
     found = explained(buffers=rows)

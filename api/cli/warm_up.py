@@ -1,0 +1,23 @@
+"""`memplan warm-up`: compile the kernels ahead, so that no search has to wait for them."""
+
+from __future__ import annotations
+
+import time
+
+from api.cli.streams import say
+
+
+def warm_up() -> None:
+    """Compile what is compiled once, and say where it is kept; a second call only loads it.
+
+    It is kept beside the sources, or else in the user's cache; in NUMBA_CACHE_DIR, if that is set.
+    """
+    from solvers import kernel_cache
+    from solvers.warm_up import warm_up as load_kernels
+
+    started = time.monotonic()
+    was_kept = kernel_cache.find() is not None
+    folder = load_kernels()
+    done = "loaded" if was_kept else "compiled"
+    place = "kept nowhere: no folder can be written" if folder is None else f"kept in {folder}"
+    say(f"memplan: kernels {done} in {time.monotonic() - started:.1f} s, {place}")

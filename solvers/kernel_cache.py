@@ -1,0 +1,142 @@
+"""Where compiled kernels are kept: in a folder for each version of them, which is whole and sound, or passed by.
+
+numba's own cache does not look at the files of the functions that a kernel calls, trusts whatever it reads, and lets
+several processes fill one folder at once. So one process at a time fills a new folder, stamps it with the digests of
+its files, and only then gives it its name. The name says what the kernels depend on. Nothing here imports numba.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_STAMP = "digests"
+_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")
+_PROCESSOR = ("vendor_id", "cpu family", "model", "model name", "flags", "CPU implementer", "CPU part", "Features")
+"""What of /proc/cpuinfo decides which instructions numba uses; the rest, such as the clock, may change."""
+
+_chosen: Path | None = None
+
+
+def places() -> tuple[Path, ...]:
+    """Return where the folder may be: in NUMBA_CACHE_DIR if that is set, else beside the sources, else the user's."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return (Path(chosen),)
+    beside = _HERE / "kernels" / "__pycache__"
+    if mine := os.environ.get("XDG_CACHE_HOME"):
+        return (beside, Path(mine) / "memplan")
+    if home := os.environ.get("HOME"):
+        return (beside, Path(home) / ".cache" / "memplan")
+    return (beside,)
+
+
+@cache
+def folder_name() -> str:
+    """Return the name of the folder for these sources, this numba, this Python, this processor and these settings."""
+    # The exact search's kernels are compiled for the tuple of arrays in solvers.sections.
+    sources = [*sorted((_HERE / "kernels").glob("*.py")), _HERE / "sections.py"]
+    facts = [source.read_bytes() for source in sources]
+    facts += [_numba_version(), sys.version.encode(), platform.machine().encode(), _processor()]
+    facts += [os.environ.get(name, "").encode() for name in _SETTINGS]
+    return "memplan-kernels-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]
+
+
+def _numba_version() -> bytes:
+    spec = find_spec("numba")
+    return b"" if spec is None or spec.origin is None else Path(spec.origin).with_name("_version.py").read_bytes()
+
+
+def _processor() -> bytes:
+    if "NUMBA_CPU_NAME" in os.environ:
+        return b""
+    try:
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    except OSError:
+        return platform.processor().encode()
+    return "".join(line for line in first.splitlines() if line.partition("\t")[0] in _PROCESSOR).encode()
+
+
+def find() -> Path | None:
+    """Return the folder with all kernels, or None where there is none that is sound. Looks for it until it is there."""
+    global _chosen
+    if _chosen is None:
+        _chosen = next((place / folder_name() for place in places() if is_sound(place / folder_name())), None)
+    return _chosen
+
+
+def is_sound(folder: Path) -> bool:
+    """Say whether all files are there and are what they were when the folder was stamped."""
+    try:
+        return (folder / _STAMP).read_text() == _digests(folder)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def stamp(folder: Path) -> None:
+    """Write down what is in a folder."""
+    (folder / _STAMP).write_text(_digests(folder))
+
+
+def _digests(folder: Path) -> str:
+    files = sorted(file for file in folder.iterdir() if file.name != _STAMP)
+    return "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()} {file.name}\n" for file in files)
+
+
+def fill(compile_all: Callable[[], None]) -> None:
+    """Make the folder, by a call that compiles all kernels, unless another process has made it meanwhile.
+
+    One process at a time does that, the others wait for it. Raises OSError where no place can be written.
+    """
+    global _chosen
+    with _locked_place() as place:
+        if find() is not None:
+            return
+        folder = place / folder_name()
+        _chosen = part = folder.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+        part.mkdir()
+        compile_all()
+        stamp(part)
+        shutil.rmtree(folder, ignore_errors=True)  # which is not sound
+        _chosen = part.rename(folder)
+
+
+@contextmanager
+def _locked_place() -> Iterator[Path]:
+    """Hold the first place that can be written; the lock ends with its process, however that ends."""
+    place = next((place for place in places() if _can_be_written(place)), places()[-1])
+    with (place / "memplan-kernels.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield place
+
+
+def _can_be_written(place: Path) -> bool:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(place, os.W_OK)
+
+
+def folder_for_numba() -> Path:
+    """Return the folder that numba may use in this process, which is thrown away at its end if none is kept."""
+    return find() or _thrown_away()
+
+
+@cache
+def _thrown_away() -> Path:
+    folder = tempfile.mkdtemp(prefix="memplan-kernels-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

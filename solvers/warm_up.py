@@ -1,0 +1,105 @@
+"""Have the kernels compiled ahead; or, where that was not done, in a process of its own while a search goes on.
+
+Compiling takes longer than many a time limit, and cannot be interrupted. So nobody imports a kernel before it is known
+that all of them can be loaded at once. That process goes on when its caller ends, so the next call finds them. Only
+where no folder can be written, kernels are compiled by whoever needs them, who is late then.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import numpy as np
+
+from planner.compiling import compile_problem
+from planner.problem import Problem
+from planner.table import I64
+from solvers import kernel_cache
+from solvers.registry import SOLVERS
+from solvers.search import Shared
+
+_LOG = logging.getLogger("memplan")
+_LOOK_EVERY_S = 0.02
+_PATIENCE_S = 300.0
+"""More than compiling takes on any machine; a search ends as soon as it has its proof."""
+_NICENESS = 5
+_ABOVE_ITS_BOUND = Problem.model_validate(
+    {
+        "buffers": [
+            {"id": i, "size": size, "start": start, "end": end}
+            for i, (size, start, end) in enumerate(
+                [(1, 1, 3), (2, 1, 5), (5, 0, 1), (3, 4, 7), (2, 1, 4), (4, 3, 7), (2, 2, 4), (5, 0, 2)]
+            )
+        ]
+    }
+)
+"""Ten bytes are alive at once, but no plan needs less than eleven: a search has to prove it."""
+
+_starting = threading.Lock()
+_process: subprocess.Popen[bytes] | None = None
+
+
+def warm_up() -> Path | None:
+    """Load all kernels, compiled before if need be; return the folder they are kept in, None if there is none."""
+    wait(np.zeros(1, dtype=np.int64))
+    _load()
+    return kernel_cache.find()
+
+
+def wait(flag: I64) -> bool:
+    """Wait until the kernels can be imported; return False if flag[0] turned 1 first."""
+    while not are_ready():
+        if flag[0] != 0:
+            return False
+        time.sleep(_LOOK_EVERY_S)
+    return True
+
+
+def are_ready() -> bool:
+    """Say whether the kernels can be imported; if not, see to it that a process compiles them."""
+    global _process
+    if kernel_cache.find() is not None:
+        return True
+    with _starting:
+        if _process is None:
+            _LOG.warning("compiling the kernels, once, which takes about 20 s; `memplan warm-up` does it ahead")
+            _process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "solvers.warm_up"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        # Where it failed, importing them compiles them: nothing better can be waited for.
+        return _process.poll() is not None
+
+
+def _load() -> None:
+    """Import all kernels, and run the solvers whose kernels are compiled when they first run."""
+    from solvers import kernels
+
+    for module in iter_modules(kernels.__path__, f"{kernels.__name__}."):
+        import_module(module.name)
+    instance = compile_problem(_ABOVE_ITS_BOUND)
+    for row in SOLVERS:
+        if row.is_compiled:
+            deadline = time.monotonic() + _PATIENCE_S
+            row.load()(instance, Shared(instance, deadline, trusted=frozenset({row.name})))
+
+
+def main() -> None:
+    """Be the process that compiles."""
+    os.nice(_NICENESS)
+    kernel_cache.fill(_load)
+
+
+if __name__ == "__main__":
+    main()

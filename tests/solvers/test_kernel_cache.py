@@ -1,0 +1,147 @@
+"""Where compiled kernels are kept: whole and sound, or passed by."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from solvers import kernel_cache
+
+KERNELS = {"pack.nbi": b"index", "pack.1.nbc": b"machine code"}
+
+
+@pytest.fixture(autouse=True)
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Keep kernels in a place of the test's own, as a process that has not looked yet."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "_chosen", None)
+    return tmp_path
+
+
+def compile_all() -> None:
+    for name, content in KERNELS.items():
+        (kernel_cache.folder_for_numba() / name).write_bytes(content)
+
+
+def seen_by_another_process(monkeypatch: pytest.MonkeyPatch) -> Path | None:
+    monkeypatch.setattr(kernel_cache, "_chosen", None)
+    return kernel_cache.find()
+
+
+def test_kernels_are_found_once_they_are_compiled(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    assert kernel_cache.find() is None
+    kernel_cache.fill(compile_all)
+    folder = seen_by_another_process(monkeypatch)
+    assert folder == place / kernel_cache.folder_name()
+    assert {name: (folder / name).read_bytes() for name in KERNELS} == KERNELS
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda folder: (folder / "pack.nbi").write_bytes(bytes(5)),
+        lambda folder: (folder / "pack.1.nbc").write_bytes(b"machine"),
+        lambda folder: (folder / "pack.1.nbc").unlink(),
+        lambda folder: (folder / "more.nbi").write_bytes(b""),
+        lambda folder: (folder / "digests").write_bytes(b"\xff\x00"),
+        lambda folder: (folder / "digests").unlink(),
+    ],
+    ids=["zeros", "cut off", "a file is missing", "a file too many", "digests are broken", "no digests"],
+)
+def test_a_folder_that_is_not_as_it_was_is_passed_by_and_made_anew(
+    monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], None]
+) -> None:
+    kernel_cache.fill(compile_all)
+    folder = kernel_cache.folder_for_numba()
+    spoil(folder)
+    assert seen_by_another_process(monkeypatch) is None
+    kernel_cache.fill(compile_all)
+    assert seen_by_another_process(monkeypatch) == folder
+    assert {file.name for file in folder.iterdir()} == {*KERNELS, "digests"}
+
+
+def test_what_a_process_left_that_died_is_no_hindrance(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    def die() -> None:
+        compile_all()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kernel_cache.fill(die)
+    assert seen_by_another_process(monkeypatch) is None
+    kernel_cache.fill(compile_all)
+    assert seen_by_another_process(monkeypatch) == place / kernel_cache.folder_name()
+
+
+def test_of_several_processes_one_compiles(place: Path) -> None:
+    program = """
+import time
+from pathlib import Path
+from solvers import kernel_cache
+
+def compile_all():
+    with Path("compilers").open("a") as file:
+        file.write("one\\n")
+    time.sleep(0.3)
+
+kernel_cache.fill(compile_all)
+print(kernel_cache.find())
+"""
+    processes = [
+        subprocess.Popen([sys.executable, "-c", program], cwd=place, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    assert {process.communicate(timeout=60)[0] for process in processes} == {f"{place / kernel_cache.folder_name()}\n"}
+    assert (place / "compilers").read_text() == "one\n"
+
+
+def test_where_no_file_can_be_kept_none_is_found_and_numba_gets_a_folder_that_is_thrown_away(
+    monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    (place / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(place / "file" / "below"))
+    with pytest.raises(NotADirectoryError):
+        kernel_cache.fill(compile_all)
+    assert kernel_cache.find() is None
+    assert kernel_cache.folder_for_numba().is_dir()
+
+
+def test_without_a_place_of_its_own_the_cache_is_beside_the_sources_or_the_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/home/ada")
+    beside = Path(kernel_cache.__file__).parent / "kernels" / "__pycache__"
+    assert kernel_cache.places() == (beside, Path("/home/ada/.cache/memplan"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert kernel_cache.places() == (beside, Path("/caches/memplan"))
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME")
+    assert kernel_cache.places() == (beside,)
+
+
+@pytest.mark.parametrize("source", ["kernels/compiling.py", "kernels/packing.py", "sections.py"])
+def test_kernels_are_compiled_anew_when_any_of_their_sources_changes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str
+) -> None:
+    before = kernel_cache.folder_name()
+    sources = Path(kernel_cache.__file__).parent
+    shutil.copytree(sources, tmp_path / "solvers", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(kernel_cache, "_HERE", tmp_path / "solvers")
+    assert kernel_cache.folder_name.__wrapped__() == before
+    with (tmp_path / "solvers" / source).open("a") as file:
+        file.write("# changed\n")
+    assert kernel_cache.folder_name.__wrapped__() != before
+
+
+def test_kernels_for_another_processor_have_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {kernel_cache.folder_name()}
+    for processor in ("generic", "znver3"):
+        monkeypatch.setenv("NUMBA_CPU_NAME", processor)
+        names.add(kernel_cache.folder_name.__wrapped__())
+    assert len(names) == 3
