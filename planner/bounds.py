@@ -108,11 +108,12 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
     confined = np.flatnonzero(instance.allowed.sum(axis=0) == 1)
     home = instance.allowed[:, confined].argmax(axis=0) if len(confined) else confined
     lowest = np.where(instance.pin[confined] >= 0, instance.pin[confined], instance.residue[home, confined])
+    end = lowest + instance.size[confined]
+    order = np.lexsort((end, home))
     found: dict[int, tuple[int, Witness]] = {}
-    for i, q, end in zip(confined.tolist(), home.tolist(), (lowest + instance.size[confined]).tolist(), strict=True):
-        if q not in found or end > found[q][0]:
-            kind: ProofKind = "pinned" if instance.pin[i] >= 0 else "largest-buffer"
-            found[q] = end, Witness(kind, buffers=(i,))
+    for k in order[np.append(np.diff(home[order]) > 0, True)[: len(order)]].tolist():
+        i = int(confined[k])
+        found[int(home[k])] = int(end[k]), Witness("pinned" if instance.pin[i] >= 0 else "largest-buffer", buffers=(i,))
     return found
 
 
