@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from sys import float_info
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from pydantic import Field, PlainValidator, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import QueryParams
 
-from planner.errors import OptionError, sentences, shown
+from planner.errors import MAX_SHOWN, OptionError, place, sentences, shown
 from planner.rows import Row
 from solvers.registry import BY_NAME
 from solvers.solve import DEFAULT_TIME_LIMIT_S
@@ -67,9 +68,9 @@ def read_query(query: QueryParams) -> tuple[Options, list[str]]:
 
     There may be several capacities: `SIZE` for the only pool, or `NAME=SIZE` for each.
     """
-    names = [name for name, _ in query.multi_items() if name != "capacity"]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise OptionError(*(f"{name}: must be given once, got {names.count(name)} values" for name in repeated))
+    names = Counter(name for name, _ in query.multi_items() if name != "capacity")
+    if repeated := sorted(name for name, count in names.items() if count > 1)[:MAX_SHOWN]:
+        raise OptionError(*(f"{place((name,))}: must be given once, got {names[name]} values" for name in repeated))
     try:
         return Options.model_validate_strings({name: query[name] for name in names}), query.getlist("capacity")
     except ValidationError as error:

@@ -92,7 +92,7 @@ def place(location: Location) -> str:
         if isinstance(step, int):
             path += f"[{step}]"
         else:
-            name = step if len(step) <= 60 and step.isprintable() else shown(step)
+            name = step if 0 < len(step) <= 60 and step.isprintable() else shown(step)
             path += f".{name}" if path else name
     return path
 

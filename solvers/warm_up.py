@@ -60,6 +60,8 @@ def wait(flag: I64) -> bool:
         if flag[0] != 0:
             return False
         time.sleep(_LOOK_EVERY_S)
+    if _process is not None:
+        _process.wait()  # it has nothing left to do, and wants to be reaped
     return True
 
 

@@ -17,6 +17,7 @@ from planner.errors import place, shown
         (("buffers", 3, "end"), "buffers[3].end"),
         ((0, 1), "[0][1]"),
         (("buffers", 3, "x" * 100), 'buffers[3]."' + "x" * 56 + "..."),
+        (("buffers", 3, ""), 'buffers[3].""'),
         (("\x1b[2J",), '"\\u001b[2J"'),
     ],
 )
