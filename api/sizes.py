@@ -35,7 +35,7 @@ def spell_size(size: int) -> str:
     """Spell bytes with the largest binary unit that keeps them above one: `1.5 MiB`, `12 B`."""
     value, spelled = float(size), "B"
     for unit, factor in _BINARY.items():
-        if size >= factor:
+        if 2048 * size >= 2047 * factor:  # what would be rounded to 1024 of the unit below is written in this one
             value, spelled = size / factor, unit
     return f"{value:.4g} {spelled}" if value < 1000 else f"{value:,.0f} {spelled}"
 

@@ -79,9 +79,16 @@ def where_allowed(problem: Problem, pin: I64, reserved: list[I64]) -> tuple[Bool
         lowest = np.where(pin >= 0, pin, residue[q])
         allowed[q] &= (table.size <= limit) & (lowest <= limit - table.size)
         allowed[q] &= (pin < 0) | ((pin - residue[q]) % alignment[q] == 0)
-        for low, high in reserved[q].tolist():
-            allowed[q] &= (pin < 0) | (table.size == 0) | (pin >= high) | (pin <= low - table.size)
+        allowed[q] &= ~_meets(pin, table.size, reserved[q])
     return allowed, alignment, residue
+
+
+def _meets(pin: I64, size: I64, ranges: I64) -> Bool:
+    """Say which buffers of some bytes, pinned at `pin`, share bytes with one of some disjoint ascending ranges."""
+    # Of the ranges that end above the pin, the lowest is touched if any is.
+    first = np.searchsorted(ranges[:, 1], pin, side="right")
+    lows = np.append(ranges[:, 0], I64_MAX)
+    return (pin >= 0) & (size > 0) & (first < len(ranges)) & (lows[first] - size < pin)
 
 
 def _congruence(value: int, pool: Pool) -> tuple[int, int]:

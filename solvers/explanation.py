@@ -11,6 +11,9 @@ from planner.plan import Explanation
 from planner.problem import Problem
 from solvers.search import Shared
 
+_NAMED = 5
+"""How many pools are named in a sentence."""
+
 
 def explain(problem: Problem, instance: Instance, search: Shared) -> Explanation:
     """Explain a search without a plan; where the lack is not known, say where it is tightest."""
@@ -37,7 +40,7 @@ def _homeless(problem: Problem, i: int) -> Explanation:
     """Explain that a buffer fits no pool that it may use, even alone."""
     buffer, size = problem.buffers.ids[i], int(problem.buffers.size[i])
     pools = [problem.pools[q] for q in problem.allowed_pools(i)]
-    names = ", ".join(pool.name for pool in pools)
+    names = ", ".join(shown(pool.name) for pool in pools[:_NAMED]) + ", ..." * (len(pools) > _NAMED)
     message = f"buffer {shown(buffer)} ({size} bytes) fits no pool that it may use ({names}), even alone"
     lacks = [size - pool.size for pool in pools if pool.size is not None and pool.size < size]
     starts = problem.buffers.start[problem.buffers.first[i] : problem.buffers.first[i + 1]]

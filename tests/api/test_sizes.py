@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from api.sizes import parse_size, spell_size, with_capacities
@@ -53,6 +53,8 @@ def test_what_is_no_size_is_refused(text: str, sentence: str) -> None:
 
 
 @given(size=st.integers(0, 2**63 - 1))
+@example(2**40 - 1)
+@example(2**40 - 2**29)
 def test_a_spelled_size_is_right_to_four_digits(size: int) -> None:
     spelled = spell_size(size).replace(",", "")
     number, unit = spelled.split()

@@ -32,12 +32,18 @@ def test_three_that_are_alive_together_are_all_named() -> None:
 
 def test_a_buffer_that_is_larger_than_its_pool_is_named() -> None:
     assert explained(buffers=[{"id": "w", "size": 9, "start": 4, "end": 5}], pools=[{"name": "sram", "size": 8}]) == {
-        "message": 'buffer "w" (9 bytes) fits no pool that it may use (sram), even alone',
+        "message": 'buffer "w" (9 bytes) fits no pool that it may use ("sram"), even alone',
         "pool": "sram",
         "missing_bytes": 1,
         "time": 4,
         "buffers": ("w",),
     }
+
+
+def test_of_very_many_pools_a_few_are_named() -> None:
+    pools = [{"name": f"bank{q}", "size": 8} for q in range(1000)]
+    found = explained(buffers=[{"id": "w", "size": 9, "start": 4, "end": 5}], pools=pools)
+    assert str(found["message"]).endswith('may use ("bank0", "bank1", "bank2", "bank3", "bank4", ...), even alone')
 
 
 def test_what_alignment_wastes_is_missing_too() -> None:
