@@ -9,6 +9,7 @@ from starlette.datastructures import QueryParams
 
 from api.bodies import CSV
 from api.options import Options, read_options, read_query
+from api.problem_details import TooLargeError
 from api.sizes import with_capacities
 from planner.errors import (
     MAX_SHOWN,
@@ -24,6 +25,8 @@ from planner.errors import (
 from planner.formats import FORMATS, memplan_json
 from planner.plan import Plan
 from planner.problem import Problem
+
+_LEAST_COUNTED = 5_000
 
 
 def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem, Options]:
@@ -50,6 +53,14 @@ def read_verification(body: bytes) -> tuple[Problem, Plan]:
     content = _object(body)
     _check_fields(content, required=("problem", "plan"), optional=())
     return _problem(content["problem"]), _plan(content["plan"])
+
+
+def check_cells(problem: Problem, most: int) -> None:
+    """Refuse a problem that takes too much memory or time before a search begins; raises TooLargeError."""
+    cells = max(len(problem.buffers), _LEAST_COUNTED) * len(problem.pools)
+    if cells > most:
+        rule = f"buffers (at least {_LEAST_COUNTED} are counted) times pools must be at most {most}"
+        raise TooLargeError(f"problem: {rule}, got {cells}")
 
 
 def _object(body: bytes) -> dict[str, Any]:

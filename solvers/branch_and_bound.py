@@ -18,10 +18,12 @@ import numpy.typing as npt
 
 from planner.instance import Instance
 from planner.table import I64
-from solvers.independence import Part, pins_collide, split
+from solvers.independence import Part, split
 from solvers.kernels.exact import EXHAUSTED, FOUND, FULL
 from solvers.kernels.exact import search as run_kernel
 from solvers.kernels.exact_state import State
+from solvers.packers import QuickPacker
+from solvers.placement import pins_collide
 from solvers.search import Assignment, Search
 
 NAME = "exact"
@@ -47,6 +49,7 @@ ALONE_NODES = 30_000
 NODE_WORK = 4
 """What a node counts in units of Search.work_limit."""
 ENDLESS = 2**62
+MAX_LIFETIMES = 10_000
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -54,13 +57,14 @@ def solve(instance: Instance, search: Search) -> None:
 
     Honours everything but several memories and costs. After a short time alone, one climber a core works in a thread of
     its own, with its own seed, weights and nogoods; they share the best offsets of each part, and the bound. In a
-    deterministic search there is one climber, and nodes are counted. Kernels count in int64: an instance whose sums may
-    not fit is left alone.
+    deterministic search there is one climber, and nodes are counted. Kernels count in int64, and list the pairs of
+    lifetimes that meet: an instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone.
     """
-    if search.is_over or not instance.is_small_numbered:
+    if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
-    if pins_collide(instance) or search.bound[-1] > instance.memories[0].capacity:
-        search.claim_infeasible(NAME)
+    if pins_collide(instance, QuickPacker(instance, search.flag)) or search.bound[-1] > instance.memories[0].capacity:
+        if search.flag[0] == 0:  # a stopped packer places nothing, which proves nothing
+            search.claim_infeasible(NAME)
         return
     standing = Standing(instance, search)
     if not standing.parts:

@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from planner.instance import Instance
-from planner.table import ABSENT
 from solvers.orders import COST_RULES, RULES, Rule, Traits
-from solvers.packers import Packer, QuickPacker, work
-from solvers.placement import place
+from solvers.packers import QuickPacker, work
+from solvers.placement import pins_collide, place
 from solvers.search import Search
 
 _ENOUGH = 250_000
@@ -23,7 +22,7 @@ _AT_LEAST = 2
 def solve(instance: Instance, search: Search) -> None:
     """Offer a plan for each order in which everything fits; claim infeasible where the pins alone do not fit."""
     packer = QuickPacker(instance, search.flag)
-    if _pins_collide(instance, packer):
+    if pins_collide(instance, packer):
         if not search.is_over:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible("greedy")
         return
@@ -57,15 +56,3 @@ def preference(instance: Instance) -> tuple[int, ...]:
     if instance.objective == "cost":
         return tuple(sorted(memories, key=lambda q: instance.memories[q].cost))
     return tuple(memories)
-
-
-def _pins_collide(instance: Instance, packer: Packer) -> bool:
-    """Say whether two pinned buffers overlap that may live in one and the same memory only."""
-    pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
-    if pinned.sum() < 2:
-        return False
-    for q in range(len(instance.memories)):
-        mine = np.flatnonzero(pinned & instance.allowed[q])
-        if (packer.pack(q, mine) == ABSENT).any():
-            return True
-    return False

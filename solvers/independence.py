@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from planner.instance import Instance
 from planner.table import I64
-from solvers.sections import Lives, Sections, compile_sections, extent, obstacles
+from solvers.sections import Lives, Sections, compile_sections
 
 
 @dataclass(eq=False)
@@ -72,17 +72,6 @@ def split(instance: Instance) -> list[Part]:
     order = np.argsort(part, kind="stable")
     cuts = np.flatnonzero(np.diff(part[order])) + 1
     return [Part(instance, lives, free[group]) for group in np.split(order, cuts) if len(group)]
-
-
-def pins_collide(instance: Instance) -> bool:
-    """Say whether a pinned buffer lies where another one, or a reserved range, is in its way."""
-    pinned = np.flatnonzero(instance.pin >= 0)
-    mine = [extent(instance, i) for i in pinned.tolist()]
-    return any(
-        low < end and start < high
-        for (start, end), rows in zip(mine, obstacles(instance, pinned), strict=True)
-        for low, high in rows
-    )
 
 
 def _pairs(instance: Instance) -> tuple[I64, I64]:

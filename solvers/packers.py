@@ -22,6 +22,7 @@ _KERNEL = "solvers.kernels.packing"
 _PLAIN_STEPS = 2_000_000
 """How many looks at placed buffers plain Python may take, about 0.1 s; loading the compiled packer takes 0.4 s."""
 _PLAIN_BUFFERS = 2_000
+"""For more buffers, lifetimes or reserved ranges than that, plain Python is not quicker."""
 _PATIENT_BUFFERS = 8_000
 """How many buffers plain Python packs while kernels are being compiled, in some 3 s; for more, waiting is quicker."""
 
@@ -127,7 +128,9 @@ class QuickPacker:
 
     def __init__(self, instance: Instance, flag: I64) -> None:
         self.instance, self.flag = instance, flag
-        self._steps_left = _PLAIN_STEPS if len(instance) <= _PLAIN_BUFFERS else 0
+        self._reserved = max(len(memory.reserved) for memory in instance.memories)
+        self._bulk = max(len(instance), len(instance.start), self._reserved)
+        self._steps_left = _PLAIN_STEPS if self._bulk <= _PLAIN_BUFFERS else 0
         self._packer: PlainPacker | CompiledPacker | None = None
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
@@ -140,15 +143,15 @@ class QuickPacker:
             return self._packer
         if _KERNEL in sys.modules or (self._steps_left <= 0 and self._kernel_is_ready()):
             self._packer = CompiledPacker(self.instance, self.flag)
-        elif len(self.instance) > _PATIENT_BUFFERS:
+        elif self._bulk > _PATIENT_BUFFERS:
             return None
         elif self._packer is None:
             self._packer = PlainPacker(self.instance, self.flag)
-        self._steps_left -= n * n // 2
+        self._steps_left -= n * (n // 2 + self._reserved)
         return self._packer
 
     def _kernel_is_ready(self) -> bool:
-        return warm_up.are_ready() if len(self.instance) <= _PATIENT_BUFFERS else warm_up.wait(self.flag)
+        return warm_up.are_ready() if self._bulk <= _PATIENT_BUFFERS else warm_up.wait(self.flag)
 
 
 def work(instance: Instance) -> int:

@@ -46,3 +46,15 @@ def place(
         if len(waiting) == 0:
             return column(pool), column(offset)
     return None
+
+
+def pins_collide(instance: Instance, packer: Packer) -> bool:
+    """Say whether two pinned buffers overlap that may live in one and the same memory only."""
+    pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
+    if pinned.sum() < 2:
+        return False
+    for q in range(len(instance.memories)):
+        mine = np.flatnonzero(pinned & instance.allowed[q])
+        if (packer.pack(q, mine) == ABSENT).any():
+            return True
+    return False

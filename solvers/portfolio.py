@@ -69,10 +69,12 @@ def _run_side_by_side(rung: list[Row], instance: Instance, search: Search, failu
 def _run(row: Row, instance: Instance, search: Search, failures: list[str]) -> None:
     if search.is_over or (row.is_compiled and not warm_up.wait(search.flag)):
         return
-    if not row.is_isolated:
-        row.load()(instance, search)
-        return
     try:
-        run_isolated(row, instance, search)
+        if row.is_isolated:
+            run_isolated(row, instance, search)
+        else:
+            row.load()(instance, search)
     except EngineError as error:
         failures.append(str(error))
+    except MemoryError as error:  # what others have found must not be lost with it
+        failures.append(f"{row.name}: out of memory: {error}")

@@ -27,7 +27,7 @@ _LOG = logging.getLogger("memplan")
 
 DEFAULT_TIME_LIMIT_S = 10.0
 MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
-_WORK_PER_S = 200_000
+_WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
 _LOOK_EVERY_S = 0.05
 """How often a running search is asked whether it was cancelled."""

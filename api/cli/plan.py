@@ -54,8 +54,6 @@ def plan(
         refuse_unwritable(file)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)
     problem = with_capacities(read_problem(problem_file), capacity or ())
-    if not quiet:
-        _warn(problem)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
     with graceful_interrupts() as cancelled:
         work = partial(
@@ -72,6 +70,8 @@ def plan(
         )
         answer = run_in_thread(work, lambda: line.draw(time.monotonic() - started))
         line.erase()
+        if not quiet:
+            _warn(problem)
         if output is not None or not is_table:
             write(output, FORMATS[plan_format].write_plan(answer, problem))
         if picture_file is not None and picture_format is not None:

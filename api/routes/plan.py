@@ -11,10 +11,10 @@ from fastapi import APIRouter, Request, Response
 from api.bodies import CSV, JSON, media_type, prefers_csv, read_body
 from api.openapi import PLAN_ANSWER, PLAN_REQUEST
 from api.options import Options
-from api.problem_details import TooLargeError, error_answers
+from api.problem_details import error_answers
 from api.service import Service
 from api.settings import Settings
-from api.submissions import read_submission
+from api.submissions import check_cells, read_submission
 from planner.errors import OptionError, shown
 from planner.formats import FORMATS
 from planner.problem import Problem
@@ -55,9 +55,7 @@ def _check_limits(problem: Problem, options: Options, settings: Settings) -> Non
     if options.time_limit_s > settings.max_time_limit_s:
         most = f"{settings.max_time_limit_s:g}"
         raise OptionError(f"time_limit_s: must be at most {most} on this server, got {shown(options.time_limit_s)}")
-    cells = len(problem.buffers) * len(problem.pools)
-    if cells > settings.max_cells:
-        raise TooLargeError(f"problem: buffers times pools must be at most {settings.max_cells}, got {cells}")
+    check_cells(problem, settings.max_cells)
 
 
 def _answer(

@@ -11,7 +11,7 @@ from api.bodies import JSON, media_type, read_body
 from api.openapi import VERDICT_ANSWER, VERIFY_REQUEST
 from api.problem_details import error_answers
 from api.service import Service
-from api.submissions import read_verification
+from api.submissions import check_cells, read_verification
 from planner.verify import verify as violations_of
 
 router = APIRouter()
@@ -29,9 +29,11 @@ async def verify(request: Request) -> Response:
     service = Service.of(request)
     media_type(request, JSON)
     body = await read_body(request, service.settings.max_body_bytes)
-    return await service.briefly(lambda: _answer(body))
+    return await service.briefly(lambda: _answer(body, service.settings.max_cells))
 
 
-def _answer(body: bytes) -> Response:
-    found = violations_of(*read_verification(body))
+def _answer(body: bytes, max_cells: int) -> Response:
+    problem, plan = read_verification(body)
+    check_cells(problem, max_cells)
+    found = violations_of(problem, plan)
     return Response(to_json({"valid": not found, "violations": [asdict(one) for one in found]}), media_type=JSON)

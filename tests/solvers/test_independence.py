@@ -5,7 +5,7 @@ from typing import Any
 from planner.compiling import compile_problem
 from planner.instance import Instance
 from planner.problem import Problem
-from solvers.independence import pins_collide, split
+from solvers.independence import split
 
 
 def instance(*rows: dict[str, Any], **rest: Any) -> Instance:
@@ -50,10 +50,3 @@ def test_wide_and_large_buffers_have_large_traits() -> None:
     assert traits["T"] == [5, 5, 3, 2]
     assert max(traits["W"]) == traits["W"][0]
     assert traits["A"] == [width * size for width, size in zip(traits["W"], [1, 4, 2, 1], strict=True)]
-
-
-def test_pins_collide_where_conflicting_ones_overlap() -> None:
-    assert not pins_collide(instance(lives(0, 2, offset=0), lives(1, 3, offset=1)))
-    assert pins_collide(instance(lives(0, 2, offset=0, size=2), lives(1, 3, offset=1)))
-    assert not pins_collide(instance(lives(0, 1, offset=0, size=2), lives(1, 3, offset=1)))
-    assert pins_collide(instance({"offset": 0, "size": 2}, {"offset": 1}, conflicts=[(0, 1)]))

@@ -6,9 +6,11 @@ import pytest
 from planner.compiling import compile_problem
 from planner.instance import Instance
 from planner.table import I64
-from solvers.independence import pins_collide, split
+from solvers.independence import split
 from solvers.kernels.exact import EXHAUSTED, FOUND, FULL, STOPPED, search
 from solvers.kernels.exact_state import State
+from solvers.packers import PlainPacker
+from solvers.placement import pins_collide
 from solvers.sections import Sections
 from tests import oracle
 from tests.solvers.tight_problems import FEATURES, full_load, tight_problem
@@ -67,7 +69,7 @@ def test_the_kernel_finds_a_placement_where_there_is_one_and_only_there(feature:
     for seed in range(80):
         problem = tight_problem(seed, feature)
         instance, least = compile_problem(problem), oracle.best_score(problem)
-        if pins_collide(instance) or least is None:
+        if pins_collide(instance, PlainPacker(instance)) or least is None:
             assert least is None
             continue
         pinned = int((instance.pin + instance.size)[instance.pin >= 0].max(initial=0))

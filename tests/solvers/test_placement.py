@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,8 @@ from planner.compiling import compile_problem, lift
 from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import ABSENT, column
-from solvers.packers import CompiledPacker, PlainPacker
-from solvers.placement import drop, place
+from solvers.packers import CompiledPacker, Packer, PlainPacker
+from solvers.placement import drop, pins_collide, place
 from tests.oracle import check
 from tests.random_problems import random_problem
 
@@ -105,3 +107,17 @@ def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
 def test_placing_gives_none_where_a_buffer_fits_nowhere() -> None:
     instance = compiled(A, B, pools=[{"name": "tight", "size": 9}])
     assert place(PlainPacker(instance), instance, column([0, 1]), (0,)) is None
+
+
+@pytest.mark.parametrize("packer", [PlainPacker, lambda instance: CompiledPacker(instance, RUNNING)])
+def test_pins_collide_where_conflicting_ones_overlap(packer: Callable[[Instance], Packer]) -> None:
+    def collide(*buffers: dict[str, object], **rest: object) -> bool:
+        instance = compiled(*buffers, **rest)
+        return pins_collide(instance, packer(instance))
+
+    later = {"id": "b", "size": 1, "start": 1, "end": 3, "offset": 1}
+    assert not collide({"id": "a", "size": 1, "start": 0, "end": 2, "offset": 0}, later)
+    assert collide({"id": "a", "size": 2, "start": 0, "end": 2, "offset": 0}, later)
+    assert not collide({"id": "a", "size": 2, "start": 0, "end": 1, "offset": 0}, later)
+    timeless = ({"id": "a", "size": 2, "offset": 0}, {"id": "b", "size": 1, "offset": 1})
+    assert collide(*timeless, conflicts=[("a", "b")])
