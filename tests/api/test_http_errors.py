@@ -223,7 +223,7 @@ def test_a_body_that_turns_out_too_large_is_not_kept(server: Running) -> None:
 def test_a_problem_that_would_take_too_much_memory_is_refused(server: Running) -> None:
     answer = server.client.post("/v1/plan", json=MANY)
     rule = "buffers (at least 5000 are counted) times pools must be at most 50000"
-    assert_problem(answer, 413, f"problem: {rule}, got 90000")
+    assert_problem(answer, 413, f"problem: {rule}, got 1500000")
 
 
 def test_many_pools_are_too_many_for_verifying_too(server: Running) -> None:
