@@ -19,6 +19,7 @@ from solvers.search import Search, Shared
 LADDER = (("greedy",), ("exact", "local-search"), ("cp-sat", "highs"))
 """The rungs of `auto`, in order; the solvers of one rung run side by side."""
 _HEAD_START_S = 0.2
+"""How long a compiled search has the machine to itself; those beside it would only hold the interpreter's lock."""
 SECOND_OPINIONS = ("exact", "cp-sat", "highs")
 """Whom to ask, in this order, whether what an engine claims is true."""
 
@@ -31,7 +32,7 @@ def rungs(instance: Instance, solver: str) -> list[list[Row]]:
         if missing:
             raise OptionError(f"solver: {solver} cannot do {', '.join(sorted(missing))}")
         return [[registry.find("greedy")]] if solver == "greedy" else [[registry.find("greedy")], [row]]
-    rows = [[registry.BY_NAME[name] for name in names if name in registry.BY_NAME] for names in LADDER]
+    rows = [[registry.BY_NAME[name] for name in names] for names in LADDER]
     return [[row for row in rung if _suits(row, instance)] for rung in rows]
 
 
@@ -46,8 +47,8 @@ def climb(instance: Instance, search: Shared, ladder: list[list[Row]]) -> list[s
     for rung in ladder:
         if rung and not search.is_over:
             _run_side_by_side(rung, instance, search, failures)
-    for row in map(registry.BY_NAME.get, SECOND_OPINIONS):
-        if row is not None and search.has_open_claims and row.name not in search.claims and _suits(row, instance):
+    for row in map(registry.BY_NAME.__getitem__, SECOND_OPINIONS):
+        if search.has_open_claims and row.name not in search.claims and _suits(row, instance):
             _run(row, instance, search, failures)
     return failures
 
