@@ -68,6 +68,26 @@ def _rendered(summary: Summary, path: Path) -> str:
     return html_report(summary, f"memplan bench: {path.stem}")
 
 
+def tell_growth(sizes: Sequence[int], reports: Sequence[Path]) -> None:
+    """Measure how each step grows, print a table, and draw charts (.svg, .png, .pdf)."""
+    # Only who asks for it needs the compiled kernels, or the library that draws.
+    from api.growth_chart import growth_chart
+    from api.picture import format_of_name
+    from solvers.bench.growth import exponents, growth
+
+    for path in reports:
+        format_of_name(path.name)
+    points = growth(sizes)
+    slopes = exponents(points)
+    rows = [f"{'CPU s at n =':<24}" + "".join(f"{n:>12,}" for n in sizes) + f"{'exponent':>10}"]
+    for step, slope in slopes.items():
+        times = {point.n: point.cpu_time_s for point in points if point.step == step}
+        rows.append(f"{step:<24}" + "".join(f"{times[n]:>12.5f}" for n in sizes) + f"{slope:>10.2f}")
+    write(None, "".join(f"{row}\n" for row in rows).encode())
+    for path in reports:
+        write(str(path), growth_chart(points, path.name))
+
+
 def tell_comparison(old: Path, new: Path) -> bool:
     """Say what changed between two files of results; return whether nothing became worse."""
     comparison = compare(read_results(old), read_results(new))

@@ -1,0 +1,73 @@
+"""How the steps that every plan takes grow with the number of buffers: CPU time, and its exponent of n."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.bounds import lower_bound
+from planner.compiling import compile_problem
+from planner.instance import Instance
+from planner.problem import Problem
+from solvers.bench.generators import random
+from solvers.orders import RULES, Traits
+from solvers.packers import CompiledPacker
+from solvers.placement import place
+
+SIZES = (10_000, 31_623, 100_000, 316_228, 1_000_000)
+REPEATS = 3
+_ALPHA, _SIGMA = 0.01, 0.7
+
+
+@dataclass(frozen=True)
+class Point:
+    """The least CPU time that a step took on a problem of `n` buffers, in seconds."""
+
+    step: str
+    n: int
+    cpu_time_s: float
+
+
+def growth(sizes: Sequence[int] = SIZES, repeats: int = REPEATS) -> list[Point]:
+    """Measure each step on one random problem of each size, with the same number of buffers alive at a time in all.
+
+    The least of some repetitions counts: whatever else a machine does only adds to it.
+    """
+    return [point for n in sorted(set(sizes)) for point in _points(n, repeats)]
+
+
+def exponents(points: Iterable[Point]) -> dict[str, float]:
+    """Return, for each step, the exponent of n: the slope of the line that fits the logarithms best."""
+    known = list(points)
+    found = {}
+    for step in dict.fromkeys(point.step for point in known):
+        mine = [point for point in known if point.step == step]
+        if len(mine) > 1:
+            x, y = np.log([point.n for point in mine]), np.log([point.cpu_time_s for point in mine])
+            found[step] = float(np.polyfit(x, y, 1)[0])
+    return found
+
+
+def _points(n: int, repeats: int) -> list[Point]:
+    problem = random(1, n, _ALPHA, _SIGMA).problem
+    instance = compile_problem(problem)
+    return [Point(step, n, min(_timed(work) for _ in range(repeats))) for step, work in _steps(problem, instance)]
+
+
+def _steps(problem: Problem, instance: Instance) -> list[tuple[str, Callable[[], object]]]:
+    packer = CompiledPacker(instance, np.zeros(1, dtype=np.int64))
+    packer.pack(0, RULES[0].order(Traits(instance))[:2])  # loads the kernel
+    return [
+        ("columns and live sets", lambda: compile_problem(problem)),
+        ("lower bound", lambda: lower_bound(instance)),
+        ("one order, first fit", lambda: place(packer, instance, RULES[0].order(Traits(instance)), (0,))),
+    ]
+
+
+def _timed(work: Callable[[], object]) -> float:
+    begin = time.process_time()
+    work()
+    return max(1e-6, time.process_time() - begin)
