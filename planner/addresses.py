@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from math import gcd, lcm
 
 import numpy as np
 
 from planner.instance import I64_MAX, Bool
 from planner.problem import ADDRESS_SPACE, Pool, Problem
+from planner.rigid import companies
 from planner.table import ABSENT, I64
 
 
@@ -19,15 +22,54 @@ def families(problem: Problem) -> I64:
     return family
 
 
-def pins(problem: Problem, family: I64) -> I64:
-    """Return where each family is pinned (ABSENT: nowhere); a pin that cannot be kept becomes I64_MAX."""
-    pin = np.array(problem.buffers.offset)
+@dataclass(frozen=True, eq=False)
+class LegalPlaces:
+    """Where each buffer of a problem that is no alias may lie; in bytes.
+
+    `allowed`, `alignment` and `residue` are (pools, buffers), and mean what they do in an instance; `pin` is I64_MAX
+    where a pin cannot be kept; `company` is the first of the buffers that must lie in one pool with each.
+    """
+
+    allowed: Bool
+    alignment: I64
+    residue: I64
+    pin: I64
+    reserved: list[I64]
+    company: I64
+
+
+def legal_places(problem: Problem) -> LegalPlaces:
+    """Return where each buffer may lie when nothing else is placed."""
+    bound = _bound(problem)
+    pin = _pins(problem, bound)
+    reserved = [reserved_ranges(pool) for pool in problem.pools]
+    company = companies(problem)
+    return LegalPlaces(*_where_allowed(problem, bound, company, pin, reserved), pin, reserved, company)
+
+
+def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
+    """Return, for each alias and each member of a rigid group, (the buffer it is bound to, bytes above that one).
+
+    That is the group's lowest buffer, or the one that the alias lives in; these are bound to themselves.
+    """
+    found = {int(i): (int(i), 0) for i in {root for root, _ in problem.roots.values()}} | dict(problem.rigid)
     for i, (root, distance) in problem.roots.items():
+        lead, more = problem.rigid.get(root, (root, 0))
+        found[i] = (lead, more + distance)
+    return found
+
+
+def _pins(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> I64:
+    """Return where each buffer that is no alias is pinned (ABSENT: nowhere); I64_MAX: where it cannot be."""
+    pin = np.array(problem.buffers.offset)
+    for i, (lead, distance) in bound.items():
         mine = int(problem.buffers.offset[i])
         if mine == ABSENT:
             continue
         start = mine - distance
-        pin[root] = start if start >= 0 and pin[root] in (ABSENT, start) else I64_MAX
+        pin[lead] = start if start >= 0 and pin[lead] in (ABSENT, start) else I64_MAX
+    for i, (lead, distance) in problem.rigid.items():
+        pin[i] = min(int(pin[lead]) + distance, I64_MAX) if pin[lead] >= 0 else ABSENT
     return pin
 
 
@@ -50,37 +92,72 @@ def last_end(pool: Pool) -> int:
     return ADDRESS_SPACE - 1 if pool.size is None else pool.size
 
 
-def where_allowed(problem: Problem, pin: I64, reserved: list[I64]) -> tuple[Bool, I64, I64]:
+def _where_allowed(
+    problem: Problem, bound: Mapping[int, tuple[int, int]], company: I64, pin: I64, reserved: list[I64]
+) -> tuple[Bool, I64, I64]:
     """Return (allowed, alignment, residue), each (pools, buffers), in bytes, for the buffers that are no alias.
 
-    The address base + o of a buffer at offset o must be a multiple of lcm(its alignment, the pool's); an alias adds its
-    own such condition to its family's (Chinese remainders).
+    What must lie in one pool is allowed only where all of it is.
     """
     table, pools = problem.buffers, problem.pools
     shape = (len(pools), len(table))
     allowed, alignment, residue = np.zeros(shape, dtype=np.bool_), np.ones(shape, np.int64), np.zeros(shape, np.int64)
-    values, which = np.unique(table.alignment, return_inverse=True)
-    choices = [{problem.pool_index[name] for name in names} for names in table.pool_choices]
-    choices[0] = set(range(len(pools)))
     for q, pool in enumerate(pools):
-        rules = [_congruence(int(value), pool) for value in values]
-        allowed[q] = np.array([q in choice for choice in choices], dtype=np.bool_)[table.pool_choice]
-        joint: dict[int, tuple[int, int] | None] = {}
-        for i, (root, distance) in problem.roots.items():
-            step, start = rules[which[i]]
-            joint[root] = _both(joint.get(root, rules[which[root]]), (step, start - distance))
-            allowed[q, root] &= allowed[q, i]
-        alignment[q] = np.array([_in_int64(rule)[0] for rule in rules], dtype=np.int64)[which]
-        residue[q] = np.array([_in_int64(rule)[1] for rule in rules], dtype=np.int64)[which]
-        for root, rule in joint.items():
-            alignment[q, root], residue[q, root] = _in_int64(rule)
-        allowed[q] &= (residue[q] != I64_MAX) & (pin != I64_MAX)
+        alignment[q], residue[q] = _congruences(problem, bound, pool)
+        allowed[q] = _may_use(problem, bound, pool) & (residue[q] != I64_MAX) & (pin != I64_MAX)
         limit = last_end(pool)
         lowest = np.where(pin >= 0, pin, residue[q])
         allowed[q] &= (table.size <= limit) & (lowest <= limit - table.size)
         allowed[q] &= (pin < 0) | ((pin - residue[q]) % alignment[q] == 0)
         allowed[q] &= ~_meets(pin, table.size, reserved[q])
+        for i, page in table.pages.items():
+            step = int(alignment[q, i]) if pin[i] < 0 else I64_MAX
+            allowed[q, i] &= _fits_a_page(int(table.size[i]), page, pool.base_address + int(lowest[i]), step)
+        if problem.rigid or problem.together:
+            is_open = np.ones(len(table), dtype=np.bool_)
+            np.logical_and.at(is_open, company, allowed[q])
+            allowed[q] = is_open[company]
     return allowed, alignment, residue
+
+
+def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
+    """Say which buffers may use a pool by its name, with all that is bound to them."""
+    table = problem.buffers
+    is_open = [not names or pool.name in names for names in table.pool_choices]
+    found = np.array(is_open, dtype=np.bool_)[table.pool_choice]
+    found[[i for i, names in table.forbidden.items() if pool.name in names]] = False
+    for i, (lead, _) in bound.items():
+        found[lead] &= found[i]
+    return found
+
+
+def _congruences(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> tuple[I64, I64]:
+    """Return (alignment, residue), each (buffers,): the offsets that a pool's addresses and remainders leave open.
+
+    The address base + o of a buffer at offset o must be a multiple of lcm(its alignment, the pool's), and o must leave
+    the remainder that it asks for. What is bound to a buffer adds such conditions to it (Chinese remainders).
+    """
+    table = problem.buffers
+    values, which = np.unique(table.alignment, return_inverse=True)
+    rules = [_congruence(int(value), pool) for value in values]
+    alignment = np.array([_in_int64(rule)[0] for rule in rules], dtype=np.int64)[which]
+    residue = np.array([_in_int64(rule)[1] for rule in rules], dtype=np.int64)[which]
+    joint: dict[int, tuple[int, int] | None] = {}
+    for i in (*bound, *(i for i in table.remainders if i not in bound)):
+        lead, distance = bound.get(i, (i, 0))
+        for step, start in (rules[which[i]], table.remainders.get(i, (1, 0))):
+            joint[lead] = _both(joint.get(lead, (1, 0)), (step, start - distance))
+    for lead, rule in joint.items():
+        alignment[lead], residue[lead] = _in_int64(rule)
+    for i, (lead, distance) in problem.rigid.items():
+        alignment[i], residue[i] = alignment[lead], min(int(residue[lead]) + distance, I64_MAX)
+    return alignment, residue
+
+
+def _fits_a_page(size: int, page: int, address: int, step: int) -> bool:
+    """Say whether a buffer at one of the addresses `address` + k * `step` crosses no page; I64_MAX: at the first."""
+    least = address % (page if step == I64_MAX else gcd(step, page))
+    return least + size <= page
 
 
 def _meets(pin: I64, size: I64, ranges: I64) -> Bool:

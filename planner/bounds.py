@@ -1,7 +1,8 @@
 """Lower bounds, each with its witness, and live bytes over time.
 
-The largest live set must fit: what is alive at one time lies side by side, in the memories it may use; so does what
-conflicts pairwise. Aligned buffers take whole granules, which lifts the bound; reserved ranges and pins push ends up.
+The largest live set must fit: what is alive at one time lies side by side, in the memories it may use, but for what may
+lie in others' room (`planner.rooms`); so does what conflicts pairwise. Aligned buffers take whole granules, which lifts
+the bound; reserved ranges and pins push ends up.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from planner.cliques import heavy_clique
 from planner.instance import Instance
 from planner.objective import Score
 from planner.plan import ProofKind
+from planner.rooms import Rooms
 from planner.table import I64
 
 _PEAKS_TRIED = 8
@@ -54,11 +56,12 @@ def live_bytes(instance: Instance) -> list[tuple[int, int]]:
 
 def lower_bound(instance: Instance) -> Bound:
     """Return the best bound that live sets, alignment, reserved ranges and pins give; O(m + n) a set of memories."""
-    plain = _Packing(instance, 1)
+    rooms = Rooms.of(instance)
+    plain = _Packing(instance, rooms, 1)
     granule = _granule(instance)
-    packings = [plain] if granule == 1 else [plain, _Packing(instance, granule)]
+    packings = [plain] if granule == 1 else [plain, _Packing(instance, rooms, granule)]
     nothing_fits = _homeless(instance) or next(filter(None, (packing.overflow() for packing in packings)), None)
-    clique = heavy_clique(instance) if len(instance.conflict) and len(instance.memories) == 1 else None
+    clique = heavy_clique(instance) if _has_cliques(instance) else None
     forced = _single_ends(instance)
     ends: list[int] = []
     witnesses: list[Witness] = []
@@ -96,8 +99,19 @@ def _homeless(instance: Instance) -> Witness | None:
     return Witness("capacity") if instance.homeless else None
 
 
+def _has_cliques(instance: Instance) -> bool:
+    """Say whether conflicts may tell more than live sets; not where some that conflict may share bytes all the same."""
+    is_plain = instance.features.isdisjoint({"relative", "sharing"})
+    return is_plain and len(instance.conflict) > 0 and len(instance.memories) == 1
+
+
 def _granule(instance: Instance) -> int:
-    """Return the largest step that all offsets are multiples of, whatever the plan; 1 where there is none."""
+    """Return the largest step that all offsets are multiples of, whatever the plan; 1 where there is none.
+
+    Nor where there are rigid groups: in these, whole granules may overlap where the buffers do not.
+    """
+    if "relative" in instance.features:
+        return 1
     asked = instance.alignment[instance.allowed]
     step = int(np.gcd.reduce(asked, initial=0)) or 1
     return step if not (instance.residue[instance.allowed] % step).any() else 1
@@ -126,17 +140,17 @@ class _Group:
 
     memories: list[int]
     load: int
-    live_sets: list[tuple[int, I64]]  # its time, and its buffers that are confined to the group
+    live_sets: list[tuple[int, I64]]  # its time, and its rows of rooms whose buffers are confined to the group
     room: int
 
 
 class _Packing:
     """The live-set argument, with sizes rounded up to a granule; groups of memories are bit sets."""
 
-    def __init__(self, instance: Instance, granule: int) -> None:
-        self.instance, self.granule = instance, granule
-        self.waste: I64 = (granule - instance.size % granule) % granule
-        self.size: I64 = instance.size + self.waste
+    def __init__(self, instance: Instance, rooms: Rooms, granule: int) -> None:
+        self.instance, self.rooms, self.granule = instance, rooms, granule
+        self.waste: I64 = (granule - rooms.size % granule) % granule
+        self.size: I64 = rooms.size + self.waste
         self.room = [self._free(q, memory.capacity) for q, memory in enumerate(instance.memories)]
         self.groups = [self._group(memories) for memories in self._groups()]
         self.groups_of: list[list[_Group]] = [[] for _ in self.room]
@@ -159,15 +173,16 @@ class _Packing:
     def _group(self, memories: list[int]) -> _Group:
         outside = sorted(set(range(len(self.room))).difference(memories))
         is_confined = np.logical_not(np.asarray(self.instance.allowed[outside].any(axis=0)))
-        load = self.instance.load(np.where(is_confined, self.size, 0))
+        is_confined = is_confined[self.rooms.owner]
+        load = self.rooms.load(self.instance, np.where(is_confined, self.size, 0))
         room = sum(self.room[q] for q in memories)
         if len(load) == 0:
             return _Group(memories, 0, [], room)
         tried = np.argsort(np.negative(load), kind="stable")[:_PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):
-            members = self.instance.members(t)
-            live_sets.append((int(self.instance.live_set_time[t]), members[is_confined[members]]))
+            rows = self.rooms.alive(t)
+            live_sets.append((int(self.instance.live_set_time[t]), rows[is_confined[rows]]))
         return _Group(memories, int(load.max()), live_sets, room)
 
     def _reserved(self, q: int) -> list[tuple[int, int]]:
@@ -194,8 +209,8 @@ class _Packing:
         """Say which live set does not fit the memories that it may use."""
         for group in self.groups:
             if group.load > group.room:
-                when, members = group.live_sets[0]
-                return Witness("capacity", when, tuple(members.tolist()), group.memories[-1], group.load - group.room)
+                when, rows = group.live_sets[0]
+                return Witness("capacity", when, self._buffers(rows), group.memories[-1], group.load - group.room)
         return None
 
     def limit(self, q: int, end: int) -> None:
@@ -209,21 +224,23 @@ class _Packing:
         """Return the least end of memory `q` when others end at their limits or are full."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
-            for when, members in group.live_sets:
-                end = self._end(q, members, group.room - self.room[q])
+            for when, rows in group.live_sets:
+                end = self._end(q, self.size[rows], self.waste[rows], group.room - self.room[q])
                 if end > best:
                     kind: ProofKind = "alignment" if self.granule > 1 else "live-set"
-                    best, why = end, Witness(kind, when, tuple(members.tolist()), q)
+                    best, why = end, Witness(kind, when, self._buffers(rows), q)
         return best, why
 
-    def _end(self, q: int, members: I64, elsewhere: int = 0) -> int:
-        """Return the least end of memory `q` where all but `elsewhere` of what conflicts pairwise lies in it."""
-        amount = self._amount(members) - elsewhere
-        return self._reach(q, amount) - int(self.waste[members].max(initial=0)) if amount > 0 else 0
+    def _buffers(self, rows: I64) -> tuple[int, ...]:
+        return tuple(np.unique(self.rooms.owner[rows]).tolist())
 
-    def _amount(self, members: I64) -> int:
-        return sum(self.size[members].tolist())
+    def _end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
+        """Return the least end of memory `q` where all but `elsewhere` of what must lie apart lies in it."""
+        amount = sum(size.tolist()) - elsewhere
+        return self._reach(q, amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
         """Return the least end of the only memory with all of a clique in it."""
-        return self._end(0, clique), Witness("clique", buffers=tuple(clique.tolist()), memory=0)
+        waste = (self.granule - self.instance.size[clique] % self.granule) % self.granule
+        end = self._end(0, self.instance.size[clique] + waste, waste)
+        return end, Witness("clique", buffers=tuple(clique.tolist()), memory=0)

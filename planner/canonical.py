@@ -3,12 +3,13 @@
 Names, the order of buffers, time stamps, hints, buffers of no bytes and a common divisor of all bytes make no
 difference; whatever the optimum depends on does. Equal hashes mean isomorphic problems: the k-th buffers in their
 canonical orders correspond. Another spelling of a problem may, rarely, get another hash: where buffers can hardly be
-told apart by a large or very regular graph of explicit conflicts.
+told apart by a large or very regular graph of explicit conflicts and other ties.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
@@ -22,7 +23,7 @@ from planner.table import I64
 U64 = npt.NDArray[np.uint64]
 _VERSION = b"memplan problem 1"
 _LOOKS = 2_000_000
-"""How much is looked at, of buffers and explicit conflicts, to tell buffers apart by their neighbours."""
+"""How much is looked at, of buffers and ties between them, to tell buffers apart by their neighbours."""
 
 
 def problem_hash(problem: Problem, instance: Instance | None = None) -> str:
@@ -41,24 +42,78 @@ def canonical_order(instance: Instance) -> I64:
         colour = _mixed(colour, values)
     lifetimes = _mixed(_mixed(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end)
     colour = _mixed(colour, _sums(lifetimes, instance.first))
-    if len(instance.conflict):
-        colour = _told_apart(instance, colour)
+    relations = _relations(instance)
+    if relations:
+        colour = _told_apart(relations, colour)
     return np.argsort(colour, kind="stable")
 
 
-def _told_apart(instance: Instance, colour: U64) -> U64:
-    """Refine colours by those of neighbours in explicit conflicts, until only interchangeable buffers are alike.
+@dataclass(frozen=True, eq=False)
+class _Relation:
+    """What ties buffers to others: symmetric lists of them, with a weight each (0: none)."""
+
+    first: I64
+    neighbour: I64
+    weight: U64 | None = None
+
+    def around(self, values: U64) -> U64:
+        """Return, for each buffer, the sum over its neighbours of their values, each stirred with the weight."""
+        there = values[self.neighbour]
+        return _sums(there if self.weight is None else _mixed(there, self.weight), self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """What ties buffers in groups: the name of each one's group."""
+
+    name: I64
+
+    def around(self, values: U64) -> U64:
+        """Return, for each buffer, the sum over the others of its group of their values."""
+        total = np.zeros_like(values)
+        np.add.at(total, self.name, values)
+        return total[self.name] - values
+
+
+def _relations(instance: Instance) -> list[_Relation | _Classes]:
+    """Return what ties the buffers of an instance to each other, apart from lifetimes."""
+    found: list[_Relation | _Classes] = [
+        _Relation(first, neighbour)
+        for first, neighbour in (
+            (instance.conflict_first, instance.conflict),
+            (instance.share_first, instance.share),
+            (instance.bank_first, instance.bank_with),
+        )
+        if len(neighbour)
+    ]
+    if len(instance.soft_pairs):
+        rows = np.concatenate((instance.soft_pairs, instance.soft_pairs[:, ::-1]))
+        order = np.lexsort(rows.T[::-1])
+        first = np.searchsorted(rows[order, 0], np.arange(len(instance) + 1))
+        weight = np.tile(instance.soft_weight, 2)[order]
+        found.append(_Relation(first, rows[order, 1], weight.view(np.uint64)))
+    if "relative" in instance.features:
+        found.append(_Classes(instance.anchor))
+    if "together" in instance.features:
+        found.append(_Classes(instance.company))
+    return found
+
+
+def _told_apart(relations: list[_Relation | _Classes], colour: U64) -> U64:
+    """Refine colours by those of neighbours, until only interchangeable buffers are alike.
 
     Where others are still alike, one of them gets a colour of its own and all are refined again: if the problem is
     symmetric in them, it makes no difference which (colour refinement with individualization, as in nauty).
     """
-    rounds = max(4, _LOOKS // (len(instance) + len(instance.conflict)))
+    ties = sum(len(tie.neighbour if isinstance(tie, _Relation) else tie.name) for tie in relations)
+    rounds = max(4, _LOOKS // (len(colour) + ties))
     kinds = 0
     for _ in range(rounds):
-        colour = _mixed(colour, _sums(colour[instance.conflict], instance.conflict_first))
+        for tie in relations:
+            colour = _mixed(colour, tie.around(colour))
         found = len(np.unique(colour))
         if found == kinds:
-            chosen = _one_of_many(instance, colour)
+            chosen = _one_of_many(relations, colour)
             if chosen is None:
                 break
             colour[chosen] += np.uint64(1)
@@ -66,19 +121,22 @@ def _told_apart(instance: Instance, colour: U64) -> U64:
     return colour
 
 
-def _one_of_many(instance: Instance, colour: U64) -> int | None:
+def _one_of_many(relations: list[_Relation | _Classes], colour: U64) -> int | None:
     """Return a buffer that is like others in colour but not interchangeable with all of them; None: there is none.
 
-    Buffers of one colour are interchangeable where they conflict with the same others, among themselves all or none.
+    Buffers of one colour are interchangeable where they are tied to the same others, among themselves all or none.
     """
-    name = _mixed(np.zeros(len(instance), dtype=np.uint64), np.arange(len(instance)))
-    without = _sums(name[instance.conflict], instance.conflict_first)
+    name = _mixed(np.zeros(len(colour), dtype=np.uint64), np.arange(len(colour)))
     order = np.argsort(colour, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(colour[order]) != 0))
-    is_mixed = np.ones(len(starts), dtype=np.bool_)
-    for neighbours in (without, without + name):
-        mine = neighbours[order]
-        is_mixed &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
+    is_mixed = np.zeros(len(starts), dtype=np.bool_)
+    for tie in relations:
+        without = tie.around(name)
+        differ = np.ones(len(starts), dtype=np.bool_)
+        for neighbours in (without, without + name):
+            mine = neighbours[order]
+            differ &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
+        is_mixed |= differ
     return int(order[starts[is_mixed.argmax()]]) if is_mixed.any() else None
 
 
@@ -92,6 +150,11 @@ def _columns(instance: Instance) -> Iterator[I64]:
         # Where a buffer may not lie, the memory's alignment is nothing to it.
         yield np.where(instance.allowed[q], instance.alignment[q], 0)
         yield np.where(instance.allowed[q], instance.residue[q], 0)
+        if "pages" in instance.features:
+            yield instance.page[q]
+            yield instance.page_shift[q]
+    if "relative" in instance.features:
+        yield instance.distance
 
 
 def _content(instance: Instance) -> Iterator[npt.NDArray[np.generic]]:
@@ -99,7 +162,7 @@ def _content(instance: Instance) -> Iterator[npt.NDArray[np.generic]]:
     order = canonical_order(instance)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    yield np.frombuffer(instance.objective.encode(), dtype=np.uint8)
+    yield _word(instance.objective)
     yield np.array([len(instance), len(instance.homeless), len(instance.memories)], dtype="<i8")
     if len(instance) == 0:
         return
@@ -114,9 +177,45 @@ def _content(instance: Instance) -> Iterator[npt.NDArray[np.generic]]:
     yield counts.astype("<i8")
     yield instance.start[rows].astype("<i8")
     yield instance.end[rows].astype("<i8")
-    rows, counts = _gathered(instance.conflict_first, order)
+    yield from _tied(instance.conflict_first, instance.conflict, order, rank)
+    yield from _constraints(instance, order, rank)
+
+
+def _constraints(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
+    """Yield what constraints between buffers say, each with its word; nothing where there are none."""
+    asked = instance.features
+    for word, first, neighbour in (
+        ("sharing", instance.share_first, instance.share),
+        ("banks", instance.bank_first, instance.bank_with),
+    ):
+        if word in asked:
+            yield _word(word)
+            yield from _tied(first, neighbour, order, rank)
+    for word, name in (("relative", instance.anchor), ("together", instance.company)):
+        if word in asked:
+            yield _word(word)
+            least = np.full(len(order), len(order))
+            np.minimum.at(least, name, rank)
+            yield least[name][order].astype("<i8")
+    if "bank-weights" in asked:
+        yield _word("bank-weights")
+        pairs = np.sort(rank[instance.soft_pairs], axis=1)
+        rows = np.lexsort(pairs.T[::-1])
+        yield pairs[rows].astype("<i8")
+        yield instance.soft_weight[rows].astype("<f8")
+    if not asked.isdisjoint({"banks", "bank-weights"}):
+        yield np.array([(memory.bank, memory.bank_shift) for memory in instance.memories], dtype="<i8")
+
+
+def _word(word: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(word.encode(), dtype=np.uint8)
+
+
+def _tied(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
+    """Yield how many neighbours each buffer has, and which, in the canonical order."""
+    rows, counts = _gathered(first, order)
     yield counts.astype("<i8")
-    pairs = np.stack((np.repeat(np.arange(len(order)), counts), rank[instance.conflict[rows]]))
+    pairs = np.stack((np.repeat(np.arange(len(order)), counts), rank[neighbour[rows]]))
     yield pairs[1][np.lexsort(pairs[::-1])].astype("<i8")
 
 

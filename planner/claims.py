@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from math import fsum, isclose
 
@@ -11,6 +12,7 @@ from planner.errors import shown
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.table import repeated
+from planner.tied import pairs_that_clash, pairs_that_share, weighted_clashes
 from planner.violation import Seats, Violation, false_claim
 
 
@@ -21,6 +23,9 @@ def claims_of_nothing(plan: Plan) -> Iterator[Violation]:
     for name, claim in made.items():
         if claim is not None:
             yield false_claim(name, "null where nothing is placed", claim)
+    for name, pairs in (("shared", plan.shared), ("bank_clashes", plan.bank_clashes)):
+        if pairs:
+            yield false_claim(name, "empty where nothing is placed", pairs)
 
 
 def claims(problem: Problem, plan: Plan, seats: Seats) -> Iterator[Violation]:
@@ -38,7 +43,26 @@ def claims(problem: Problem, plan: Plan, seats: Seats) -> Iterator[Violation]:
         yield false_claim("gap", "0 where the status is optimal", plan.gap)
     yield from _claims_of_pools(problem, plan, used)
     if plan.cost is not None and not isclose(plan.cost, cost := _cost(problem, seats), rel_tol=1e-9):
-        yield false_claim("cost", f"{cost}, the sum of traffic x cost", plan.cost)
+        yield false_claim("cost", f"{cost}, the sum of traffic x cost and of weights", plan.cost)
+    yield from _claims_of_cost_bound(problem, plan, seats)
+    yield from _claims_of_pairs(problem, plan, seats)
+
+
+def _claims_of_cost_bound(problem: Problem, plan: Plan, seats: Seats) -> Iterator[Violation]:
+    if plan.cost_lower_bound is not None:
+        cost = _cost(problem, seats)
+        if plan.cost_lower_bound > cost and not isclose(plan.cost_lower_bound, cost, rel_tol=1e-9):
+            yield false_claim("cost_lower_bound", f"at most the cost ({cost})", plan.cost_lower_bound)
+
+
+def _claims_of_pairs(problem: Problem, plan: Plan, seats: Seats) -> Iterator[Violation]:
+    """Yield a wrong list of pairs, in whatever order; a plan from elsewhere that has no such list claims nothing."""
+    truths = {"shared": (plan.shared, pairs_that_share), "bank_clashes": (plan.bank_clashes, pairs_that_clash)}
+    for name, (claim, truth) in truths.items():
+        if name in plan.model_fields_set:
+            found = truth(problem, seats)
+            if Counter(map(frozenset, claim)) != Counter(map(frozenset, found)):
+                yield false_claim(name, f"{shown(found)} by the placements", claim)
 
 
 def _claims_of_bound(plan: Plan, peak: int, bound: int) -> Iterator[Violation]:
@@ -71,9 +95,10 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
 
 
 def _cost(problem: Problem, seats: Seats) -> float:
-    """Return the sum over the placed buffers of some bytes of traffic x cost of the pool."""
+    """Return the sum over the placed buffers of some bytes of traffic x cost of the pool, and of weights of pairs."""
     table = problem.buffers
     prices = np.array([pool.cost for pool in problem.pools])
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
     counted = (seats.pool >= 0) & (table.size > 0)
-    return fsum((moved[counted] * prices[seats.pool[counted]]).tolist())
+    weights = [weight for _, weight in weighted_clashes(problem, seats)]
+    return fsum((*(moved[counted] * prices[seats.pool[counted]]).tolist(), *weights))

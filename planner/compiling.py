@@ -6,8 +6,9 @@ from math import gcd
 
 import numpy as np
 
-from planner.addresses import families, last_end, pins, reserved_ranges, where_allowed
+from planner.addresses import LegalPlaces, families, last_end, legal_places
 from planner.instance import I64_MAX, Bool, Instance, Memory
+from planner.pairs import adjacency, bank_pairs, conflict_pairs, sharing_pairs
 from planner.placements import PlacementTable
 from planner.problem import Pool, Problem
 from planner.table import ABSENT, I64, BufferTable, column
@@ -22,23 +23,38 @@ def compile_problem(problem: Problem) -> Instance:
     position = np.full(len(table), ABSENT)
     position[kept] = np.arange(len(kept))
 
-    pin = pins(problem, family)
-    reserved = [reserved_ranges(pool) for pool in problem.pools]
-    allowed, alignment, residue = where_allowed(problem, pin, reserved)
-    homeless = np.flatnonzero(~allowed.any(axis=0) & is_root)
-    allowed, alignment, residue = allowed[:, kept], alignment[:, kept], residue[:, kept]
-    unit = _common_unit(table.size[kept], pin[kept], reserved, alignment, residue, allowed)
+    places = legal_places(problem)
+    homeless = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
+    allowed, alignment, residue = places.allowed[:, kept], places.alignment[:, kept], places.residue[:, kept]
+    pin = places.pin[kept]
+    anchor, distance = _rigid(problem, kept, position)
+    page, page_shift = _pages(problem, kept, allowed)
+    banks = np.array([_bank(pool) for pool in problem.pools]).ravel()
+    unit = _common_unit(
+        [
+            *(table.size[kept], pin[pin >= 0], *(ranges.ravel() for ranges in places.reserved), residue[allowed]),
+            *(distance, page.ravel(), page_shift.ravel(), banks),
+        ],
+        alignment[allowed],
+    )
 
     owner, start, end = _lifetimes(table, family, position)
     live_start, live_end, time = _live_sets(start, end)
-    conflict_first, conflict = _conflicts(problem, family, position, len(kept))
+    first = np.searchsorted(owner, np.arange(len(kept) + 1))
+    lives_in = position[family]
+    conflict_first, conflict = adjacency(conflict_pairs(problem, lives_in, anchor), len(kept))
+    share_first, share = adjacency(sharing_pairs(problem, lives_in, first, start, end), len(kept))
+    hard, soft_pairs, soft_weight = bank_pairs(problem, lives_in, allowed)
+    bank_first, bank_with = adjacency(hard, len(kept))
     return Instance(
         unit=unit,
         objective=problem.objective,
-        memories=tuple(_memory(pool, ranges, unit) for pool, ranges in zip(problem.pools, reserved, strict=True)),
+        memories=tuple(
+            _memory(pool, ranges, unit) for pool, ranges in zip(problem.pools, places.reserved, strict=True)
+        ),
         source=column(kept),
         size=column(table.size[kept] // unit),
-        first=column(np.searchsorted(owner, np.arange(len(kept) + 1))),
+        first=column(first),
         start=column(live_start),
         end=column(live_end),
         live_set_time=column(time),
@@ -47,9 +63,20 @@ def compile_problem(problem: Problem) -> Instance:
         allowed=allowed,
         alignment=column(np.where(~allowed | (unit % alignment == 0), 1, alignment // unit)),
         residue=column(np.where(allowed, residue // unit, 0)),
-        pin=column(np.where(pin >= 0, pin // unit, ABSENT)[kept]),
+        pin=column(np.where(pin >= 0, pin // unit, ABSENT)),
         hint=column(np.where(table.hint >= 0, table.hint // unit, ABSENT)[kept]),
         traffic=column(_traffic(problem)[kept]),
+        page=column(page // unit),
+        page_shift=column(page_shift // unit),
+        anchor=column(anchor),
+        distance=column(distance // unit),
+        company=column(_first_of_equals(places.company[kept]) if problem.rigid or problem.together else anchor),
+        share_first=share_first,
+        share=share,
+        bank_first=bank_first,
+        bank_with=bank_with,
+        soft_pairs=column(soft_pairs),
+        soft_weight=soft_weight,
         homeless=tuple(homeless.tolist()),
     )
 
@@ -66,22 +93,62 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
     np.maximum.at(used, pool, (offset + instance.size) * instance.unit)
     empty = np.flatnonzero((table.size == 0) & (families(problem) == np.arange(len(table))))
     if len(empty):
-        pools[empty], offsets[empty] = _place_empty(problem, empty, used)
+        places = legal_places(problem)
+        home = np.full(len(table), ABSENT)
+        home[places.company[instance.source]] = pool
+        pools[empty], offsets[empty] = _place_empty(places, empty, used, home[places.company[empty]])
     for i, (root, distance) in problem.roots.items():
         pools[i], offsets[i] = pools[root], offsets[root] + distance
     names = tuple(memory.name for memory in instance.memories)
     return PlacementTable(table.ids, names, column(pools), column(offsets))
 
 
-def _place_empty(problem: Problem, empty: I64, used: I64) -> tuple[I64, I64]:
-    """Place buffers of no bytes: in the first pool whose peak they leave alone, else as low as can be."""
-    pin = pins(problem, families(problem))
-    allowed, _, residue = where_allowed(problem, pin, [reserved_ranges(pool) for pool in problem.pools])
-    offset = np.where(pin >= 0, pin, residue)[:, empty]
+def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
+    """Place buffers of no bytes: in the first pool whose peak they leave alone, else as low as can be.
+
+    Those of one company go where its other buffers are (`home`, ABSENT: nowhere yet), or where the highest is lowest.
+    """
+    offset = np.where(places.pin >= 0, places.pin, places.residue)[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
-    rank[~allowed[:, empty]] = np.inf
-    pool = rank.argmin(axis=0)
+    rank[~places.allowed[:, empty]] = np.inf
+    rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
+    company = _first_of_equals(places.company[empty])
+    worst = np.zeros_like(rank.T)
+    np.maximum.at(worst, company, rank.T)
+    pool = worst[company].argmin(axis=1)
     return pool, offset[pool, np.arange(len(empty))]
+
+
+def _first_of_equals(values: I64) -> I64:
+    """Return, for each value, the first position of those that are equal to it."""
+    _, first, which = np.unique(values, return_index=True, return_inverse=True)
+    return first[which.ravel()]
+
+
+def _rigid(problem: Problem, kept: I64, position: I64) -> tuple[I64, I64]:
+    """Return (anchor, distance in bytes) of each kept buffer, (n,)."""
+    anchor, distance = np.arange(len(kept)), np.zeros(len(kept), dtype=np.int64)
+    for i, (lead, above) in problem.rigid.items():
+        # What is too far apart for any pool is allowed nowhere, and is told from nothing else.
+        anchor[position[i]], distance[position[i]] = position[lead], min(above, I64_MAX)
+    return anchor, distance
+
+
+def _pages(problem: Problem, kept: I64, allowed: Bool) -> tuple[I64, I64]:
+    """Return (page, base address modulo page), each (pools, kept buffers), in bytes; 0 where there is no such rule."""
+    if not problem.buffers.pages:
+        nothing = np.zeros(allowed.shape, dtype=np.int64)
+        return nothing, nothing
+    page = np.zeros(len(problem.buffers), dtype=np.int64)
+    page[list(problem.buffers.pages)] = list(problem.buffers.pages.values())
+    pages = np.where(allowed, page[kept], 0)
+    base = np.array([pool.base_address for pool in problem.pools])[:, None]
+    return pages, np.where(pages > 0, base % np.maximum(pages, 1), 0)
+
+
+def _bank(pool: Pool) -> tuple[int, int]:
+    """Return (bytes in a bank, base address modulo that), both 0 where a pool has no banks."""
+    return (0, 0) if pool.bank_size is None else (pool.bank_size, pool.base_address % pool.bank_size)
 
 
 def _traffic(problem: Problem) -> I64:
@@ -93,15 +160,15 @@ def _traffic(problem: Problem) -> I64:
     return traffic
 
 
-def _common_unit(size: I64, pin: I64, reserved: list[I64], alignment: I64, residue: I64, allowed: Bool) -> int:
+def _common_unit(parts: list[I64], alignments: I64) -> int:
     """Return the largest unit such that some best plan has all its offsets on multiples of it.
 
-    Offsets pushed down as far as they go are sums of sizes, pins, ends of reserved ranges and residues, rounded up to
-    alignments. So what divides all those, and either divides or is divided by each alignment, divides the offsets.
+    Offsets pushed down as far as they go are sums of sizes, distances, pins, ends of reserved ranges and residues,
+    rounded up to alignments and to borders of pages and banks. So what divides all those `parts`, and either divides or
+    is divided by each alignment, divides the offsets.
     """
-    parts = [size, pin[pin >= 0], *(ranges.ravel() for ranges in reserved), residue[allowed]]
     unit = int(np.gcd.reduce(np.concatenate(parts), initial=0)) or 1
-    steps = np.unique(alignment[allowed]).tolist()
+    steps = np.unique(alignments).tolist()
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)
     return unit
@@ -109,7 +176,8 @@ def _common_unit(size: I64, pin: I64, reserved: list[I64], alignment: I64, resid
 
 def _memory(pool: Pool, reserved: I64, unit: int) -> Memory:
     capacity = last_end(pool) // unit
-    return Memory(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost)
+    bank, shift = (value // unit for value in _bank(pool))
+    return Memory(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost, bank, shift)
 
 
 def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64, I64]:
@@ -148,15 +216,3 @@ def _live_sets(start: I64, end: I64) -> tuple[I64, I64, I64]:
     when = np.full(int(opens.sum()), np.iinfo(np.int64).min)
     np.maximum.at(when, live_set[:m], start)
     return live_set[:m], live_set[m:] + 1, when
-
-
-def _conflicts(problem: Problem, family: I64, position: I64, n: int) -> tuple[I64, I64]:
-    """Return the explicit conflicts among kept buffers as symmetric adjacency lists (first, neighbours)."""
-    index = problem.index if problem.conflicts else {}
-    pairs = np.array([(index[a], index[b]) for a, b in problem.conflicts], dtype=np.int64).reshape(-1, 2)
-    pairs = position[family[pairs]]
-    pairs = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
-    # One number a pair, n * first + second, sorts and compares much faster than a row; np.unique would hash it, slowly.
-    both = np.sort(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
-    both = both[np.diff(both, prepend=-1) > 0]
-    return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))

@@ -16,18 +16,24 @@ from planner.problem import Objective
 from planner.table import I64, column
 
 Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
 I64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """A pool in units: no end offset may pass `capacity`; `reserved` holds disjoint ascending (start, end) rows."""
+    """A pool in units: no end offset may pass `capacity`; `reserved` holds disjoint ascending (start, end) rows.
+
+    Byte o is in bank (o + bank_shift) // bank, where `bank` is not 0.
+    """
 
     name: str
     capacity: int
     is_limited: bool
     reserved: I64
     cost: float = 0.0
+    bank: int = 0
+    bank_shift: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +45,19 @@ class Instance:
     where they share a live set, and where the (symmetric) lists `conflict[conflict_first[i]:conflict_first[i + 1]]`
     say so.
 
-    Buffer `i` may lie in memory `q` only where `allowed[q, i]`, at offsets o with o % alignment[q, i] == residue[q, i]
-    (these are 1 and 0 elsewhere); `pin[i]` is the one offset it may have, or ABSENT. `source[i]` is its position in the
-    problem.
+    Buffer `i` may lie in memory `q` only where `allowed[q, i]`, at offsets residue[q, i] + k * alignment[q, i], k >= 0
+    (these are 0 and 1 elsewhere); `pin[i]` is the one offset it may have, or ABSENT. Where page[q, i] is not 0, its
+    bytes lie in one page: (o + page_shift[q, i]) % page[q, i] + size[i] <= page[q, i]. `source[i]` is its position in
+    the problem.
+
+    Rigid groups: buffer `i` lies distance[i] above buffer anchor[i] in the same memory, the lowest of its group (which
+    is itself, where it is alone). Members never conflict with each other. `allowed`, `alignment`, `residue` and `pin`
+    of each member say what all of them ask together; pages, capacities and reserved ranges are asked for one by one.
+
+    Buffers in the (symmetric) lists `share`, all of them alive together, may have the same offset all the same. Buffers
+    in the lists `bank_with` must touch no common bank of a memory that has banks, whatever their lifetimes; each row
+    (i, j) of `soft_pairs`, i < j, that does costs soft_weight[k], which counts for objective `cost` only. company[i] is
+    the first of the buffers that must lie in one memory with `i`, rigid groups included.
     """
 
     unit: int
@@ -61,6 +77,17 @@ class Instance:
     pin: I64  # (n,)
     hint: I64  # (n,)
     traffic: I64  # (n,), in bytes, with that of its aliases
+    page: I64  # (p, n)
+    page_shift: I64  # (p, n)
+    anchor: I64  # (n,)
+    distance: I64  # (n,)
+    company: I64  # (n,)
+    share_first: I64  # (n + 1,)
+    share: I64
+    bank_first: I64  # (n + 1,)
+    bank_with: I64
+    soft_pairs: I64  # (k, 2)
+    soft_weight: F64  # (k,)
     homeless: tuple[int, ...] = ()  # positions, in the problem, of buffers that fit nowhere even alone
 
     def __len__(self) -> int:
@@ -93,13 +120,24 @@ class Instance:
             "pins": bool((self.pin >= 0).any()),
             "reserved": any(len(memory.reserved) for memory in self.memories),
             "cost": self.objective == "cost",
+            "relative": bool((self.anchor != np.arange(len(self))).any()),
+            "sharing": len(self.share) > 0,
+            "pages": bool((self.page > 0).any()),
+            "banks": len(self.bank_with) > 0,
+            "bank-weights": len(self.soft_pairs) > 0,
+            "together": len(self.memories) > 1 and bool((self.anchor[self.company] != self.anchor).any()),
         }
         return frozenset(name for name, is_asked in asked.items() if is_asked)
 
     @cached_property
     def is_small_numbered(self) -> bool:
-        """Whether no sum of sizes and alignment waste, on a pin or a reserved range, can pass 2^62: int64 is safe."""
+        """Whether no sum of sizes and waste, on a pin or a reserved range, can pass 2^62: int64 is safe.
+
+        Waste is what alignments, pages, banks and the distances in rigid groups may leave free.
+        """
         waste = self.alignment.max(axis=0, initial=1).sum(dtype=np.float64)
+        waste += self.page.max(axis=0, initial=0).sum(dtype=np.float64) + self.distance.sum(dtype=np.float64)
+        waste += len(self) * float(max(memory.bank for memory in self.memories))
         base = max(int(self.pin.max(initial=0)), *(int(memory.reserved.max(initial=0)) for memory in self.memories))
         return float(self.size.sum(dtype=np.float64) + waste + base) < 2.0**61
 

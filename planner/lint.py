@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from math import lcm
 
 import numpy as np
 
 from planner.errors import shown
+from planner.finding import MAX_LISTED, Finding
+from planner.lint_ties import idle_banks, long_sharing, views_that_cut_each_other
 from planner.overlaps import no_two_share_bytes
 from planner.problem import ADDRESS_SPACE, Pool, Problem
 from planner.table import ABSENT, I64, BufferTable
 from planner.verify import every_place_is_legal
 from planner.violation import Seats
 
-MAX_LISTED = 20
-"""How many findings of one rule are listed."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something legal that was surely not meant, and the buffers that it is about, if any."""
-
-    rule: str
-    message: str
-    buffers: tuple[int | str, ...] = ()
+__all__ = ["MAX_LISTED", "Finding", "lint"]
 
 
 def lint(problem: Problem) -> tuple[Finding, ...]:
@@ -195,4 +186,7 @@ _RULES: tuple[Callable[[Problem], Iterator[Finding]], ...] = (
     _rows_look_doubled,
     _lifetimes_overlap,
     _pins_collide,
+    long_sharing,
+    views_that_cut_each_other,
+    idle_banks,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect
+from bisect import bisect, bisect_left
 from collections.abc import Iterator
 
 import numpy as np
@@ -35,44 +35,84 @@ def _families(problem: Problem) -> I64:
     return family
 
 
-class _Alive:
-    """The buffers of one pool that are alive now.
+class _Layer:
+    """Some buffers that are alive now and share no bytes with each other.
 
-    Those in `apart` share no bytes with each other, so they are sorted by offset and by end alike, and a newcomer meets
-    only its neighbours there. Those in `others` shared bytes with one that was there before them.
+    So they are sorted by offset and by end alike, and a newcomer meets only its neighbours there.
     """
 
     def __init__(self, low: list[int], high: list[int]) -> None:
         self.low, self.high = low, high
         self.lows: list[int] = []
         self.apart: list[int] = []
-        self.others: list[int] = []
 
-    def add(self, i: int) -> list[int]:
-        """Let a buffer be born; return those that it shares bytes with."""
+    def met_by(self, i: int) -> list[int]:
+        """Return those that a buffer shares bytes with."""
         low, high = self.low[i], self.high[i]
         at = bisect(self.lows, low)
-        met = [j for j in self.others if self.low[j] < high and low < self.high[j]]
-        if at > 0 and self.high[self.apart[at - 1]] > low:
-            met.append(self.apart[at - 1])
-        for above in range(at, len(self.lows)):
-            if self.lows[above] >= high:
-                break
-            met.append(self.apart[above])
-        if met:
-            self.others.append(i)
-        else:
-            self.lows.insert(at, low)
-            self.apart.insert(at, i)
-        return met
+        met = self.apart[at - 1 : at] if at > 0 and self.high[self.apart[at - 1]] > low else []
+        return met + self.apart[at : bisect_left(self.lows, high, lo=at)]
+
+    def add(self, i: int) -> None:
+        """Let a buffer be born that shares bytes with none of them."""
+        at = bisect(self.lows, self.low[i])
+        self.lows.insert(at, self.low[i])
+        self.apart.insert(at, i)
 
     def remove(self, i: int) -> None:
         """Let a buffer die."""
         at = bisect(self.lows, self.low[i]) - 1
-        if at >= 0 and self.apart[at] == i:
-            del self.lows[at], self.apart[at]
-        else:
-            self.others.remove(i)
+        del self.lows[at], self.apart[at]
+
+
+class _Alive:
+    """The buffers of one pool that are alive now, each in the first layer where it shared no bytes with any.
+
+    In a plan without a violation, one layer holds all but what may share bytes: members of a rigid group, and buffers
+    that share an offset.
+    """
+
+    def __init__(self, low: list[int], high: list[int]) -> None:
+        self.low, self.high = low, high
+        self.layers: list[_Layer] = []
+        self.layer_of: dict[int, _Layer] = {}
+
+    def add(self, i: int) -> list[int]:
+        """Let a buffer be born; return those that it shares bytes with."""
+        met: list[int] = []
+        for layer in self.layers:
+            found = layer.met_by(i)
+            met += found
+            if not found and i not in self.layer_of:
+                self.layer_of[i] = layer
+        if i not in self.layer_of:
+            self.layer_of[i] = _Layer(self.low, self.high)
+            self.layers.append(self.layer_of[i])
+        self.layer_of[i].add(i)
+        return met
+
+    def remove(self, i: int) -> None:
+        """Let a buffer die."""
+        self.layer_of.pop(i).remove(i)
+
+
+class _Leave:
+    """Which buffers may share bytes while both are alive."""
+
+    def __init__(self, problem: Problem, seats: Seats) -> None:
+        def home(name: int | str) -> int:
+            i = problem.index[name]
+            return problem.roots.get(i, (i, 0))[0]
+
+        self.offset = seats.offset
+        self.rigid = problem.rigid
+        self.pairs = {frozenset((home(a), home(b))) for a, b in problem.may_share}
+
+    def to_share(self, i: int, j: int) -> bool:
+        """Say whether two buffers are joined, or may and do start at one offset."""
+        if i in self.rigid and j in self.rigid and self.rigid[i][0] == self.rigid[j][0]:
+            return True
+        return frozenset((i, j)) in self.pairs and bool(self.offset[i] == self.offset[j])
 
 
 def _meetings(problem: Problem, seats: Seats, q: int) -> Iterator[tuple[int, int, tuple[int, int]]]:
@@ -89,6 +129,7 @@ def _meetings(problem: Problem, seats: Seats, q: int) -> Iterator[tuple[int, int
     order = np.lexsort((np.arange(2 * m) < m, time))
     buffers, ends = owner[rows].tolist(), table.end[rows].tolist()
     alive = _Alive(seats.offset.tolist(), seats.end.tolist())
+    leave = _Leave(problem, seats)
     lives = [0] * len(table)
     dies = [0] * len(table)
     for event, now in zip(order.tolist(), time[order].tolist(), strict=True):
@@ -102,7 +143,8 @@ def _meetings(problem: Problem, seats: Seats, q: int) -> Iterator[tuple[int, int
         if lives[i] == 1:
             dies[i] = ends[event]
             for j in alive.add(i):
-                yield min(i, j), max(i, j), (now, min(dies[i], dies[j]))
+                if not leave.to_share(i, j):
+                    yield min(i, j), max(i, j), (now, min(dies[i], dies[j]))
 
 
 def _conflicts_that_share(problem: Problem, seats: Seats) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ ProofKind = Literal[
     "live-set", "clique", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"
 ]
 Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple)]
+Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
 
 NO_PLACEMENTS = PlacementTable((), (), column([]), column([]))
 Placements = Annotated[
@@ -56,7 +57,11 @@ class Explanation(Row):
 
 
 class Plan(Row):
-    """An answer. `peak` is the sum of `used` over the pools; absent facts are None."""
+    """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
+
+    `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
+    `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
+    """
 
     status: Status = "feasible"
     stop_reason: StopReason | None = None
@@ -64,8 +69,11 @@ class Plan(Row):
     lower_bound: int | None = None
     gap: float | None = None
     cost: float | None = None
+    cost_lower_bound: float | None = None
     pools: Annotated[tuple[PoolUse, ...], BeforeValidator(as_tuple)] = ()
     placements: Placements = NO_PLACEMENTS
+    shared: Pairs = ()
+    bank_clashes: Pairs = ()
     solver: str | None = None
     proof: Proof | None = None
     explanation: Explanation | None = None

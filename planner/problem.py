@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -11,13 +12,13 @@ from pydantic import (
     Field,
     GetPydanticSchema,
     PlainSerializer,
-    TypeAdapter,
-    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import core_schema
 
+from planner import relations
 from planner.errors import MAX_SHOWN, Location, broken, shown
+from planner.rigid import rigid_groups
 from planner.rows import MAX_BYTES, Alignment, Buffer, Bytes, Id, Name, Row, as_tuple
 from planner.table import BufferTable, parse_buffers, repeated
 
@@ -29,35 +30,58 @@ MAX_COST = 1e30
 Objective = Literal["peak", "fit", "cost"]
 Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(as_tuple)]
 Pair = Annotated[tuple[Id, Id], BeforeValidator(as_tuple)]
+Cost = Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]
+Ids = Annotated[tuple[Id, ...], Field(min_length=1), BeforeValidator(as_tuple)]
 Buffers = Annotated[
     BufferTable,
-    GetPydanticSchema(lambda _source, _handler: core_schema.no_info_plain_validator_function(parse_buffers)),
+    GetPydanticSchema(
+        lambda _source, _handler: core_schema.no_info_plain_validator_function(parse_buffers),
+        lambda _schema, handler: handler(core_schema.list_schema(Buffer.__pydantic_core_schema__)),
+    ),
     PlainSerializer(lambda table: [table.fields(i) for i in range(len(table))]),
-    WithJsonSchema({"type": "array", "items": TypeAdapter(Buffer).json_schema()}),
 ]
 
 
 class Pool(Row):
     """A memory: `size` bytes (none: as many as needed), seen by the machine from `base_address` on.
 
-    `reserved` lists (offset, size) ranges that belong to somebody else; `cost` is that of moving one byte.
+    `reserved` lists (offset, size) ranges that belong to somebody else; `cost` is that of moving one byte. A new bank
+    begins at each multiple of `bank_size` among its addresses.
     """
 
     name: Name = "default"
     size: Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)] | None = None
     alignment: Alignment = 1
     base_address: Bytes = 0
-    cost: Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)] = 0
+    cost: Cost = 0
     reserved: Annotated[tuple[Range, ...], BeforeValidator(as_tuple)] = ()
+    bank_size: Alignment | None = None
+
+
+class BankUse(Row):
+    """Buffers that are used at one step: every two of them in a pool with banks must touch no common bank.
+
+    With a `weight` they only should: each pair that does costs so much.
+    """
+
+    buffers: Ids
+    weight: Cost | None = None
 
 
 class Problem(Row):
-    """Buffers to place in pools, which are in order of preference. Valid once it exists."""
+    """Buffers to place in pools, which are in order of preference. Valid once it exists.
+
+    `conflicts` and `may_share` are pairs: those that may not share bytes, and those that may start at one offset
+    although they are alive together. The buffers of each entry of `together` lie in one pool.
+    """
 
     format: Literal["memplan/1"] | None = None
     name: str | None = None
     buffers: Buffers
     conflicts: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
+    may_share: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
+    bank: Annotated[tuple[BankUse, ...], BeforeValidator(as_tuple)] = ()
+    together: Annotated[tuple[Ids, ...], BeforeValidator(as_tuple)] = ()
     pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple)] = (Pool(),)
     objective: Objective = "peak"
 
@@ -70,14 +94,10 @@ class Problem(Row):
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> Problem:
-        breaks = [
-            *self._repeats(),
-            *self._unknown_pools(),
-            *self._unpinnable(),
-            *self._unknown_conflicts(),
-        ]
-        if not breaks:
-            breaks = self._broken_aliases() or self._conflicting_families()
+        breaks = [*self._repeats(), *self._unknown_pools(), *self._unpinnable(), *_some(relations.unknown_names(self))]
+        # Each of these relies on what those before it have found to be sound.
+        for rule in (relations.too_much, relations.broken_aliases, relations.broken_relatives, relations.broken_pairs):
+            breaks = breaks or _some(rule(self))
         if breaks:
             broken(*breaks[: MAX_SHOWN + 1])
         return self
@@ -94,8 +114,8 @@ class Problem(Row):
 
     def allowed_pools(self, i: int) -> tuple[int, ...]:
         """Return the positions of the pools that buffer `i` may live in, in the problem's order of preference."""
-        names = self.buffers.pool_choices[int(self.buffers.pool_choice[i])]
-        return tuple(sorted(self.pool_index[name] for name in names)) if names else tuple(range(len(self.pools)))
+        names = set(self.buffers.pool_choices[int(self.buffers.pool_choice[i])]) or self.pool_index.keys()
+        return tuple(sorted(self.pool_index[name] for name in names - set(self.buffers.forbidden.get(i, ()))))
 
     @cached_property
     def roots(self) -> Mapping[int, tuple[int, int]]:
@@ -111,6 +131,16 @@ class Problem(Row):
                 distance += self.buffers.aliases[j][1]
                 found[j] = (at, distance)
         return found
+
+    @cached_property
+    def rigid(self) -> Mapping[int, tuple[int, int]]:
+        """From each buffer that `relative` joins with others to (the lowest of them, bytes above it), as positions."""
+        return rigid_groups(self) if self.buffers.relatives else {}
+
+    def root_of(self, name: int | str) -> int:
+        """Return the position of a buffer, or of the one that it lives in."""
+        i = self.index[name]
+        return self.roots.get(i, (i, 0))[0]
 
     def _repeats(self) -> list[tuple[Location, str]]:
         names = [pool.name for pool in self.pools]
@@ -137,63 +167,18 @@ class Problem(Row):
         if len(self.pools) == 1:
             return []
         choices = self.buffers.pool_choices
-        return [
-            (
-                ("buffers", i, "offset"),
-                f"must come with the one pool it is meant for, got {len(names)} pools to choose from",
-            )
-            for i in (self.buffers.offset >= 0).nonzero()[0].tolist()
-            if len(set(names := choices[int(self.buffers.pool_choice[i])] or tuple(self.pool_index))) != 1
-        ]
-
-    def _unknown_conflicts(self) -> list[tuple[Location, str]]:
-        if not self.conflicts:
-            return []
-        return [
-            (("conflicts", k, side), f"must be the id of a buffer, got {shown(name)}")
-            for k, pair in enumerate(self.conflicts)
-            for side, name in enumerate(pair)
-            if name not in self.index
-        ]
-
-    def _conflicting_families(self) -> list[tuple[Location, str]]:
-        if not self.buffers.aliases:
-            return []
-        root = {i: at for i, (at, _) in self.roots.items()}
-        pairs = ((k, self.index[a], self.index[b]) for k, (a, b) in enumerate(self.conflicts))
-        return [
-            (("conflicts", k), f"must not pair a buffer with its own alias, got {shown(self.conflicts[k])}")
-            for k, a, b in pairs
-            if a != b and root.get(a, a) == root.get(b, b)
-        ]
-
-    def _broken_aliases(self) -> list[tuple[Location, str]]:
         breaks: list[tuple[Location, str]] = []
-        sizes, aliases = self.buffers.size, self.buffers.aliases
-        for i, (target, distance) in aliases.items():
-            if target not in self.index:
-                breaks.append((("buffers", i, "alias_of"), f"must be the id of a buffer, got {shown(target)}"))
-            elif (end := distance + int(sizes[i])) > (room := int(sizes[self.index[target]])):
-                rule = f"must end inside {shown(target)} ({room} bytes), got an end at {end}"
-                breaks.append((("buffers", i, "alias_offset"), rule))
-        return breaks or [
-            (("buffers", i, "alias_of"), f"must not lead back to itself, got {shown(aliases[i][0])}")
-            for i in sorted(self._in_cycles())
-        ]
+        for i in (self.buffers.offset >= 0).nonzero()[0].tolist():
+            names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
+            count = len(names.difference(self.buffers.forbidden.get(i, ())))
+            if count > 1:
+                rule = f"must come with the one pool it is meant for, got {count} pools to choose from"
+                breaks.append((("buffers", i, "offset"), rule))
+        return breaks
 
-    def _in_cycles(self) -> set[int]:
-        """Return the aliases that live inside themselves; every alias is looked at once."""
-        found: set[int] = set()
-        done: set[int] = set()
-        for i in self.buffers.aliases:
-            path: dict[int, int] = {}
-            while i in self.buffers.aliases and i not in done:
-                done.add(i)
-                path[i] = len(path)
-                i = self.index[self.buffers.aliases[i][0]]
-            if i in path:
-                found.update(list(path)[path[i] :])
-        return found
+
+def _some(breaks: Iterator[tuple[Location, str]]) -> list[tuple[Location, str]]:
+    return list(islice(breaks, MAX_SHOWN + 1))
 
 
 __all__ = ["ADDRESS_SPACE", "MAX_BYTES", "Buffer", "Objective", "Pool", "Problem"]

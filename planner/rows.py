@@ -38,8 +38,9 @@ Bytes = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Alignment = Annotated[int, Field(ge=1, le=MAX_BYTES)]
 Name = Annotated[str, Field(min_length=1)]
 Interval = Annotated[tuple[Time, Time], BeforeValidator(as_tuple)]
-Lifetimes = Annotated[tuple[Interval, ...], BeforeValidator(as_tuple), Field(min_length=1)]
-PoolNames = Annotated[tuple[Name, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Lifetimes = Annotated[tuple[Interval, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+PoolNames = Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 
 class Row(BaseModel):
@@ -48,11 +49,33 @@ class Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+class Relative(Row):
+    """That a buffer lies `offset` bytes above the start of buffer `to` (below, if negative), in the same pool."""
+
+    to: Id
+    offset: Shift
+
+
+class OffsetMod(Row):
+    """That an offset leaves `remainder` when it is divided by `modulus`."""
+
+    modulus: Alignment
+    remainder: Bytes
+
+    @model_validator(mode="after")
+    def _is_a_remainder(self) -> OffsetMod:
+        if self.remainder >= self.modulus:
+            broken((("remainder",), f"must be less than modulus ({self.modulus}), got {self.remainder}"))
+        return self
+
+
 class Buffer(Row):
     """A buffer: its bytes, when it is alive, and where it may live.
 
     `start`/`end` and `lifetimes` are half-open and in time steps; with neither, only the problem's `conflicts` say
-    what the buffer may not overlap. `offset` pins it, `hint` does not bind. An alias lives inside another buffer.
+    what the buffer may not overlap. `offset` pins it, `hint` does not bind. An alias lives inside another buffer; one
+    that is `relative` to another keeps a room of its own. No multiple of `no_cross` may lie among the addresses of its
+    bytes but at the first.
     """
 
     id: Id
@@ -67,6 +90,10 @@ class Buffer(Row):
     hint: Bytes | None = None
     alias_of: Id | None = None
     alias_offset: Bytes | None = None
+    relative: Relative | None = None
+    no_cross: Alignment | None = None
+    offset_mod: OffsetMod | None = None
+    forbid_pools: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] = ()
 
     @model_validator(mode="after")
     def _is_whole(self) -> Buffer:
@@ -93,6 +120,13 @@ class Buffer(Row):
             found.append((("alias_offset",), "must not be given without alias_of"))
         if self.alias_of is not None and self.alias_of == self.id and type(self.alias_of) is type(self.id):
             found.append((("alias_of",), f"must name another buffer, got {shown(self.alias_of)}"))
+        if self.relative is not None:
+            if self.alias_of is not None:
+                found.append((("relative",), "must not be given beside alias_of"))
+            if self.relative.to == self.id and type(self.relative.to) is type(self.id):
+                found.append((("relative", "to"), f"must name another buffer, got {shown(self.id)}"))
+        if self.no_cross is not None and self.alias_of is not None:
+            found.append((("no_cross",), "must not be given beside alias_of; relative takes both"))
         return found
 
     @property

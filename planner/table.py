@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from planner.errors import MAX_SHOWN, Location, broken, shown
-from planner.rows import MAX_BYTES, Buffer, end_rule
+from planner.rows import MAX_BYTES, Buffer, OffsetMod, Relative, end_rule
 
 I64 = npt.NDArray[np.int64]
 ABSENT = -1
@@ -39,6 +39,8 @@ class BufferTable(Sequence[Buffer]):
 
     `offset`, `traffic` and `hint` hold ABSENT where there is none; `pool_choice` indexes `pool_choices`, whose entry 0
     is the empty tuple, for "any pool"; `aliases` maps a row to (id of the buffer it lives in, bytes from its start).
+    Few rows have the other rules, so these are mappings, too: `relatives` to (id, bytes above that buffer's start),
+    `pages` to what may not be crossed, `remainders` to (modulus, remainder), `forbidden` to names of pools.
     """
 
     ids: tuple[int | str, ...]
@@ -53,6 +55,10 @@ class BufferTable(Sequence[Buffer]):
     pool_choice: I64
     pool_choices: tuple[tuple[str, ...], ...] = ((),)
     aliases: Mapping[int, tuple[int | str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    relatives: Mapping[int, tuple[int | str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    pages: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    remainders: Mapping[int, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
+    forbidden: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def from_rows(cls, rows: Iterable[Buffer]) -> BufferTable:
@@ -108,6 +114,11 @@ class BufferTable(Sequence[Buffer]):
     def _row(self, i: int) -> Buffer:
         return Buffer.model_construct(**self.fields(i))
 
+    def intervals(self, i: int) -> list[tuple[int, int]]:
+        """Return when row `i` is alive, half-open."""
+        rows = slice(int(self.first[i]), int(self.first[i + 1]))
+        return list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
+
     def fields(self, i: int) -> dict[str, Any]:
         """Return row `i` in the spelling of the wire format: what is absent or default is left out."""
         row: dict[str, Any] = {"id": self.ids[i], "size": int(self.size[i])}
@@ -127,6 +138,16 @@ class BufferTable(Sequence[Buffer]):
             row["alias_of"], alias_offset = self.aliases[i]
             if alias_offset:
                 row["alias_offset"] = alias_offset
+        if i in self.relatives:
+            to, distance = self.relatives[i]
+            row["relative"] = Relative.model_construct(to=to, offset=distance)
+        if i in self.pages:
+            row["no_cross"] = self.pages[i]
+        if i in self.remainders:
+            modulus, remainder = self.remainders[i]
+            row["offset_mod"] = OffsetMod.model_construct(modulus=modulus, remainder=remainder)
+        if i in self.forbidden:
+            row["forbid_pools"] = self.forbidden[i]
         return row
 
 
@@ -140,6 +161,10 @@ class _Builder:
         self.intervals: list[tuple[int, int]] = []
         self.choices: dict[tuple[str, ...], int] = {(): 0}
         self.aliases: dict[int, tuple[int | str, int]] = {}
+        self.relatives: dict[int, tuple[int | str, int]] = {}
+        self.pages: dict[int, int] = {}
+        self.remainders: dict[int, tuple[int, int]] = {}
+        self.forbidden: dict[int, tuple[str, ...]] = {}
         self.blocks: list[tuple[I64, I64]] = []
 
     def add(self, rows: Iterable[Buffer]) -> None:
@@ -147,6 +172,7 @@ class _Builder:
             choice = self.choices.setdefault(row.pools or (), len(self.choices))
             if row.alias_of is not None:
                 self.aliases[len(self.ids)] = (row.alias_of, row.alias_offset or 0)
+            self._add_rules(len(self.ids), row)
             self.ids.append(row.id)
             self.intervals.extend(row.intervals)
             self.first.append(self.first[-1] + len(row.intervals))
@@ -161,6 +187,16 @@ class _Builder:
                 )
             )
         self._pack()
+
+    def _add_rules(self, i: int, row: Buffer) -> None:
+        if row.relative is not None:
+            self.relatives[i] = (row.relative.to, row.relative.offset)
+        if row.no_cross is not None:
+            self.pages[i] = row.no_cross
+        if row.offset_mod is not None:
+            self.remainders[i] = (row.offset_mod.modulus, row.offset_mod.remainder)
+        if row.forbid_pools:
+            self.forbidden[i] = row.forbid_pools
 
     def _pack(self) -> None:
         self.blocks.append(
@@ -189,6 +225,10 @@ class _Builder:
             choice,
             tuple(self.choices),
             MappingProxyType(self.aliases),
+            MappingProxyType(self.relatives),
+            MappingProxyType(self.pages),
+            MappingProxyType(self.remainders),
+            MappingProxyType(self.forbidden),
         )
 
 

@@ -19,6 +19,7 @@ from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import ADDRESS_SPACE, Pool, Problem
 from planner.table import ABSENT, I64, repeated
+from planner.tied import banks_are_apart, companies_are_together, relatives_lie_where_they_must
 from planner.violation import Rule, Seats, Violation, about
 
 __all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]
@@ -39,7 +40,10 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     return (
         *_listed(_every_buffer_has_one_place(problem, plan.placements)),
         *_listed(every_place_is_legal(problem, seats)),
+        *_listed(relatives_lie_where_they_must(problem, seats)),
+        *_listed(companies_are_together(problem, seats)),
         *_listed(no_two_share_bytes(problem, seats)),
+        *_listed(banks_are_apart(problem, seats)),
         *_listed(claims(problem, plan, seats)),
     )
 
@@ -93,6 +97,7 @@ def every_place_is_legal(problem: Problem, seats: Seats) -> Iterator[Violation]:
             for i in here[bad].tolist():
                 at = f"got offset {seats.offset[i]} of {shown(pool.name)}"
                 yield about(problem.buffers.ids[i], rule, f"{sentence}, {at}")
+    yield from _pages_and_remainders_are_kept(problem, seats)
     ids = problem.buffers.ids
     for i, (root, distance) in problem.roots.items():
         if seats.pool[i] < 0 or seats.pool[root] < 0:
@@ -104,6 +109,21 @@ def every_place_is_legal(problem: Problem, seats: Seats) -> Iterator[Violation]:
             yield about(ids[i], "alias-misplaced", f"{sentence}, got offset {seats.offset[i]} of {got}")
 
 
+def _pages_and_remainders_are_kept(problem: Problem, seats: Seats) -> Iterator[Violation]:
+    table = problem.buffers
+    for i, page in table.pages.items():
+        if seats.pool[i] < 0:
+            continue
+        pool, offset = problem.pools[int(seats.pool[i])], int(seats.offset[i])
+        if (pool.base_address + offset) % page + int(table.size[i]) > page:
+            sentence = f"must not cross a multiple of {page} among its addresses"
+            yield about(table.ids[i], "straddles", f"{sentence}, got offset {offset} of {shown(pool.name)}")
+    for i, (modulus, remainder) in table.remainders.items():
+        if seats.pool[i] >= 0 and (offset := int(seats.offset[i])) % modulus != remainder:
+            sentence = f"must have an offset that leaves {remainder} when divided by {modulus}"
+            yield about(table.ids[i], "wrong-remainder", f"{sentence}, got offset {offset}")
+
+
 def _broken_rules(
     problem: Problem, pool: Pool, here: I64, seats: Seats
 ) -> Iterator[tuple[Rule, npt.NDArray[np.bool_], str]]:
@@ -112,6 +132,8 @@ def _broken_rules(
     offset, end, size, pin = seats.offset[here], seats.end[here], table.size[here], table.offset[here]
     open_to = [k for k, names in enumerate(table.pool_choices) if not names or pool.name in names]
     yield "pool-not-allowed", ~np.isin(table.pool_choice[here], open_to), "must be in a pool that it names"
+    forbidden = [i for i, names in table.forbidden.items() if pool.name in names]
+    yield "pool-not-allowed", np.isin(here, forbidden), "must be in a pool that it does not forbid"
     for step, whose in ((table.alignment[here], "its"), (np.int64(pool.alignment), "its pool's")):
         # Alignments are at most 2^62, so the sum of two remainders is below 2^63.
         address = (pool.base_address % step + offset % step) % step

@@ -1,6 +1,8 @@
 """Brute force, the exact search and CP-SAT on many small random problems: `python -m tests.agreement 200000 [SEED]`.
 
-Too long for the test run; `test_agreement.py` runs a few. Prints a line for each disagreement, and counts at the end.
+`python -m tests.agreement --constraints 20000 [SEED [SOLVER ...]]` asks all solvers, or those that are named, each in a
+process of its own, for what mixes all constraints. Too long for the test run; `test_agreement.py` runs a few. Prints a
+line for each disagreement, and counts at the end.
 """
 
 from __future__ import annotations
@@ -15,10 +17,14 @@ from planner.problem import Problem
 from solvers.registry import BY_NAME
 from solvers.search import Shared
 from tests import oracle
+from tests.solvers.engine_batch import Job, ask
 from tests.solvers.small_problems import small_problems
 from tests.solvers.tight_problems import FEATURES, tight_problem
+from tests.tied_problems import tied_problem
 
 LIMIT_S = 30.0
+BLOCK = 200
+"""How many problems a solver's process is asked at a time."""
 
 
 def draw(seed: int) -> Problem:
@@ -65,8 +71,49 @@ def disagreements(seed: int, solvers: tuple[str, ...]) -> list[str]:
     return lines
 
 
+def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], tally: Counter[str]) -> list[str]:
+    """Return a line for each answer of a solver, in a process of its own, that brute force contradicts.
+
+    What is no proof must be a plan without a fault, or nothing; the tally counts what the solver did.
+    """
+    mine = [case for case in cases if compile_problem(case[0]).features <= BY_NAME[solver].can]
+    lines = []
+    for (problem, best), answer in zip(mine, ask(solver, [Job(problem) for problem, _ in mine]), strict=True):
+        wrong = []
+        if answer.says_infeasible:  # perhaps before the solver was asked
+            wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]
+        elif answer.placements is not None:
+            wrong += oracle.check(problem, answer.placements)
+            if best is None or answer.score is None or answer.score < best:
+                wrong.append(f"says {answer.score}, brute force {best}")
+        if answer.claim is not None and best is not None and answer.claim > best:
+            wrong.append(f"claims {answer.claim}, brute force {best}")
+        outcome = "proved" if answer.is_proved else "found the best" if answer.score == best else "left open"
+        tally[f"{solver} {outcome}"] += 1
+        lines += [f"{problem.name}: {solver}: {line}" for line in wrong]
+    return lines
+
+
+def compare_constraints(count: int, first: int, solvers: list[str]) -> int:
+    """Compare solvers with brute force on problems that mix all constraints; return how many answers are at fault."""
+    tally: Counter[str] = Counter()
+    for low in range(first, first + count, BLOCK):
+        problems = [tied_problem(seed) for seed in range(low, min(low + BLOCK, first + count))]
+        cases = [(problem, oracle.best_score(problem)) for problem in problems]
+        tally["problems"] += len(problems)
+        for solver in solvers:
+            lines = faults(solver, cases, tally)
+            tally["at fault"] += len(lines)
+            print(*lines, sep="\n", end="\n" * bool(lines), flush=True)
+        print(dict(sorted(tally.items())), f"{time.process_time():.0f} s of CPU", flush=True)
+    return tally["at fault"]
+
+
 def main() -> int:
     """Compare so many problems, from a first seed on; the exit status tells whether all agreed."""
+    if sys.argv[1] == "--constraints":
+        count, first = int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0
+        return 1 if compare_constraints(count, first, sys.argv[4:] or list(BY_NAME)) else 0
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     tally: Counter[str] = Counter()
     for seed in range(first, first + count):

@@ -6,91 +6,24 @@ Both read nothing but the public rows of a Problem, in plain Python integers. Me
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
-from itertools import product
-from math import fsum, gcd
+from itertools import combinations, product
+from math import fsum
 
 from planner.problem import Pool, Problem
-from planner.rows import Buffer, Placement
-
-LAST_END = 2**63 - 1
-"""Where a pool without a size ends."""
-
-
-@dataclass(frozen=True)
-class Family:
-    """A buffer and its aliases: (distance from its start, row), the buffer itself first."""
-
-    members: tuple[tuple[int, Buffer], ...]
-
-    @property
-    def size(self) -> int:
-        return self.members[0][1].size
-
-    @property
-    def intervals(self) -> list[tuple[int, int]]:
-        return [interval for _, row in self.members for interval in row.intervals]
-
-    def may_live_in(self, pool: Pool) -> bool:
-        return all(row.pools is None or pool.name in row.pools for _, row in self.members)
-
-    def traffic(self) -> int:
-        moving = [row for _, row in self.members if row.size > 0]
-        return sum(row.size if row.traffic is None else row.traffic for row in moving)
-
-    def lowest(self, pool: Pool, at: int) -> int | None:
-        """The lowest offset, `at` or above, that alignments and pins allow; None where there is none.
-
-        A sieve: each alignment in turn is met by steps that keep those before it.
-        """
-        pins = {row.offset - distance for distance, row in self.members if row.offset is not None}
-        if pins:
-            pin = pins.pop()
-            return pin if not pins and pin >= at and self.is_aligned(pool, pin) else None
-        rules = {(step, distance) for distance, row in self.members for step in (row.alignment, pool.alignment)}
-        stride = 1
-        for step, distance in sorted(rules, reverse=True):
-            if stride == 1:
-                at += -(pool.base_address + at + distance) % step
-            for _ in range(step // gcd(step, stride)):
-                if (pool.base_address + at + distance) % step == 0:
-                    break
-                at += stride
-            else:
-                return None
-            stride = stride * step // gcd(stride, step)
-        return at
-
-    def is_aligned(self, pool: Pool, offset: int) -> bool:
-        return all(
-            (pool.base_address + offset + distance) % step == 0
-            for distance, row in self.members
-            for step in (row.alignment, pool.alignment)
-        )
-
-
-def families(problem: Problem) -> list[Family]:
-    """Group the buffers of a problem with their aliases."""
-    rows = {row.id: row for row in problem.buffers}
-    groups: dict[int | str, list[tuple[int, Buffer]]] = {
-        row.id: [(0, row)] for row in rows.values() if row.alias_of is None
-    }
-    for row in rows.values():
-        at, distance = row, 0
-        while at.alias_of is not None:
-            at, distance = rows[at.alias_of], distance + (at.alias_offset or 0)
-        if at is not row:
-            groups[at.id].append((distance, row))
-    return [Family(tuple(members)) for members in groups.values()]
-
-
-def conflicts(problem: Problem, first: Family, second: Family) -> bool:
-    """Whether two families may not share bytes: alive together, or named as a pair."""
-    if any(a < d and c < b for a, b in first.intervals for c, d in second.intervals):
-        return True
-    mine, others = {row.id for _, row in first.members}, {row.id for _, row in second.members}
-    return any((a in mine and b in others) or (b in mine and a in others) for a, b in problem.conflicts)
+from planner.rows import Placement
+from tests import orientations
+from tests.families import (
+    LAST_END,
+    Family,
+    bank_rule,
+    conflict_by_name,
+    conflicts,
+    crosses,
+    families,
+    may_share,
+    rigid_groups,
+)
 
 
 def best_score(problem: Problem) -> tuple[float, ...] | None:
@@ -98,13 +31,24 @@ def best_score(problem: Problem) -> tuple[float, ...] | None:
 
     None if nothing fits. Buffers of no bytes count only in that each must have a legal offset somewhere.
     """
+    if _asks_for_orientations(problem):
+        return orientations.best_score(problem)
     scores = ((cost, *reversed(ends)) if problem.objective == "cost" else ends[::-1] for cost, ends in _fits(problem))
     return min(scores, default=None)
 
 
 def least_total(problem: Problem) -> int | None:
     """The least sum of what is used over the pools, in bytes; None if nothing fits."""
+    if _asks_for_orientations(problem):
+        return orientations.least_total(problem)
     return min((sum(ends) for _, ends in _fits(problem)), default=None)
+
+
+def _asks_for_orientations(problem: Problem) -> bool:
+    """Whether orders and dropping may miss the optimum, or do not know a rule."""
+    rows = list(problem.buffers)
+    has_rules = any(row.relative or row.no_cross or row.offset_mod or row.forbid_pools for row in rows)
+    return has_rules or bool(problem.may_share or problem.bank or problem.together)
 
 
 def _fits(problem: Problem) -> Iterator[tuple[float, tuple[int, ...]]]:
@@ -180,19 +124,57 @@ def check(problem: Problem, placements: Sequence[Placement]) -> list[str]:
         else:
             at[placement.id] = placement
     wrong += [f"missing {name!r}" for name in rows if name not in at]
-    groups = families(problem)
-    for family in groups:
+    groups = rigid_groups(problem)
+    placed = [
+        (k, family, _seat(problem, at.get(family.members[0][1].id))) for k, g in enumerate(groups) for _, family in g
+    ]
+    for _, family, _ in placed:
         wrong += _check_family(problem, family, at)
-    for k, first in enumerate(groups):
-        for second in groups[k + 1 :]:
-            a, b = at.get(first.members[0][1].id), at.get(second.members[0][1].id)
-            if a is None or b is None or a.pool != b.pool or first.size == 0 or second.size == 0:
-                continue
-            if a.pool not in {pool.name for pool in problem.pools}:
-                continue
-            is_apart = a.offset + first.size <= b.offset or b.offset + second.size <= a.offset
-            if not is_apart and conflicts(problem, first, second):
-                wrong.append(f"overlap {a.id!r} {b.id!r}")
+    wrong += _check_company(problem, at)
+    for (k, first, a), (m, second, b) in combinations(placed, 2):
+        if a is None or b is None or a.pool != b.pool or first.size == 0 or second.size == 0:
+            continue
+        is_apart = a.offset + first.size <= b.offset or b.offset + second.size <= a.offset
+        may_meet = (k == m and not conflict_by_name(problem, first, second)) or (
+            a.offset == b.offset and may_share(problem, first, second)
+        )
+        if not is_apart and not may_meet and conflicts(problem, first, second):
+            wrong.append(f"overlap {a.id!r} {b.id!r}")
+        if bank_rule(problem, first, second)[0] and touch_a_bank(problem, a, first.size, b, second.size):
+            wrong.append(f"bank {a.id!r} {b.id!r}")
+    return wrong
+
+
+def _seat(problem: Problem, placement: Placement | None) -> Placement | None:
+    """The placement, where it is in a pool of the problem."""
+    return placement if placement is not None and any(placement.pool == pool.name for pool in problem.pools) else None
+
+
+def touch_a_bank(problem: Problem, a: Placement, a_size: int, b: Placement, b_size: int) -> bool:
+    """Whether two buffers in one pool touch a common bank of it."""
+    pool = next(pool for pool in problem.pools if pool.name == a.pool)
+    if pool.bank_size is None:
+        return False
+    first, second = (
+        range(
+            (pool.base_address + at.offset) // pool.bank_size,
+            (pool.base_address + at.offset + size - 1) // pool.bank_size + 1,
+        )
+        for at, size in ((a, a_size), (b, b_size))
+    )
+    return max(first.start, second.start) < min(first.stop, second.stop)
+
+
+def _check_company(problem: Problem, at: dict[int | str, Placement]) -> list[str]:
+    wrong = []
+    for names in problem.together:
+        seats = [seat for name in names if (seat := _seat(problem, at.get(name))) is not None]
+        wrong += [f"together {seat.id!r}" for seat in seats if seat.pool != seats[0].pool]
+    for row in problem.buffers:
+        if row.relative is not None:
+            mine, other = _seat(problem, at.get(row.id)), _seat(problem, at.get(row.relative.to))
+            if mine and other and (mine.pool, mine.offset) != (other.pool, other.offset + row.relative.offset):
+                wrong.append(f"relative {row.id!r}")
     return wrong
 
 
@@ -205,7 +187,7 @@ def _check_family(problem: Problem, family: Family, at: dict[int | str, Placemen
         if mine is None:
             continue
         pool = pools.get(mine.pool)
-        if pool is None or (row.pools is not None and pool.name not in row.pools):
+        if pool is None or (row.pools is not None and pool.name not in row.pools) or pool.name in row.forbid_pools:
             wrong.append(f"pool {row.id!r}")
         if pool is None:
             continue
@@ -214,6 +196,10 @@ def _check_family(problem: Problem, family: Family, at: dict[int | str, Placemen
             wrong.append(f"alias {row.id!r}")
         if row.offset is not None and mine.offset != row.offset:
             wrong.append(f"pin {row.id!r}")
+        if crosses(pool, mine.offset, row):
+            wrong.append(f"page {row.id!r}")
+        if row.offset_mod is not None and mine.offset % row.offset_mod.modulus != row.offset_mod.remainder:
+            wrong.append(f"remainder {row.id!r}")
         address, end = pool.base_address + mine.offset, mine.offset + row.size
         if address % row.alignment or address % pool.alignment:
             wrong.append(f"alignment {row.id!r}")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from planner.problem import Problem
 from planner.rows import Placement
+from tests.tied_problems import draw_tied_problem
 
 SIZES = st.sampled_from((0, 1, 2, 2, 3, 3, 4, 5, 6, 8, 8, 12))
 ALIGNMENTS = st.sampled_from((1, 1, 1, 1, 2, 3, 4, 6, 8))
@@ -106,6 +107,11 @@ def raw_problems(draw: st.DrawFn, most: int = 5, roomy: bool = False) -> dict[st
 def problems(most: int = 5, roomy: bool = False) -> st.SearchStrategy[Problem]:
     """Draw a valid problem."""
     return raw_problems(most, roomy).map(Problem.model_validate)
+
+
+def tied_problems(most: int = 5) -> st.SearchStrategy[Problem]:
+    """Draw a valid problem that mixes constraints: rigid groups, sharing, pages, remainders, banks and companies."""
+    return st.randoms(use_true_random=False).map(lambda rng: draw_tied_problem(rng, most))
 
 
 @st.composite

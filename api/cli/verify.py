@@ -12,6 +12,7 @@ from api.cli.arguments import Capacities, Problem, Quiet
 from api.cli.streams import STANDARD, read_plan, read_problem, say, write
 from api.sizes import with_capacities
 from planner.errors import OptionError
+from planner.lint_foreign import lint_plan
 from planner.verify import verify as violations_of
 
 VIOLATED = 3
@@ -36,6 +37,8 @@ def verify(
     if not quiet:
         for violation in violations:
             say(f"memplan: {violation.rule}: {violation.message}")
+        for warning in lint_plan(problem, plan.placements):
+            say(f"memplan: warning: {warning.rule}: {warning.message}")
         if not violations:
             say(f"memplan: valid, {len(plan.placements):,} placements")
     raise typer.Exit(VIOLATED if violations else 0)

@@ -11,6 +11,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 from pydantic import ValidationError
@@ -128,11 +129,17 @@ def _beyond_a_table(problem: Problem) -> list[str]:
         found = [f"pools ({len(problem.pools)} of them)"]
     if problem.objective != "peak":
         found.append(f"objective {shown(problem.objective)}")
-    if problem.conflicts:
-        found.append("conflicts")
+    found += [name for name in ("conflicts", "may_share", "bank", "together") if getattr(problem, name)]
     counts = np.diff(table.first)
     found += [f"buffers[{i}]: {counts[i]} lifetimes" for i in np.flatnonzero(counts != 1)[:MAX_SHOWN].tolist()]
     found += [f"buffers[{i}].alias_of" for i in table.aliases]
+    for name, rows in (
+        ("relative", table.relatives),
+        ("no_cross", table.pages),
+        ("offset_mod", table.remainders),
+        ("forbid_pools", table.forbidden),
+    ):
+        found += [f"buffers[{i}].{name}" for i in islice(rows, MAX_SHOWN)]
     found += [f"buffers[{i}].hint" for i in np.flatnonzero(table.hint != ABSENT)[:MAX_SHOWN].tolist()]
     return found
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from planner.bounds import Bound, live_bytes, lower_bound
 from planner.compiling import compile_problem
 from planner.problem import Problem
-from tests.oracle import best_score, conflicts, families, least_total
+from tests.families import conflicts, families
+from tests.oracle import best_score, least_total
 from tests.strategies import problems
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}

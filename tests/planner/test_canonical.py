@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from planner.objective import score
 from planner.problem import Problem
 from planner.table import column
 from tests.oracle import best_score, check
-from tests.strategies import raw_problems
+from tests.strategies import raw_problems, tied_problems
 
 A: dict[str, Any] = {"id": "a", "size": 40, "start": 0, "end": 3}
 B: dict[str, Any] = {"id": "b", "size": 24, "start": 2, "end": 6}
@@ -191,3 +192,77 @@ def test_buffers_are_told_apart_by_their_neighbours() -> None:
     hexagon = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
     assert hashed({"buffers": rows, "conflicts": path}) == hashed({"buffers": rows, "conflicts": other_path})
     assert hashed({"buffers": rows, "conflicts": two_triangles}) != hashed({"buffers": rows, "conflicts": hexagon})
+
+
+D: dict[str, Any] = {"id": "d", "size": 16, "start": 5, "end": 7}
+TIED: dict[str, Any] = {
+    "buffers": [A | {"no_cross": 64}, B, C, D | {"relative": {"to": "b", "offset": 48}}],
+    "pools": [{"name": "x", "cost": 1, "bank_size": 128}, {"name": "y", "base_address": 8}],
+    "may_share": [["a", "b"]],
+    "bank": [{"buffers": ["b", "c"]}, {"buffers": ["a", "c", "d"], "weight": 3}],
+    "together": [["a", "b"]],
+    "objective": "cost",
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"buffers": [A, B, C, D | {"relative": {"to": "b", "offset": 48}}]},
+        {"buffers": [A | {"no_cross": 48}, B, C, D | {"relative": {"to": "b", "offset": 48}}]},
+        {"buffers": [A | {"no_cross": 64}, B, C, D | {"relative": {"to": "b", "offset": 40}}]},
+        {"buffers": [A | {"no_cross": 64}, B, C, D]},
+        {"buffers": [A | {"no_cross": 64}, B, C, D | {"relative": {"to": "b", "offset": 48}, "forbid_pools": ["x"]}]},
+        {"buffers": [A | {"no_cross": 64, "offset_mod": {"modulus": 16, "remainder": 8}}, *TIED["buffers"][1:]]},
+        {"pools": [{"name": "x", "cost": 1, "bank_size": 64}, {"name": "y", "base_address": 8}]},
+        {"pools": [{"name": "x", "cost": 1, "bank_size": 128, "base_address": 8}, {"name": "y", "base_address": 8}]},
+        {"pools": [{"name": "x", "cost": 1, "bank_size": 128}, {"name": "y"}]},
+        {"may_share": []},
+        {"may_share": [["c", "b"]]},
+        {"bank": [{"buffers": ["b", "c"]}]},
+        {"bank": [{"buffers": ["b", "c"]}, {"buffers": ["a", "c", "d"], "weight": 4}]},
+        {"bank": [{"buffers": ["a", "c"]}, {"buffers": ["a", "c", "d"], "weight": 3}]},
+        {"bank": [{"buffers": ["b", "c"], "weight": 3}, {"buffers": ["a", "c", "d"], "weight": 3}]},
+        {"together": []},
+        {"together": [["c", "b"]]},
+    ],
+)
+def test_whatever_ties_buffers_makes_a_difference(changed: dict[str, Any]) -> None:
+    assert hashed(TIED | changed) != hashed(TIED)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"may_share": [["b", "a"], ["a", "b"]]},
+        {"bank": [{"buffers": ["d", "a", "c"], "weight": 3}, {"buffers": ["c", "b"]}, {"buffers": ["b", "c"]}]},
+        {
+            "bank": [
+                {"buffers": ["b", "c"]},
+                *({"buffers": pair, "weight": 1.5} for pair in (["a", "c"], ["a", "d"], ["d", "c"]) for _ in range(2)),
+            ]
+        },
+        {"together": [["d", "a"], ["b", "d"], ["c"]]},
+        {
+            "buffers": [
+                D,
+                A | {"no_cross": 64},
+                {"id": "view", "size": 8, "traffic": 0, "alias_of": "d", "alias_offset": 8},
+                B | {"relative": {"to": "view", "offset": -56}},
+                C,
+            ]
+        },
+    ],
+)
+def test_another_spelling_of_a_tie_makes_none(changed: dict[str, Any]) -> None:
+    assert hashed(TIED | changed) == hashed(TIED)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problem=tied_problems(6), order=st.randoms(use_true_random=False))
+def test_the_order_of_whatever_is_listed_makes_no_difference(problem: Problem, order: Any) -> None:
+    data = json.loads(problem.model_dump_json(exclude_defaults=True))
+    entries = [use["buffers"] for use in data.get("bank", [])] + data.get("may_share", []) + data.get("together", [])
+    for values in (data["buffers"], *entries, *(data.get(name, []) for name in ("may_share", "bank", "together"))):
+        order.shuffle(values)
+    assert hashed(data) == problem_hash(problem)

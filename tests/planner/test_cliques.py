@@ -14,7 +14,7 @@ from planner.compiling import compile_problem
 from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import BufferTable
-from tests.oracle import conflicts, families
+from tests.families import conflicts, families
 from tests.strategies import problems
 
 

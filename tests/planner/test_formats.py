@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import FormatError, InputError
@@ -14,7 +15,7 @@ from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.rows import MAX_BYTES, MAX_TIME, MIN_TIME, Placement
-from tests.strategies import placements, problems
+from tests.strategies import placements, problems, tied_problems
 
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5) | st.sampled_from(
     ["a,b", 'say "hi"', " spaced ", "two\nlines", "re\rturn", "\u2028", "=1+1", "\ufeff", "null", "0"]
@@ -51,6 +52,21 @@ def test_a_plan_is_read_back_as_it_was_written(name: str, data: st.DataObject) -
     plan = Plan(placements=PlacementTable.from_rows(places))
     written = FORMATS[name].write_plan(plan, problem)
     assert read_plan(written, problem, f"some{FORMATS[name].SUFFIX}") == plan
+
+
+@settings(max_examples=50, deadline=None)
+@given(problem=tied_problems())
+def test_json_says_all_that_ties_buffers(problem: Problem) -> None:
+    assert read_problem(FORMATS["json"].write_problem(problem)) == problem
+
+
+def test_json_leaves_out_what_a_problem_does_not_say() -> None:
+    rows = [{"id": "a", "size": 4, "start": 0, "end": 1}, {"id": "b", "size": 4, "start": 0, "end": 1}]
+    tied = rows[1] | {"relative": {"to": "a", "offset": -8}, "no_cross": 16, "forbid_pools": ["y"]}
+    pools = [{"name": "x", "bank_size": 64}, {"name": "y"}]
+    data = {"buffers": [rows[0], tied], "bank": [{"buffers": ["a"], "weight": 2.5}], "pools": pools}
+    assert json.loads(FORMATS["json"].write_problem(Problem.model_validate(data))) == data
+    assert json.loads(FORMATS["json"].write_problem(Problem.model_validate({"buffers": rows}))) == {"buffers": rows}
 
 
 @given(problem=problems())

@@ -150,6 +150,10 @@ def test_rows_are_checked_however_many_there_are() -> None:
     ("fields", "sentence"),
     [
         ({"conflicts": [["a", "b"]]}, "conflicts: cannot be written to a table"),
+        ({"may_share": [["a", "b"]]}, "may_share: cannot be written to a table"),
+        ({"bank": [{"buffers": ["a", "b"]}]}, "bank: cannot be written to a table"),
+        ({"together": [["a", "b"]]}, "together: cannot be written to a table"),
+        ({"pools": [{"bank_size": 64}]}, "pools[0].bank_size: cannot be written to a table"),
         ({"objective": "fit"}, 'objective "fit": cannot be written to a table'),
         ({"pools": [{"size": 64}]}, "pools[0].size: cannot be written to a table"),
         ({"pools": [{"base_address": 64}]}, "pools[0].base_address: cannot be written to a table"),
@@ -171,6 +175,15 @@ def test_what_a_table_cannot_say_of_a_problem_is_refused(fields: dict[str, objec
         ({}, "buffers[1]: 0 lifetimes: cannot be written to a table"),
         ({"start": 0, "end": 1, "hint": 0}, "buffers[1].hint: cannot be written to a table"),
         ({"start": 0, "end": 1, "alias_of": "a"}, "buffers[1].alias_of: cannot be written to a table"),
+        (
+            {"start": 0, "end": 1, "relative": {"to": "a", "offset": 1}},
+            "buffers[1].relative: cannot be written to a table",
+        ),
+        ({"start": 0, "end": 1, "no_cross": 4}, "buffers[1].no_cross: cannot be written to a table"),
+        (
+            {"start": 0, "end": 1, "offset_mod": {"modulus": 4, "remainder": 1}},
+            "buffers[1].offset_mod: cannot be written to a table",
+        ),
     ],
 )
 def test_what_a_table_cannot_say_of_a_buffer_is_refused(row: dict[str, object], sentence: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from planner.errors import FormatError, InputError, PlanError, ProblemError
@@ -91,3 +93,10 @@ def test_a_wrong_plan_is_named_by_its_place() -> None:
         "status: must be 'optimal', 'feasible', 'infeasible' or 'unknown', got \"perfect\"",
         "placements[0].offset: is required",
     )
+
+
+def test_the_problems_in_the_documentation_are_problems() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    blocks = [block.split("```")[0] for block in text.split("```json\n")[1:]]
+    problems = [memplan_json.read_problem(block.encode()) for block in blocks if '"buffers": [\n' in block]
+    assert [len(problem.buffers) for problem in problems] == [4, 5]

@@ -14,7 +14,8 @@ from planner.instance import Instance
 from planner.objective import Score, score
 from planner.problem import Problem
 from planner.table import I64, column
-from tests.oracle import best_score, check, conflicts, families
+from tests.families import conflicts, families
+from tests.oracle import best_score, check
 from tests.strategies import problems
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}

@@ -34,7 +34,7 @@ def instance(**fields: Any) -> Instance:
 def test_ends_are_in_units_and_costs_in_bytes(pool: list[int], offset: list[int], ends: list[int], cost: float) -> None:
     assert instance().unit == 20
     assert used(instance(), column(pool), column(offset)) == ends
-    assert total_cost(instance(), column(pool)) == cost
+    assert total_cost(instance(), column(pool), column(offset)) == cost
     assert score(instance(), column(pool), column(offset)) == tuple(ends[::-1])
     assert score(instance(objective="cost"), column(pool), column(offset)) == (cost, *ends[::-1])
 
@@ -43,3 +43,13 @@ def test_spilling_less_is_better_than_wasting_less() -> None:
     in_fast = score(instance(), column([0, 0]), column([50, 60]))
     in_slow = score(instance(), column([0, 1]), column([0, 0]))
     assert in_fast < in_slow
+
+
+def test_a_weight_counts_where_a_pair_touches_a_common_bank() -> None:
+    pools = [{"name": "fast", "cost": 1, "bank_size": 60, "base_address": 20}, {"name": "slow", "bank_size": 40}]
+    banked = instance(pools=pools, bank=[{"buffers": ["b", "a"], "weight": 9}], objective="cost")
+    assert banked.unit == 20
+    places = {(0, 0, 0, 2): 47.0, (0, 1, 0, 3): 56.0, (0, 4, 0, 3): 56.0, (1, 0, 1, 2): 0.0, (1, 1, 1, 1): 9.0}
+    places[0, 0, 1, 0] = 40.0
+    for (first, low, second, high), cost in places.items():
+        assert total_cost(banked, column([first, second]), column([low, high])) == cost

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import combinations
+from math import fsum
 from typing import Any
 
 import pytest
 
 from planner.problem import Problem
-from planner.rows import Placement
-from tests.oracle import best_score, check, least_total
+from planner.rows import Buffer, Placement
+from tests import orientations
+from tests.oracle import best_score, check, least_total, touch_a_bank
+from tests.solvers.small_problems import small_problems
+from tests.tied_problems import tied_problem
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}
 B = {"id": "b", "size": 3, "start": 1, "end": 3}
@@ -44,6 +50,111 @@ def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
 )
 def test_least_score(value: Problem, score: tuple[float, ...] | None) -> None:
     assert best_score(value) == score
+
+
+PAGED = {"pools": [{"name": "x", "bank_size": 8}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "score"),
+    [
+        (problem(A, B, may_share=[["a", "b"]]), (4,)),
+        (problem(A, B | {"alignment": 3}, A | {"id": "c"}, may_share=[["a", "b"], ["a", "c"]]), (7,)),
+        (problem(A, B, C, may_share=[["a", "b"], ["b", "c"]]), (4,)),
+        (problem(A, B | {"relative": {"to": "a", "offset": 1}}), (4,)),
+        (problem(A, B | {"relative": {"to": "a", "offset": -5}}), (9,)),
+        (problem(A, A | {"id": "d", "relative": {"to": "a", "offset": 7}}, B), (11,)),
+        (problem(A, A | {"id": "d", "relative": {"to": "a", "offset": 6}}, B), (13,)),
+        (problem(A, B | {"no_cross": 4}), (7,)),
+        (problem(A | {"size": 3}, B | {"no_cross": 4}), (6,)),
+        (problem(A, C | {"no_cross": 1}), None),
+        (problem(A, B | {"offset_mod": {"modulus": 8, "remainder": 5}}), (8,)),
+        (problem(A, B | {"forbid_pools": ["x"]}, pools=[{"name": "x"}, {"name": "y", "size": 3}]), (3, 4)),
+        (problem(A, B, bank=[{"buffers": ["a", "b"]}], **PAGED), (11,)),
+        (problem(A, C, bank=[{"buffers": ["a", "c"]}], **PAGED), (10,)),
+        (problem(A, B, bank=[{"buffers": ["a", "b"], "weight": 2}], **PAGED), (7,)),
+        (problem(A, B, bank=[{"buffers": ["a", "b"], "weight": 2}], objective="cost", **PAGED), (0.0, 11)),
+        (
+            problem(
+                *(A, B),
+                bank=[{"buffers": ["a", "b"], "weight": 2}, {"buffers": ["b", "a"], "weight": 0.5}],
+                objective="cost",
+                pools=[{"name": "x", "bank_size": 8, "size": 9}],
+            ),
+            (2.5, 7),
+        ),
+        (problem(A, B, C, together=[["a", "c"]], pools=[{"name": "x", "size": 6}, {"name": "y"}]), (3, 4)),
+        (problem(A, B, together=[["a", "b"]], pools=[{"name": "x", "size": 6}, {"name": "y"}]), (7, 0)),
+    ],
+)
+def test_least_score_with_ties(value: Problem, score: tuple[float, ...] | None) -> None:
+    assert best_score(value) == score
+
+
+def test_orders_and_orientations_find_the_same_where_both_may_be_tried() -> None:
+    for value in small_problems(seed=1, count=100):
+        assert orientations.best_score(value) == best_score(value)
+        assert orientations.least_total(value) == least_total(value)
+
+
+def test_orientations_find_what_trying_all_places_finds() -> None:
+    """Three buffers, at all offsets up to 9."""
+    for seed in range(30):
+        value = tied_problem(seed, 3)
+        found, tried = best_score(value), least_of_all_places(value, 9)
+        if tried is None:
+            assert found is None or max(found[-len(value.pools) :]) > 9
+        else:
+            assert found is not None
+            assert found == tried or (found < tried and max(found[-len(value.pools) :]) > 9)
+
+
+def least_of_all_places(value: Problem, last: int) -> tuple[float, ...] | None:
+    """The least score of all placements without a fault at offsets up to the last one."""
+    rows = list(value.buffers)
+    best: list[tuple[float, ...]] = []
+
+    def place(placed: list[Placement]) -> None:
+        if any(not line.startswith("missing") for line in check(value, placed)):
+            return
+        if len(placed) == len(rows):
+            best.append(scored(value, placed))
+            return
+        for pool in value.pools:
+            for offset in range(last + 1):
+                place([*placed, Placement(id=rows[len(placed)].id, pool=pool.name, offset=offset)])
+
+    place([])
+    return min(best, default=None)
+
+
+def scored(value: Problem, placed: list[Placement]) -> tuple[float, ...]:
+    rows = [(buffer, at) for buffer, at in zip(value.buffers, placed, strict=True) if buffer.size]
+    ends = [max((at.offset + b.size for b, at in rows if at.pool == pool.name), default=0) for pool in value.pools]
+    if value.objective != "cost":
+        return tuple(ends[::-1])
+    price = {pool.name: pool.cost for pool in value.pools}
+    moved = [(b.size if b.traffic is None else b.traffic) * price[at.pool] for b, at in rows]
+    where = {at.id: at for at in placed}
+    weights = [weight for a, b, weight in weighed(value) if in_one_bank(value, where[a.id], a, where[b.id], b)]
+    return (fsum([*moved, *weights]), *ends[::-1])
+
+
+def weighed(value: Problem) -> Iterator[tuple[Buffer, Buffer, float]]:
+    """Each pair that should not touch a common bank, as the buffers that the two live in."""
+    rows = {row.id: row for row in value.buffers}
+
+    def home(name: int | str) -> Buffer:
+        row = rows[name]
+        return row if row.alias_of is None else home(row.alias_of)
+
+    for use in value.bank:
+        for a, b in combinations(use.buffers, 2):
+            yield home(a), home(b), use.weight or 0
+
+
+def in_one_bank(value: Problem, first: Placement, a: Buffer, second: Placement, b: Buffer) -> bool:
+    return first.pool == second.pool and a.size > 0 < b.size and touch_a_bank(value, first, a.size, second, b.size)
 
 
 def test_least_total_may_be_less_than_the_sum_of_the_least_score() -> None:

@@ -1,0 +1,17 @@
+"""What lint says: something legal that was surely not meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_LISTED = 20
+"""How many findings of one rule are listed."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something legal that was surely not meant, and the buffers that it is about, if any."""
+
+    rule: str
+    message: str
+    buffers: tuple[int | str, ...] = ()
