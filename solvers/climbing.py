@@ -10,9 +10,9 @@ import numpy.typing as npt
 from planner.bounds import lower_bound
 from planner.instance import Instance
 from planner.table import ABSENT, I64, column
-from solvers.orders import Rule, Traits, random_rule
+from solvers.orders import Rule, Traits, random_order, random_rule
 from solvers.packers import QuickPacker
-from solvers.parts import part_of
+from solvers.parts import part_of, whole
 
 _CORE_SHARES = (0.995, 0.98, 0.95, 0.9, 0.8)
 """A core is what is alive in a live set with at least this share of the largest load."""
@@ -60,7 +60,8 @@ class Climb:
             if current is None or stalled % 8 == 7:
                 current = self.best
             if current is None:
-                packed = self._pack(self._random_order(), "restart")
+                order, best_fit = random_order(self.rng, self.traits)
+                packed = self._pack(order, "restart", best_fit)
             else:
                 rank = -self._ends(current)
                 packed = self._pack(self._by_rank(self._shaken(rank) if stalled >= 3 else rank), "flip")
@@ -71,14 +72,14 @@ class Climb:
     def restarts(self) -> Iterator[int]:
         """Pack by random rules, and flip what comes near the best."""
         while True:
-            rule = random_rule(self.rng)
-            packed = self._pack(rule.order(self.traits), "restart", rule.best_fit)
+            order, best_fit = random_order(self.rng, self.traits)
+            packed = self._pack(order, "restart", best_fit)
             yield len(self.instance)
             yield from self._fall(packed, "restart")
 
     def cores(self) -> Iterator[int]:
         """Pack the core by itself, then the rest around it; ends at once where there is no core."""
-        found = [self.traits.pressure >= share for share in _CORE_SHARES]
+        found = [whole(self.instance, self.traits.pressure >= share) for share in _CORE_SHARES]
         chosen = [which for which in found if 0 < which.sum() <= _LARGEST_CORE * len(which)]
         parts = [Climb(part_of(self.instance, which), self.flag, self.rng, _nobody) for which in chosen]
         while parts:
@@ -132,9 +133,6 @@ class Climb:
 
     def _peak(self, offset: I64) -> int:
         return int(self._ends(offset).max(initial=0))
-
-    def _random_order(self) -> I64:
-        return random_rule(self.rng).order(self.traits)
 
     def _by_rank(self, rank: npt.NDArray[np.generic]) -> I64:
         """Return the buffers by rank, larger ones first among equals."""

@@ -18,7 +18,9 @@ _NAMED = 5
 def explain(problem: Problem, instance: Instance, search: Shared) -> Explanation:
     """Explain a search without a plan; where the lack is not known, say where it is tightest."""
     if instance.homeless:
-        return _homeless(problem, instance.homeless[0])
+        table = problem.buffers
+        too_wide = (i for i in instance.homeless if table.size[i] > table.pages.get(i, table.size[i]))
+        return _homeless(problem, next(too_wide, instance.homeless[0]))
     witness = search.infeasible
     if witness is not None and witness.missing is not None:
         return _lack(problem, instance, witness)
@@ -41,7 +43,12 @@ def _homeless(problem: Problem, i: int) -> Explanation:
     buffer, size = problem.buffers.ids[i], int(problem.buffers.size[i])
     pools = [problem.pools[q] for q in problem.allowed_pools(i)]
     names = ", ".join(shown(pool.name) for pool in pools[:_NAMED]) + ", ..." * (len(pools) > _NAMED)
-    message = f"buffer {shown(buffer)} ({size} bytes) fits no pool that it may use ({names}), even alone"
+    is_tied = i in problem.rigid or any(problem.root_of(name) == i for names in problem.together for name in names)
+    alone = "even with only what must lie with it" if is_tied else "even alone"
+    message = f"buffer {shown(buffer)} ({size} bytes) fits no pool that it may use ({names}), {alone}"
+    page = problem.buffers.pages.get(i)
+    if page is not None and size > page:
+        message += f": it must not cross a multiple of {page} bytes"
     lacks = [size - pool.size for pool in pools if pool.size is not None and pool.size < size]
     starts = problem.buffers.start[problem.buffers.first[i] : problem.buffers.first[i + 1]]
     return Explanation(

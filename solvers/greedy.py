@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from planner.instance import Instance
+from solvers.choices import extremes
 from solvers.orders import COST_RULES, RULES, Rule, Traits
 from solvers.packers import QuickPacker, work
 from solvers.placement import pins_collide, place
@@ -20,18 +22,21 @@ _AT_LEAST = 2
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer a plan for each order in which everything fits; claim infeasible where the pins alone do not fit."""
-    packer = QuickPacker(instance, search.flag)
-    if pins_collide(instance, packer):
+    """Offer a plan for each order in which everything fits; claim infeasible where the pins alone do not fit.
+
+    Where pairs may share an offset, or should lie in different banks, each order is tried with and without.
+    """
+    packers = [choice.packer(instance, search.flag) for choice in extremes(instance)]
+    if pins_collide(instance, QuickPacker(instance, search.flag)):
         if not search.is_over:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible("greedy")
         return
     traits = Traits(instance)
     memories = preference(instance)
     spent = 0
-    for tried, rule in enumerate(rules(instance)):
+    for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         is_enough = spent >= (search.work_limit if search.deterministic or search.best is None else _ENOUGH)
-        if search.is_over or (is_enough and tried >= _AT_LEAST):
+        if search.is_over or (is_enough and tried >= _AT_LEAST * len(packers)):
             return
         found = place(packer, instance, rule.order(traits), memories, rule.best_fit)
         if found is not None:
@@ -45,6 +50,8 @@ def rules(instance: Instance) -> Iterator[Rule]:
         yield from COST_RULES
     some_are_confined = len(np.unique(instance.allowed.sum(axis=0))) > 1
     for rule in RULES:
+        if "relative" in instance.features:
+            yield replace(rule, groups_first=True)
         yield rule
         if some_are_confined:
             yield replace(rule, confined_first=True)

@@ -8,9 +8,10 @@ import numpy as np
 
 from planner.instance import Instance
 from planner.table import I64, column
+from solvers import choices
 from solvers.climbing import Climb
 from solvers.greedy import preference
-from solvers.orders import COST_MIXES, MIXES, Traits, random_rule
+from solvers.orders import COST_MIXES, MIXES, Traits, random_order
 from solvers.packers import QuickPacker, work
 from solvers.parts import part_of
 from solvers.placement import place
@@ -32,9 +33,8 @@ def solve(instance: Instance, search: Search) -> None:
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    for count in (
-        _one_memory(instance, search, rng) if len(instance.memories) == 1 else _memories(instance, search, rng)
-    ):
+    is_peak_alone = len(instance.memories) == 1 and len(instance.soft_pairs) == 0
+    for count in (_one_memory if is_peak_alone else _memories)(instance, search, rng):
         placed += count
         if search.best is not best:
             best, gained = search.best, placed
@@ -51,6 +51,8 @@ def _one_memory(instance: Instance, search: Search, rng: np.random.Generator) ->
             if search.best is not None:
                 climb.start_from(search.best.offset)
             yield from _turn(way, climb)
+        if choices.is_needed(instance):
+            climb.packer = choices.draw(instance, rng, _known(search)).packer(instance, search.flag)
 
 
 def _memories(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
@@ -59,9 +61,11 @@ def _memories(instance: Instance, search: Search, rng: np.random.Generator) -> I
     some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.memories)).any())
     mixes = COST_MIXES if instance.objective == "cost" else MIXES
     while True:
+        if choices.is_needed(instance):
+            packer = choices.draw(instance, rng, _known(search)).packer(instance, search.flag)
         for _ in range(_TURN):
-            rule = random_rule(rng, mixes, some_are_confined)
-            found = place(packer, instance, rule.order(traits), preference(instance), rule.best_fit)
+            order, best_fit = random_order(rng, traits, mixes, some_are_confined)
+            found = place(packer, instance, order, preference(instance), best_fit)
             yield len(instance)
             if found is not None:
                 _offer(search, *found, "restart")
@@ -80,8 +84,12 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
         offset[here] = packed
         _offer(search, best.pool, column(offset), by)
 
-    climb = Climb(part_of(instance, here, q), search.flag, rng, take)
+    part = part_of(instance, here, q)
+    climb = Climb(part, search.flag, rng, take)
     climb.start_from(best.offset[here])
+    if choices.is_needed(part):
+        known = column(np.zeros(len(part))), best.offset[here]
+        climb.packer = choices.draw(part, rng, known).packer(part, search.flag)
     for way in (climb.flips(), climb.restarts()):
         if not climb.is_at_bound:
             yield from _turn(way, climb)
@@ -97,6 +105,10 @@ def _turn(way: Iterator[int], climb: Climb) -> Iterator[int]:
             left, peak = _TURN * len(climb.instance), climb.peak
         if left <= 0:
             return
+
+
+def _known(search: Search) -> tuple[I64, I64] | None:
+    return None if search.best is None else (search.best.pool, search.best.offset)
 
 
 def _offer(search: Search, pool: I64, offset: I64, by: str) -> None:

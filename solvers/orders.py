@@ -6,7 +6,7 @@ sorted stably, so that ties go by position, and computed the same on every machi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,9 @@ from planner.instance import Bool, Instance
 from planner.table import I64, column
 
 F64 = npt.NDArray[np.float64]
+
+_FEW = 12
+"""Of so many buffers, an order without any rule is worth a try."""
 
 
 class Traits:
@@ -100,6 +103,12 @@ class Traits:
         return found
 
     @cached_property
+    def is_joined(self) -> Bool:
+        """Whether it belongs to a rigid group of several."""
+        anchor = self.instance.anchor
+        return np.asarray(np.bincount(anchor, minlength=len(anchor))[anchor] > 1)
+
+    @cached_property
     def choices(self) -> I64:
         """How many memories it may live in."""
         return column(self.instance.allowed.sum(axis=0))
@@ -132,7 +141,8 @@ class Rule:
     """An order: largest product of the traits `by` first, in bands of `base` where there is one; then by `within`.
 
     `shift`, from 1 up to the base, moves the borders of the bands. With `peak_first`, what is alive in the largest live
-    set goes before all others; with `confined_first`, what has the fewest memories to choose from.
+    set goes before all others; with `groups_first`, what belongs to a rigid group; with `confined_first`, what has the
+    fewest memories to choose from.
     """
 
     by: tuple[str, ...]
@@ -140,13 +150,14 @@ class Rule:
     base: float | None = None
     shift: float = 1.0
     peak_first: bool = False
+    groups_first: bool = False
     confined_first: bool = False
     best_fit: bool = False
 
     @property
     def name(self) -> str:
         """What plans made by it say, such as `size`, `size-band2-end` or `peak-life-best`."""
-        words = ["confined"] * self.confined_first + ["peak"] * self.peak_first
+        words = ["confined"] * self.confined_first + ["groups"] * self.groups_first + ["peak"] * self.peak_first
         words += ["*".join(self.by).replace(" ", "-")] * bool(self.by)
         words += [] if self.base is None else [f"band{self.base:g}"]
         words += [self.within] * (self.base is not None or not self.by or self.within != "start")
@@ -161,6 +172,8 @@ class Rule:
             order = order[np.argsort(key[order], kind="stable")]
         if self.peak_first:
             order = order[np.argsort(~traits.is_at_peak[order], kind="stable")]
+        if self.groups_first:
+            order = order[np.argsort(~traits.is_joined[order], kind="stable")]
         if self.confined_first:
             order = order[np.argsort(traits.choices[order], kind="stable")]
         return column(order)
@@ -246,3 +259,19 @@ def random_rule(
         confined_first=some_are_confined and bool(rng.random() < 0.5),
         best_fit=bool(rng.random() < 0.15),
     )
+
+
+def random_order(
+    rng: np.random.Generator,
+    traits: Traits,
+    mixes: tuple[tuple[str, ...], ...] = MIXES,
+    some_are_confined: bool = False,
+) -> tuple[I64, bool]:
+    """Draw an order, and whether to go for the best fit; of few buffers, every order comes up some time."""
+    n = len(traits.instance)
+    if n <= _FEW and rng.random() < 0.5:
+        return column(rng.permutation(n)), bool(rng.random() < 0.15)
+    rule = random_rule(rng, mixes, some_are_confined)
+    if traits.is_joined.any():
+        rule = replace(rule, groups_first=bool(rng.random() < 0.5))
+    return rule.order(traits), rule.best_fit

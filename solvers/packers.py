@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import isqrt
 from typing import Protocol
 
@@ -17,6 +17,9 @@ import numpy as np
 from planner.instance import I64_MAX, Instance
 from planner.table import ABSENT, I64, column
 from solvers import warm_up
+from solvers.bodies import CONSTRAINTS, Bodies, steps
+from solvers.conflict_masks import ConflictMasks
+from solvers.constrained_packer import ConstrainedPacker
 
 _KERNEL = "solvers.kernels.packing"
 _PLAIN_STEPS = 2_000_000
@@ -25,6 +28,8 @@ _PLAIN_BUFFERS = 2_000
 """For more buffers, lifetimes or reserved ranges than that, plain Python is not quicker."""
 _PATIENT_BUFFERS = 8_000
 """How many buffers plain Python packs while kernels are being compiled, in some 3 s; for more, waiting is quicker."""
+_CONSTRAINED_TOLL = 2
+"""How many plain buffers take plain Python as long as one where there are constraints."""
 
 
 class Packer(Protocol):
@@ -37,104 +42,107 @@ class Packer(Protocol):
 class PlainPacker:
     """Packs in plain Python, which starts at once; its cost grows with the square of the number of buffers.
 
-    Bit t of `shows[i]` says that buffer `i` is alive in live set t; where there are explicit conflicts, one more bit is
-    its own name. `asks[i]` has the same live sets, the names of those that it conflicts with, and a bit that reserved
-    ranges show. So buffer `i` must keep clear of what shows `mask` exactly where asks[i] & mask is not 0. A `flag` that
-    turns 1 stops it soon.
+    A `flag` that turns 1 stops it soon.
     """
 
     def __init__(self, instance: Instance, flag: I64 | None = None) -> None:
         self.instance = instance
         self.flag = column([0]) if flag is None else flag
         self.size = instance.size.tolist()
-        alive = [0] * len(instance)
-        for i, start, end in zip(instance.owner.tolist(), instance.start.tolist(), instance.end.tolist(), strict=True):
-            alive[i] |= (1 << end) - (1 << start)
-        self.reserved = 1 << instance.n_live_sets
-        self.shows, self.asks = alive, [mask | self.reserved for mask in alive]
-        if len(instance.conflict):
-            name = [self.reserved << (i + 1) for i in range(len(instance))]
-            self.shows = [mask | name[i] for i, mask in enumerate(self.shows)]
-            self.asks = [mask | sum(name[j] for j in self._neighbours(i)) for i, mask in enumerate(self.asks)]
-
-    def _neighbours(self, i: int) -> list[int]:
-        """Return the buffers that conflict with buffer `i` by name."""
-        first = self.instance.conflict_first
-        neighbours: list[int] = self.instance.conflict[first[i] : first[i + 1]].tolist()
-        return neighbours
+        self.masks = ConflictMasks(instance)
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
         """Place the buffers of `order` in memory `q`. O(buffers^2)."""
         memory = self.instance.memories[q]
-        lowest, step = (values.tolist() for values in _steps(self.instance, q))
-        placed = [(low, high, self.reserved) for low, high in memory.reserved.tolist()]
+        lowest, step = (values.tolist() for values in steps(self.instance, q))
+        placed = [(low, high, self.masks.reserved) for low, high in memory.reserved.tolist()]
         offsets = []
         for i in order.tolist():
             if self.flag[0] != 0:
                 break
             size = self.size[i]
             best, tightest = ABSENT, I64_MAX
-            for low, high in _gaps(placed, self.asks[i], lowest[i], step[i], size, memory.capacity):
+            for low, high in _gaps(placed, self.masks.asks[i], lowest[i], step[i], size, memory.capacity):
                 if best == ABSENT or high - low < tightest:
                     best, tightest = low, high - low
                 if not best_fit:
                     break
             offsets.append(best)
             if best != ABSENT:
-                insort(placed, (best, best + size, self.shows[i]))
+                insort(placed, (best, best + size, self.masks.shows[i]))
         return column(offsets + [ABSENT] * (len(order) - len(offsets)))
 
 
 class CompiledPacker:
     """Packs by the kernel, which needs a moment to load; a `flag` that turns 1 stops it soon.
 
-    The `width` of its blocks, in live sets, and whether it is flat change its speed, never the offsets.
+    The `glued` pairs, of buffers that may share, have one offset wherever they can. The `width` of the kernel's blocks,
+    in live sets, and whether it is flat change its speed, never the offsets.
     """
 
-    def __init__(self, instance: Instance, flag: I64, width: int | None = None, is_flat: bool | None = None) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        flag: I64,
+        width: int | None = None,
+        is_flat: bool | None = None,
+        glued: Iterable[tuple[int, int]] = (),
+    ) -> None:
         from solvers.kernels.packing import pack
 
         self.instance, self.flag, self._pack = instance, flag, pack
-        self._steps = [_steps(instance, q) for q in range(len(instance.memories))]
+        self._bodies = [Bodies(instance, q, glued) for q in range(len(instance.memories))]
         usual_width, is_usually_flat = _blocks(instance)
         self._width = usual_width if width is None else width
         self._is_flat = is_usually_flat if is_flat is None else is_flat
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
         """Place the buffers of `order` in memory `q`; linear memory, and no pair of buffers is listed."""
-        instance, memory = self.instance, self.instance.memories[q]
+        instance, memory, bodies = self.instance, self.instance.memories[q], self._bodies[q]
+        by_body, body_first = bodies.grouped(order)
         offsets: I64 = self._pack(
-            order,
+            order[by_body],
+            body_first,
+            bodies.distance,
             instance.size,
-            instance.first,
-            instance.start,
-            instance.end,
-            instance.conflict_first,
-            instance.conflict,
-            *self._steps[q],
+            (instance.first, instance.start, instance.end),
+            (bodies.lowest, bodies.step, column(instance.page[q]), column(instance.page_shift[q])),
+            (instance.conflict_first, instance.conflict),
+            (instance.share_first, instance.share),
+            (instance.bank_first, instance.bank_with),
             memory.reserved,
             memory.capacity,
+            (memory.bank, memory.bank_shift),
             instance.n_live_sets,
             self._width,
             self._is_flat,
             best_fit,
             self.flag,
         )
-        return offsets
+        found = np.empty_like(offsets)
+        found[by_body] = offsets
+        return column(found)
 
 
 class QuickPacker:
-    """Packs in plain Python as long as that is quicker than loading the compiled packer, or than compiling it, is."""
+    """Packs in plain Python as long as that is quicker than loading the compiled packer, or than compiling it, is.
 
-    def __init__(self, instance: Instance, flag: I64) -> None:
-        self.instance, self.flag = instance, flag
+    The `glued` pairs, of buffers that may share, have one offset wherever they can.
+    """
+
+    def __init__(self, instance: Instance, flag: I64, glued: Iterable[tuple[int, int]] = ()) -> None:
+        self.instance, self.flag, self.glued = instance, flag, tuple(glued)
         self._reserved = max(len(memory.reserved) for memory in instance.memories)
-        self._bulk = max(len(instance), len(instance.start), self._reserved)
+        self._toll = _CONSTRAINED_TOLL if instance.features & CONSTRAINTS else 1
+        self._bulk = self._toll * max(len(instance), len(instance.start), self._reserved)
         self._steps_left = _PLAIN_STEPS if self._bulk <= _PLAIN_BUFFERS else 0
-        self._packer: PlainPacker | CompiledPacker | None = None
+        self._packer: PlainPacker | ConstrainedPacker | CompiledPacker | None = None
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in memory `q`; nowhere, if the flag turns 1 before it can be done."""
+        """Place the buffers of `order` in memory `q`; nowhere, if the flag turns 1 before it can be done.
+
+        A rigid group is in `order` as a whole, or not at all.
+        """
         packer = self._quickest(len(order))
         return column(np.full(len(order), ABSENT)) if packer is None else packer.pack(q, order, best_fit)
 
@@ -142,13 +150,18 @@ class QuickPacker:
         if isinstance(self._packer, CompiledPacker):
             return self._packer
         if _KERNEL in sys.modules or (self._steps_left <= 0 and self._kernel_is_ready()):
-            self._packer = CompiledPacker(self.instance, self.flag)
+            self._packer = CompiledPacker(self.instance, self.flag, glued=self.glued)
         elif self._bulk > _PATIENT_BUFFERS:
             return None
         elif self._packer is None:
-            self._packer = PlainPacker(self.instance, self.flag)
-        self._steps_left -= n * (n // 2 + self._reserved)
+            self._packer = self._plain()
+        self._steps_left -= self._toll**2 * n * (n // 2 + self._reserved)
         return self._packer
+
+    def _plain(self) -> PlainPacker | ConstrainedPacker:
+        if self._toll > 1:
+            return ConstrainedPacker(self.instance, self.flag, self.glued)
+        return PlainPacker(self.instance, self.flag)
 
     def _kernel_is_ready(self) -> bool:
         return warm_up.are_ready() if self._bulk <= _PATIENT_BUFFERS else warm_up.wait(self.flag)
@@ -161,16 +174,6 @@ def work(instance: Instance) -> int:
     alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)
     lists = isqrt(alive) if is_flat else 6
     return 1 + (n + m) * (6 + lists) // 16 + len(instance.conflict) // 64
-
-
-def _steps(instance: Instance, q: int) -> tuple[I64, I64]:
-    """Return (lowest, step): buffer `i` may start in memory `q` at lowest[i] and every step[i] above it.
-
-    A pin is a step that leads out of every memory.
-    """
-    is_pinned = instance.pin >= 0
-    lowest = np.where(is_pinned, instance.pin, instance.residue[q])
-    return column(lowest), column(np.where(is_pinned, I64_MAX, instance.alignment[q]))
 
 
 def _gaps(

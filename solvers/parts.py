@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from planner.instance import Bool, Instance
-from planner.table import ABSENT, column
+from planner.table import ABSENT, I64, column
 
 
 def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
     """Return the instance of the `kept` buffers, in their order, with memory `q` alone; units and times stay.
 
     Live sets are kept where a kept lifetime starts: two lifetimes that meet do so, too, where the later one starts.
+    Rigid groups are kept as a whole, or not at all. In one memory, nobody is asked to be in company.
     """
     chosen = np.flatnonzero(kept)
     lives = kept[instance.owner]
@@ -24,9 +25,12 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
 
     position = np.full(len(instance), ABSENT)
     position[chosen] = np.arange(len(chosen))
-    whose = np.repeat(np.arange(len(instance)), np.diff(instance.conflict_first))
-    pairs = kept[whose] & kept[instance.conflict]
-    degrees = np.bincount(position[whose[pairs]], minlength=len(chosen))
+    conflict_first, conflict = _among(instance.conflict_first, instance.conflict, position)
+    share_first, share = _among(instance.share_first, instance.share, position)
+    bank_first, bank_with = _among(instance.bank_first, instance.bank_with, position)
+    soft = kept[instance.soft_pairs].all(axis=1)
+    anchor = column(position[instance.anchor[chosen]])
+    _, first_of_group, group = np.unique(anchor, return_index=True, return_inverse=True)
     return replace(
         instance,
         memories=(instance.memories[q],),
@@ -36,12 +40,39 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
         start=column(before[instance.start[lives]]),
         end=column(before[instance.end[lives]]),
         live_set_time=column(instance.live_set_time[is_kept_set]),
-        conflict_first=column(np.concatenate(([0], np.cumsum(degrees)))),
-        conflict=column(position[instance.conflict[pairs]]),
+        conflict_first=conflict_first,
+        conflict=conflict,
         allowed=instance.allowed[q : q + 1, chosen],
         alignment=column(instance.alignment[q : q + 1, chosen]),
         residue=column(instance.residue[q : q + 1, chosen]),
         pin=column(instance.pin[chosen]),
         hint=column(instance.hint[chosen]),
         traffic=column(instance.traffic[chosen]),
+        page=column(instance.page[q : q + 1, chosen]),
+        page_shift=column(instance.page_shift[q : q + 1, chosen]),
+        anchor=anchor,
+        distance=column(instance.distance[chosen]),
+        company=column(first_of_group[group]),
+        share_first=share_first,
+        share=share,
+        bank_first=bank_first,
+        bank_with=bank_with,
+        soft_pairs=column(position[instance.soft_pairs[soft]]),
+        soft_weight=instance.soft_weight[soft],
     )
+
+
+def whole(instance: Instance, kept: Bool) -> Bool:
+    """Return which buffers are kept where a rigid group is as soon as one of its members is."""
+    some = np.zeros(len(instance), dtype=np.bool_)
+    some[instance.anchor[kept]] = True
+    grown: Bool = some[instance.anchor]
+    return grown
+
+
+def _among(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
+    """Return symmetric adjacency lists of those that have a position, in terms of positions."""
+    owner, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]
+    inside = (owner >= 0) & (other >= 0)
+    degrees = np.bincount(owner[inside], minlength=int((position >= 0).sum()))
+    return column(np.concatenate(([0], np.cumsum(degrees)))), column(other[inside])

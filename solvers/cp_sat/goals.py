@@ -15,12 +15,13 @@ from typing import Literal
 import numpy as np
 
 from planner.instance import Instance
-from planner.objective import Score, used
+from planner.objective import Score, clashes, used
 from planner.table import I64
 from solvers.costs import Costs
 from solvers.cp_sat.model import COST, Question
 from solvers.cp_sat.run import NAME, Engine
 from solvers.search import Search
+from solvers.spans import horizon
 
 _LARGEST = 2**60
 """What sums of sizes, and of costs, must stay below: CP-SAT counts in int64."""
@@ -45,17 +46,14 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def _refusal(instance: Instance) -> str | None:
-    if not instance.is_small_numbered or _horizon(instance) >= _LARGEST:
+    if not instance.is_small_numbered or max(_horizons(instance)) >= _LARGEST:
         return "the sizes add up to more than its numbers hold"
     entries = int(instance.load(np.ones(len(instance), dtype=np.int64)).sum())
     return f"the live sets hold {entries} buffers in all, above {_MOST_ENTRIES}" if entries > _MOST_ENTRIES else None
 
 
-def _horizon(instance: Instance) -> int:
-    """Return an end that some best assignment stays below in every memory: all sizes above all that is fixed."""
-    fixed = max((int(memory.reserved.max(initial=0)) for memory in instance.memories), default=0)
-    waste = instance.alignment.max(axis=0, initial=1)
-    return fixed + int(instance.pin.max(initial=0)) + int((instance.size + waste).sum())
+def _horizons(instance: Instance) -> list[int]:
+    return [horizon(instance, q) for q in range(len(instance.memories))]
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,8 @@ class _Pursuit:
         self.instance, self.search = instance, search
         self.settled: dict[int, int] = {}
         self.random = np.random.default_rng(search.seed)
-        horizon = _horizon(instance)
-        self.limits = {q: min(memory.capacity, horizon) for q, memory in enumerate(instance.memories)}
+        ends = zip(instance.memories, _horizons(instance), strict=True)
+        self.limits = {q: min(memory.capacity, end) for q, (memory, end) in enumerate(ends)}
         self.goals = list(reversed(self.limits))
         self.costs = whole_costs(instance) if instance.objective == "cost" else None
         if self.costs is not None:
@@ -140,7 +138,8 @@ class _Pursuit:
         if best is None:
             return None
         if goal == COST and self.costs is not None:
-            return sum(extra[q] for extra, q in zip(self.costs.extra, best.pool.tolist(), strict=True))
+            in_clash = clashes(self.instance, self.instance.soft_pairs, best.pool, best.offset)
+            return self.costs.of_plan(best.pool.tolist(), np.flatnonzero(in_clash).tolist())
         return used(self.instance, best.pool, best.offset)[goal]
 
     def _score(self, goal: int, floor: int) -> Score:
@@ -161,8 +160,7 @@ def whole_costs(instance: Instance) -> Costs:
     """Return the costs; where their sums grow too large, in a coarser step that rounds each down, so a bound holds."""
     costs = Costs.of(instance)
     coarser = 1 << max(0, costs.most.bit_length() - _LARGEST.bit_length() + 1)
-    extra = [{q: steps // coarser for q, steps in homes.items()} for homes in costs.extra]
-    return Costs(costs.cheapest, costs.step * coarser, extra)
+    return costs.coarser(coarser)
 
 
 def _orders(instance: Instance, random: np.random.Generator) -> Iterator[I64]:

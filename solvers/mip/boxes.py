@@ -9,17 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, pairwise
 from math import gcd
-
-import numpy as np
 
 from planner.cliques import heavy_clique
 from planner.instance import Instance
+from planner.table import I64
+from solvers.identical import identical
+from solvers.partners import Sharing, neighbours
+from solvers.spans import Span, spans
 
 
 def up(value: int, step: int) -> int:
     """Return the least multiple of `step` that is not below `value`."""
     return -(-value // step) * step
+
+
+_NOT_MIRRORED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights"})
 
 
 @dataclass(frozen=True)
@@ -31,13 +37,20 @@ class Grid:
 
     @classmethod
     def of(cls, instance: Instance) -> Grid:
-        """Return the coarsest grid that all buffers of the instance keep to, wherever they lie."""
+        """Return the coarsest grid that all buffers, pages and banks of the instance keep to, wherever they lie."""
         granule, shift = 0, []
-        for q in range(len(instance.memories)):
+        for q, memory in enumerate(instance.memories):
             mine = instance.allowed[q]
             residue = instance.residue[q, mine].tolist()
             shift.append(min(residue, default=0))
             granule = gcd(granule, *instance.alignment[q, mine].tolist(), *(value - shift[q] for value in residue))
+            borders = [
+                (memory.bank, memory.bank_shift),
+                *zip(instance.page[q, mine].tolist(), instance.page_shift[q, mine].tolist(), strict=True),
+            ]
+            granule = gcd(
+                granule, *(value for length, start in borders if length for value in (length, start + shift[q]))
+            )
         return cls(granule or 1, tuple(value % (granule or 1) for value in shift))
 
     def ceil(self, q: int, offset: int) -> int:
@@ -56,7 +69,7 @@ class Box:
 
     size: int
     room: int
-    span: dict[int, tuple[int, int]]
+    span: dict[int, Span]
     step: dict[int, int]
     early: int = 0
 
@@ -103,18 +116,12 @@ class Boxes:
             for low, high in rows
             if low < self.limit[q] and high > self.grid.shift[q]
         ]
-        return [self._buffer(i) for i in range(self.n)] + reserved
+        homes = spans(self.instance, self.limit)
+        return [self._buffer(i, homes[i]) for i in range(self.n)] + reserved
 
-    def _buffer(self, i: int) -> Box:
-        instance = self.instance
-        size, pin = int(instance.size[i]), int(instance.pin[i])
-        span, steps = {}, {}
-        for q in np.flatnonzero(instance.allowed[:, i]).tolist():
-            step, low = int(instance.alignment[q, i]), int(instance.residue[q, i])
-            room = self.limit[q] - size
-            low, high = (pin, min(pin, room)) if pin >= 0 else (low, low + (room - low) // step * step)
-            if low <= high:
-                span[q], steps[q] = (low, high), step
+    def _buffer(self, i: int, span: dict[int, Span]) -> Box:
+        size = int(self.instance.size[i])
+        steps = {q: int(self.instance.alignment[q, i]) for q in span}
         return Box(size, up(size, self.grid.granule), span, steps)
 
     def _reserved(self, q: int, low: int, high: int) -> Box:
@@ -133,33 +140,60 @@ class Boxes:
         return [sorted(set(some)) for some in members]
 
     @cached_property
-    def crowds(self) -> list[list[int]]:
-        """Sets of buffers that conflict pairwise: maximal live sets and, with explicit conflicts, a heavy clique."""
-        named = [heavy_clique(self.instance).tolist()] if len(self.instance.conflict) else []
-        return [*self.live_sets, *named]
+    def sharing(self) -> Sharing:
+        """Who may share bytes with whom although both are alive."""
+        return Sharing(self.instance)
 
-    def neighbours(self, i: int) -> list[int]:
-        """Return the buffers that conflict with buffer `i` by name."""
-        first = self.instance.conflict_first
-        found: list[int] = self.instance.conflict[first[i] : first[i + 1]].tolist()
-        return found
+    @cached_property
+    def crowds(self) -> list[list[int]]:
+        """Sets of buffers that never share a byte: from maximal live sets and, with explicit conflicts, a clique."""
+        named = [heavy_clique(self.instance).tolist()] if len(self.instance.conflict) else []
+        return [self.sharing.apart(members) for members in (*self.live_sets, *named)]
+
+    @cached_property
+    def conflicts(self) -> set[tuple[int, int]]:
+        """The pairs (a, b), a < b, of buffers that are alive together or in conflict by name, other than views."""
+        found = {pair for members in self.live_sets for pair in combinations(members, 2)}
+        found |= set(_adjacent(self.instance.conflict_first, self.instance.conflict))
+        return {(a, b) for a, b in found if not self.sharing.are_views(a, b)}
+
+    @cached_property
+    def bank_partners(self) -> set[tuple[int, int]]:
+        """The pairs (a, b), a < b, of buffers that must touch no common bank."""
+        return set(_adjacent(self.instance.bank_first, self.instance.bank_with))
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (a, b), a < b, that must not share bytes and have a memory in which they could."""
-        found = {(a, b) for some in self.live_sets for k, a in enumerate(some) for b in some[k + 1 :]}
-        found |= {(i, j) for i in range(self.n) for j in self.neighbours(i) if i < j}
+        """The pairs (a, b), a < b, one of which lies below the other in some memory, or they share an offset."""
+        found = self.conflicts | self.bank_partners
         found |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
-        return sorted(pair for pair in found if self.shared(*pair))
+        return sorted(pair for pair in found if self.ordered_in(*pair))
 
-    def shared(self, a: int, b: int) -> list[int]:
+    def common(self, a: int, b: int) -> list[int]:
         """Return the memories that both boxes may lie in."""
         return [q for q in self.all[a].span if q in self.all[b].span]
+
+    def ordered_in(self, a: int, b: int) -> list[int]:
+        """Return the memories that both boxes of a pair may lie in, but not with bytes in common."""
+        if (a, b) in self.conflicts or b >= self.n:
+            return self.common(a, b)
+        return self.banked(a, b)
+
+    def banked(self, a: int, b: int) -> list[int]:
+        """Return the memories with banks that both boxes may lie in."""
+        return [q for q in self.common(a, b) if self.instance.memories[q].bank]
+
+    def shared_in(self, a: int, b: int) -> list[int]:
+        """Return the memories in which two buffers may share an offset."""
+        if b >= self.n or b not in self.sharing.partners[a]:
+            return []
+        must_part = self.banked(a, b) if (a, b) in self.bank_partners else []
+        return [q for q in self.common(a, b) if q not in must_part]
 
     def may_lie_below(self, a: int, b: int) -> bool:
         """Return whether box `a` may lie in the same memory as box `b`, and below it."""
         first, second, distance = self.all[a], self.all[b], self.distance(a, b)
-        return any(first.span[q][0] + distance <= second.span[q][1] for q in self.shared(a, b))
+        return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common(a, b))
 
     def distance(self, a: int, b: int) -> int:
         """Return how far above the offset of box `a` that of box `b` must be, at least, where `a` lies below it."""
@@ -167,27 +201,18 @@ class Boxes:
 
     def twins(self) -> Iterator[tuple[int, int]]:
         """Yield the pairs of buffers, neighbours among their like, that can be exchanged in any plan."""
-        instance, last = self.instance, dict[object, int]()
-        lifetimes = [
-            tuple(zip(instance.start[a:b].tolist(), instance.end[a:b].tolist(), strict=True))
-            for a, b in zip(instance.first.tolist(), instance.first[1:].tolist(), strict=False)
-        ]
-        for i, box in enumerate(self.all[: self.n]):
-            # Twins that are alive at no time may share their bytes: an order between them would be a restriction.
-            if instance.pin[i] >= 0 or self.neighbours(i) or not lifetimes[i]:
-                continue
-            traffic = int(instance.traffic[i]) if instance.objective == "cost" else 0
-            kind = (box.size, tuple(box.span.items()), tuple(box.step.items()), lifetimes[i], traffic)
-            if kind in last:
-                yield last[kind], i
-            last[kind] = i
+        for alike in identical(self.instance):
+            yield from pairwise(alike)
 
     def mirror(self) -> tuple[int, int] | None:
         """Return a pair of buffers of which the first may be taken to lie below the second, or None.
 
         Turning a plan upside down makes another one of the same peak: in a single memory where nothing is pinned or
-        reserved, no offset is shifted and no room wasted. Exchanging twins could undo the choice, so neither has one.
+        reserved, no offset is shifted and no room wasted, and where nothing speaks of addresses or of which ends meet.
+        Exchanging twins could undo the choice, so neither has one.
         """
+        if self.instance.features & _NOT_MIRRORED:
+            return None
         buffers = self.all[: self.n]
         fixed = len(self.all) > self.n or bool((self.instance.pin >= 0).any())
         coarse = any(box.waste or max(box.step.values(), default=1) > self.grid.granule for box in buffers)
@@ -196,3 +221,9 @@ class Boxes:
         twins = {i for pair in self.twins() for i in pair}
         free = [(a, b) for a, b in self.pairs if a not in twins and b not in twins]
         return max(free, key=lambda pair: buffers[pair[0]].size + buffers[pair[1]].size, default=None)
+
+
+def _adjacent(first: I64, values: I64) -> Iterator[tuple[int, int]]:
+    """Yield the pairs (a, b), a < b, of adjacency lists."""
+    for a in range(len(first) - 1):
+        yield from ((a, b) for b in neighbours(first, values, a) if a < b)

@@ -70,8 +70,11 @@ class Draft:
         self.lower[self.at[key]] = self.upper[self.at[key]] = value
 
     def row(self, key: Key, entries: list[Entry], at_least: int | None = None, at_most: int | None = None) -> None:
-        """Add a row; entries of 0 are left out."""
-        self.rows.append(Row(key, [entry for entry in entries if entry[1]], at_least, at_most))
+        """Add a row, with one entry a column; entries of 0 are left out."""
+        summed: dict[int, int] = {}
+        for at, coefficient in entries:
+            summed[at] = summed.get(at, 0) + coefficient
+        self.rows.append(Row(key, [entry for entry in summed.items() if entry[1]], at_least, at_most))
 
     def row_of(
         self, key: Key, terms: Iterable[tuple[Term, int]], at_least: int | None = None, at_most: int | None = None
@@ -105,6 +108,11 @@ class Draft:
     def _is_never(self, term: Term) -> bool:
         limit = self.upper if term.sign > 0 else self.lower
         return term is not ONE and term.constant + term.sign * limit[term.column] == 0
+
+    def lies_in(self, q: int, b: int) -> Term:
+        """Return "box b lies in memory q, where it may" as a term; it is the constant 1 where that is its only home."""
+        here = self.at.get(("in", q, b))
+        return ONE if here is None else Term(here)
 
     def below(self, a: int, b: int) -> Term:
         """Return "box a lies below box b" as a term, for two whose order the program decides."""

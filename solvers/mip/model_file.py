@@ -27,18 +27,29 @@ _SAYINGS = {
     "end": "(2) an end is an offset plus a size",
     "below": "(4) of two buffers in conflict one lies below the other; where the binary is 0, the big-M lifts the row",
     "home": "every buffer lies in one pool",
-    "order": "of two orders at most one holds",
-    "together": "two in conflict, in the same pool, have an order",
+    "order": "of two orders at most one holds, and none where they share an offset",
+    "together": "two in conflict, in the same pool, have an order, or share an offset",
     "lowest": "a buffer lies at or above the lowest offset of the pool that it chooses",
     "highest": "a buffer lies at or below the highest offset of the pool that it chooses",
     "aligned": "an offset is the first aligned one plus a number of steps",
     "counted": "steps are counted in the pool that the buffer chooses",
+    "company": "what must lie in one pool with a buffer goes where it goes",
+    "rigid": "a buffer keeps its distance from the one it is relative to, or from the lowest of those so joined",
+    "start": "two that share an offset start together",
+    "beside": "two that share an offset lie in one pool",
+    "paged": "pages are counted in the pool that the buffer chooses",
+    "page_start": "a buffer starts inside a page",
+    "page_end": "a buffer ends inside the page that it starts in",
+    "bank": "the first bank that a buffer touches",
+    "past": "the bank after the last one that a buffer touches",
+    "parted": "where two are parted, the banks of the lower one end before those of the upper one begin",
+    "banks": "two that should touch no common bank are parted, or clash",
     "held": "what lies below a buffer, of what it conflicts with, holds it up",
     "pushed": "what lies above a buffer, of what it conflicts with, pushes the peak up",
     "share": "what conflicts pairwise has room below the peak of its pool",
     "room": "what conflicts pairwise has room around what is reserved in its pool",
     "twins": "of two buffers that can be exchanged, the first lies in the earlier pool",
-    "cost": "the cost is what the chosen pools ask",
+    "cost": "the cost is what the chosen pools, and clashes in banks, ask",
 }
 
 
@@ -92,7 +103,8 @@ def _head(problem: Problem, instance: Instance) -> list[str]:
         "(2) e = o + size: the end of a buffer is its offset plus its size",
         "(3) o >= 0: offsets are not negative (see the bounds)",
         "(4) below_a_b is 1 where a lies below b: of two buffers in conflict one lies below the other",
-        "The other rows cut off no plan that is needed; they make the program easier to solve.",
+        "The other rows say what pools and constraints ask; or they cut off no plan that is needed, and make the "
+        "program easier to solve.",
     ]
     if instance.objective == "cost":
         step = float(Costs.of(instance).step)

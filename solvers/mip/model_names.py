@@ -32,9 +32,23 @@ _ARGUMENTS = {
     "pushed": "tqb",
     "share": "tq",
     "room": "tq",
+    "company": "qb",
+    "rigid": "b",
+    "shared": "bb",
+    "start": "bb",
+    "beside": "qbb",
+    "page": "qb",
+    "paged": "qb",
+    "page_start": "b",
+    "page_end": "b",
+    "bank": "qb",
+    "past": "qb",
+    "parted": "qbb",
+    "banks": "qbb",
+    "clash": "k",
     "cost": "",
 }
-"""What the numbers of a key are: memories (q), boxes (b) or sets of buffers in conflict (t)."""
+"""What the numbers of a key are: memories (q), boxes (b), sets of buffers in conflict (t) or soft pairs (k)."""
 
 
 class Names:
@@ -45,6 +59,7 @@ class Names:
         reserved = [f"reserved{k}" for k in range(1, len(boxes.all) - boxes.n + 1)]
         self._boxes = _distinct([*buffers, *reserved])
         self._memories = _distinct([memory.name for memory in boxes.instance.memories])
+        self._soft_pairs: list[list[int]] = boxes.instance.soft_pairs.tolist()
         self._words = words
         self._used: dict[str, int] = {}
 
@@ -70,6 +85,8 @@ class Names:
             return [self._boxes[number]]
         if kind == "t":
             return [f"set{number}"]
+        if kind == "k":
+            return [self._boxes[b] for b in self._soft_pairs[number]]
         return [self._memories[number]] if len(self._memories) > 1 else []
 
 

@@ -1,10 +1,10 @@
 """The integer program of the project's source documents, written once.
 
 It says: (1) minimise the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
-and (4) of two buffers in conflict one lies below the other, which a binary decides. The other rows cut off nothing that
-is needed: what follows for buffers that conflict pairwise, what symmetry allows to fix, what memories, alignments and
-reserved ranges ask for. One function a constraint; each is exact in whole units, and only the finished program is
-scaled to numbers that floating-point engines bear.
+and (4) of two buffers in conflict one lies below the other, which a binary decides. The other rows say what memories,
+alignments, reserved ranges and constraints ask for, or cut off nothing that is needed: what follows for buffers that
+conflict pairwise, what symmetry allows to fix. One function a constraint; each is exact in whole units, and only the
+finished program is scaled to numbers that floating-point engines bear.
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from solvers.costs import Costs
+from solvers.mip.banks import a_clash_is_a_bank_in_common, bank_partners_touch_no_common_bank, no_page_is_crossed
 from solvers.mip.boxes import Boxes
 from solvers.mip.draft import ONE, Draft, Key, Term
+from solvers.mip.ties import (
+    a_company_lies_in_one_memory,
+    a_rigid_group_keeps_its_distances,
+    partners_that_share_start_together,
+)
 
 MAX_CROWD_ENTRIES = 400_000
 """How many entries the rows of crowds may have in all; the heaviest crowds come first."""
@@ -45,11 +51,17 @@ def draft(boxes: Boxes, question: Question) -> Draft:
     _of_two_in_conflict_one_lies_below_the_other(program, boxes)
     _a_buffer_lies_inside_its_memory(program, boxes)
     _an_offset_is_a_multiple_of_the_alignment(program, boxes)
+    a_company_lies_in_one_memory(program, boxes)
+    a_rigid_group_keeps_its_distances(program, boxes)
+    partners_that_share_start_together(program, boxes)
+    no_page_is_crossed(program, boxes)
+    bank_partners_touch_no_common_bank(program, boxes)
     _a_crowd_stands_between_the_floor_and_the_peak(program, boxes, question)
     _a_crowd_shares_out_its_memories(program, boxes, question)
     _twins_keep_their_order(program, boxes)
     _a_mirror_image_is_left_out(program, boxes)
     if question.cost is not None:
+        a_clash_is_a_bank_in_common(program, boxes)
         _the_cost_is_what_the_chosen_memories_ask(program, boxes, *question.cost)
     if question.minimise is not None:
         program.objective = program.at[question.minimise]
@@ -75,11 +87,6 @@ def _a_buffer_lies_in_one_memory(program: Draft, boxes: Boxes) -> None:
             program.row(("home", b), chosen, at_least=1, at_most=1)
 
 
-def _lies_in(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return "box b lies in memory q" as a term; it is the constant 1 where that is its only home."""
-    return ONE if len(boxes.all[b].span) == 1 else Term(program.at["in", q, b])
-
-
 def _an_end_is_an_offset_plus_a_size(program: Draft, boxes: Boxes) -> None:
     for b, box in enumerate(boxes.all):
         sides = [(program.at["end", b], 1), (program.at["offset", b], -1)]
@@ -91,7 +98,7 @@ def _the_peak_is_at_or_above_every_end(program: Draft, boxes: Boxes, question: Q
         for q in box.span:
             sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1)]
             big_m = _highest_elsewhere(boxes, q, b) - question.floor[q]
-            program.row_if(_lies_in(program, boxes, q, b), big_m, ("peak", q, b), sides, 0)
+            program.row_if(program.lies_in(q, b), big_m, ("peak", q, b), sides, 0)
 
 
 def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
@@ -100,21 +107,25 @@ def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
 
 
 def _two_in_conflict_have_an_order(program: Draft, boxes: Boxes) -> None:
-    """Decide by a binary which lies below, or by two where they may be apart: both are 0 where they are.
+    """Decide by a binary which lies below, or by two where they may be apart, or share: both are 0 where they do.
 
     Where neither order is possible one is fixed all the same: its row then makes the program infeasible.
     """
     for a, b in boxes.pairs:
-        first, second = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a)
-        if len(boxes.all[a].span) == len(boxes.all[b].span) == 1:
+        first, second, shared = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a), boxes.shared_in(a, b)
+        if len(boxes.all[a].span) == len(boxes.all[b].span) == 1 and not shared:
             program.column(("below", a, b), int(not second), int(first or not second), is_whole=True)
             continue
-        one = Term(program.column(("below", a, b), 0, int(first), is_whole=True))
-        other = Term(program.column(("below", b, a), 0, int(second), is_whole=True))
-        program.row_of(("order", a, b), [(one, 1), (other, 1)], at_most=1)
-        for q in boxes.shared(a, b):
-            both = [(_lies_in(program, boxes, q, a), -1), (_lies_in(program, boxes, q, b), -1)]
-            program.row_of(("together", q, a, b), [(one, 1), (other, 1), *both], at_least=-1)
+        ways = [
+            (Term(program.column(("below", a, b), 0, int(first), is_whole=True)), 1),
+            (Term(program.column(("below", b, a), 0, int(second), is_whole=True)), 1),
+        ]
+        if shared:
+            ways.append((Term(program.column(("shared", a, b), 0, 1, is_whole=True)), 1))
+        program.row_of(("order", a, b), ways, at_most=1)
+        for q in boxes.ordered_in(a, b):
+            both = [(program.lies_in(q, a), -1), (program.lies_in(q, b), -1)]
+            program.row_of(("together", q, a, b), [*ways, *both], at_least=-1)
 
 
 def _of_two_in_conflict_one_lies_below_the_other(program: Draft, boxes: Boxes) -> None:
@@ -144,13 +155,17 @@ def _a_buffer_lies_inside_its_memory(program: Draft, boxes: Boxes) -> None:
 
 
 def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> None:
-    """Count the steps from the lowest offset; what is aligned as the grid is lands on it without being told."""
+    """Count the steps from the lowest offset.
+
+    What is aligned as the grid is lands on it without being told, and a rigid group keeps its anchor's alignment.
+    """
     for b, box in enumerate(boxes.all[: boxes.n]):
-        if box.lowest == box.highest or max(box.step.values(), default=1) <= boxes.grid.granule:
+        is_tied = boxes.instance.anchor[b] != b
+        if is_tied or box.lowest == box.highest or max(box.step.values(), default=1) <= boxes.grid.granule:
             continue
         sides: list[tuple[Term, int]] = [(Term(program.at["offset", b]), 1)]
         for q, (low, high) in box.span.items():
-            chosen, most = _lies_in(program, boxes, q, b), (high - low) // box.step[q]
+            chosen, most = program.lies_in(q, b), (high - low) // box.step[q]
             count = program.column(("multiple", q, b), 0, most, is_whole=True)
             sides += [(Term(count), -box.step[q]), (chosen, -low)]
             if chosen is not ONE:
@@ -161,9 +176,9 @@ def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> N
 def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes, question: Question) -> None:
     """Say that what lies below a buffer holds it up, and what lies above it pushes the peak up.
 
-    A crowd is what conflicts pairwise, such as a live set. Of its members, those below buffer `b` lie one on the other:
-    its offset is at least the sum of their rooms; and so for those above it. These cuts make the relaxation as good as
-    the max-live bound and better.
+    The members of a crowd never share a byte: most often it is a live set. Of its members, those below buffer `b` lie
+    one on the other, so its offset is at least the sum of their rooms; and so for those above it. These cuts make the
+    relaxation as good as the max-live bound and better.
     """
     budget, seen = MAX_CROWD_ENTRIES, set[tuple[int, ...]]()
     reserved = range(boxes.n, len(boxes.all))
@@ -195,7 +210,7 @@ def _others_push_the_peak(program: Draft, boxes: Boxes, question: Question, t: i
     for q in box.span:
         sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1), *above]
         big_m = _highest_elsewhere(boxes, q, b) - question.floor[q]
-        program.row_if(_lies_in(program, boxes, q, b), big_m, ("pushed", t, q, b), sides, box.waste - waste)
+        program.row_if(program.lies_in(q, b), big_m, ("pushed", t, q, b), sides, box.waste - waste)
 
 
 def _a_crowd_shares_out_its_memories(program: Draft, boxes: Boxes, question: Question) -> None:
@@ -206,7 +221,7 @@ def _a_crowd_shares_out_its_memories(program: Draft, boxes: Boxes, question: Que
             if all(len(boxes.all[b].span) == 1 for b in inside):
                 continue
             waste = max(boxes.all[b].waste for b in inside)
-            taken = [(_lies_in(program, boxes, q, b), -boxes.all[b].room) for b in inside]
+            taken = [(program.lies_in(q, b), -boxes.all[b].room) for b in inside]
             program.row_of(("share", t, q), [(Term(program.at["peak", q]), 1), *taken], at_least=-waste)
             reserved = [box for box in boxes.all[boxes.n :] if q in box.span]
             if reserved:
@@ -234,10 +249,10 @@ def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
 
 
 def _the_cost_is_what_the_chosen_memories_ask(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Count the steps of cost that every buffer adds where it lies, above the cheapest memory that it may lie in."""
-    extra = Costs.of(boxes.instance).extra
+    """Count the steps of cost that every buffer adds where it lies, above the cheapest memory, and those of clashes."""
+    costs = Costs.of(boxes.instance)
+    extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")
-    added = [
-        (_lies_in(program, boxes, q, b), -extra[b][q]) for b, box in enumerate(boxes.all[: boxes.n]) for q in box.span
-    ]
-    program.row_of(("cost",), [(Term(cost), 1), *added], at_least=0, at_most=0)
+    clashes = [(Term(program.at["clash", k]), -steps) for k, steps in enumerate(costs.clash)]
+    added = [(program.lies_in(q, b), -extra[b][q]) for b, box in enumerate(boxes.all[: boxes.n]) for q in box.span]
+    program.row_of(("cost",), [(Term(cost), 1), *added, *clashes], at_least=0, at_most=0)

@@ -6,6 +6,7 @@ import numpy as np
 
 from planner.instance import Instance
 from planner.objective import Score
+from solvers.spans import horizon
 
 MAX_ROWS = 200_000
 """What is written at most: a program of a million rows is of no use to an engine, and takes gigabytes."""
@@ -26,7 +27,18 @@ def count_rows(instance: Instance) -> int:
     if len(instance.conflict):
         crowds, members = crowds + 1, members + len(instance)
     of_crowds = (1 + p) * members + (reserved + (0 if p == 1 else 2 * p)) * crowds
-    return 1 + reserved + (a_buffer + 1) * len(instance) + a_pair * pairs + of_crowds
+    return 1 + reserved + (a_buffer + 1) * len(instance) + a_pair * pairs + of_crowds + _rows_of_ties(instance)
+
+
+def _rows_of_ties(instance: Instance) -> int:
+    """Return how many rows the constraints between buffers, on pages and on banks have at most."""
+    p = len(instance.memories)
+    n_shares, n_partners, n_soft = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.soft_pairs)
+    tied = int((instance.anchor != np.arange(len(instance))).sum())
+    moving = int((instance.company != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
+    paged = int((instance.page > 0).any(axis=0).sum())
+    parted = n_shares * (4 + 2 * p) + n_partners * (1 + 7 * p) + n_partners * 3 + n_soft * 7 * p
+    return tied + moving + paged * (2 + p) + parted
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
@@ -34,14 +46,7 @@ def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
 
     Some best plan is such a one. A plan with the score `known` keeps to the limits too.
     """
+    reached = [0] * len(instance.memories) if known is None else known[::-1]
     return [
-        _sensible_limit(instance, q, 0 if known is None else int(known[-1 - q])) for q in range(len(instance.memories))
+        min(memory.capacity, max(horizon(instance, q), int(reached[q]))) for q, memory in enumerate(instance.memories)
     ]
-
-
-def _sensible_limit(instance: Instance, q: int, known: int) -> int:
-    mine = instance.allowed[q]
-    waste = (instance.alignment[q] - 1)[mine].tolist()
-    fixed = [0, *instance.memories[q].reserved[:, 1].tolist(), *instance.residue[q, mine].tolist()]
-    stack = max([*fixed, *instance.pin[mine].tolist()]) + sum([*instance.size[mine].tolist(), *waste])
-    return min(instance.memories[q].capacity, max(int(stack), known))

@@ -193,7 +193,8 @@ class _Stage:
         """Offer what an engine found, dropped in exact integers."""
         buffers = range(boxes.n)
         pool = column([_home(boxes, program, values, b) for b in buffers])
-        offset = drop(self.instance, pool, values[[program.at["offset", b] for b in buffers]])
+        raw = values[[program.at["offset", b] for b in buffers]] * program.scale
+        offset = drop(self.instance, pool, raw)
         if offset is not None:
             self.search.offer(pool, offset, self.name)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from planner.objective import clashes
+from planner.table import column
 from solvers.costs import Costs
 from solvers.mip.boxes import Boxes
 from solvers.mip.draft import F64, Program
@@ -57,15 +59,47 @@ def _value(program: Program, boxes: Boxes, pool: list[int], offset: list[int], a
         case ("in", int(q), int(b)):
             return float(pool[b] == q)
         case ("below", int(a), int(b)):
-            together = _memory(boxes, pool, a) == _memory(boxes, pool, b)
-            return float(together and _offset(boxes, offset, a) < _offset(boxes, offset, b))
+            return float(_is_below(boxes, pool, offset, a, b))
+        case ("shared", int(a), int(b)):
+            return float(pool[a] == pool[b] and offset[a] == offset[b])
         case ("multiple", int(q), int(b)):
             low, _ = boxes.all[b].span[q]
             return float((offset[b] - low) // boxes.all[b].step[q]) if pool[b] == q else 0.0
+        case ("page", int(q), int(b)):
+            shift, page = int(boxes.instance.page_shift[q, b]), int(boxes.instance.page[q, b])
+            return float((offset[b] + shift) // page) if pool[b] == q else 0.0
+        case ("bank", int(q), int(b)):
+            return float(_banks(boxes, offset, q, b)[0]) if pool[b] == q else 0.0
+        case ("past", int(q), int(b)):
+            return float(_banks(boxes, offset, q, b)[1]) if pool[b] == q else float(program.upper[at])
+        case ("parted", int(q), int(a), int(b)):
+            is_parted = pool[a] == pool[b] == q and _banks(boxes, offset, q, a)[1] <= _banks(boxes, offset, q, b)[0]
+            return float(is_parted)
+        case ("clash", int(k)):
+            return float(k in _clashing(boxes, pool, offset))
         case ("cost",):
-            extra = Costs.of(boxes.instance).extra
-            return sum(extra[b][q] for b, q in enumerate(pool)) / program.cost_scale
+            return Costs.of(boxes.instance).of_plan(pool, _clashing(boxes, pool, offset)) / program.cost_scale
     raise AssertionError(program.keys[at])
+
+
+def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:
+    """Say whether box `a` ends where `b` starts, or below, in one memory; two that may share bytes may do neither."""
+    end = _offset(boxes, offset, a) + boxes.all[a].size
+    return _memory(boxes, pool, a) == _memory(boxes, pool, b) and end <= _offset(boxes, offset, b)
+
+
+def _banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
+    """Return the first bank that a buffer touches in a memory with banks, and the one past its last."""
+    memory, low = boxes.instance.memories[q], offset[b]
+    last = low + boxes.all[b].size - 1
+    return (low + memory.bank_shift) // memory.bank, (last + memory.bank_shift) // memory.bank + 1
+
+
+def _clashing(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
+    """Return the soft pairs, by number, that touch a common bank."""
+    is_clash = clashes(boxes.instance, boxes.instance.soft_pairs, column(pool), column(offset))
+    found: list[int] = np.flatnonzero(is_clash).tolist()
+    return found
 
 
 def _memory(boxes: Boxes, pool: list[int], b: int) -> int:

@@ -18,9 +18,9 @@ from solvers import registry
 from solvers.registry import Row
 from solvers.search import Assignment, Shared
 from tests import oracle
-from tests.solvers.tiny import FEATURES, random_tiny
+from tests.solvers.tiny import CONSTRAINED, FEATURES, random_tiny
 
-PROBLEMS = FEATURES | {f"random {seed}": random_tiny(seed) for seed in range(12)}
+PROBLEMS = FEATURES | CONSTRAINED | {f"random {seed}": random_tiny(seed) for seed in range(12)}
 LIMITS_S = {"time enough": 10.0, "hardly any time": 0.001, "no time": 0.0, "cancelled": 10.0}
 INSTALLED = [row for row in registry.SOLVERS if row.is_installed]
 
@@ -60,6 +60,11 @@ def _outcome(row: Row, instance: Instance, when: str) -> Outcome:
     claimed = [claim for claim in search.claims.values() if claim is not None]
     says_infeasible = search.infeasible is not None or None in search.claims.values()
     return Outcome(search.best, (search.bound, *claimed), says_infeasible, time.monotonic() - started)
+
+
+def test_every_constraint_is_asked_for() -> None:
+    asked = frozenset[str]().union(*(compile_problem(problem).features for problem in CONSTRAINED.values()))
+    assert asked >= registry.CONSTRAINTS
 
 
 def in_bytes(problem: Problem, instance: Instance, score: Score) -> Score:

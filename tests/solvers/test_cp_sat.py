@@ -22,7 +22,8 @@ from solvers.cp_sat import goals
 from solvers.search import Assignment, Shared
 from tests import oracle
 from tests.random_problems import random_problem
-from tests.solvers.tiny import FEATURES, random_tiny
+from tests.solvers.tiny import CONSTRAINED, FEATURES, random_tiny
+from tests.tied_problems import tied_problem
 
 INSTANCES = Path(__file__).parents[3] / "shared" / "instances"
 
@@ -37,7 +38,7 @@ class Outcome:
     lines: tuple[str, ...]
 
 
-def outcomes(problems: Sequence[Problem], limit_s: float = 10.0, deterministic: bool = False) -> list[Outcome]:
+def outcomes(problems: Sequence[Problem], limit_s: float = 30.0, deterministic: bool = False) -> list[Outcome]:
     """Solve problems one after the other in one child process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
         tasks = [child.submit(_outcome, compile_problem(problem), limit_s, deterministic) for problem in problems]
@@ -90,6 +91,36 @@ def test_it_agrees_with_brute_force_on_random_problems() -> None:
     problems = [random_tiny(seed) for seed in range(1000, 1150)]
     for problem, outcome in zip(problems, outcomes(problems), strict=True):
         assert_agrees(problem, outcome)
+
+
+def test_it_agrees_with_brute_force_on_constraints() -> None:
+    problems = [*CONSTRAINED.values(), *(tied_problem(seed) for seed in range(900, 950))]
+    for problem, outcome in zip(problems, outcomes(problems), strict=True):
+        assert_agrees(problem, outcome)
+
+
+def test_views_with_a_partner_keep_apart_from_all_others() -> None:
+    """Where views overlap and one of them may share, neither one interval nor an absent one says it all."""
+    cases: list[tuple[int, list[list[str]], int]] = [
+        (3, [["part", "small"]], 11),
+        (3, [["part", "small"], ["whole", "other"]], 8),
+        (0, [["part", "small"], ["whole", "small"]], 9),
+    ]
+    problems = [views_with_partners(offset, shared) for offset, shared, _ in cases]
+    for problem, outcome, (_, _, least) in zip(problems, outcomes(problems), cases, strict=True):
+        assert oracle.best_score(problem) == (least,)
+        assert_agrees(problem, outcome)
+
+
+def views_with_partners(offset: int, shared: list[list[str]]) -> Problem:
+    """A buffer with a view of a part of it, both alive for long, and two others."""
+    rows = [
+        {"id": "whole", "size": 6, "start": 0, "end": 4},
+        {"id": "part", "size": 3, "start": 0, "end": 4, "relative": {"to": "whole", "offset": offset}},
+        {"id": "small", "size": 2, "start": 1, "end": 3},
+        {"id": "other", "size": 3, "start": 2, "end": 4},
+    ]
+    return Problem.model_validate({"buffers": rows, "may_share": shared})
 
 
 @pytest.mark.skipif(not INSTANCES.exists(), reason="the shared instances are not there")

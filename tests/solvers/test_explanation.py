@@ -46,6 +46,24 @@ def test_of_very_many_pools_a_few_are_named() -> None:
     assert str(found["message"]).endswith('may use ("bank0", "bank1", "bank2", "bank3", "bank4", ...), even alone')
 
 
+def test_a_buffer_that_crosses_a_page_wherever_it_lies_is_named() -> None:
+    rows = [THREE[0], THREE[1] | {"no_cross": 8, "relative": {"to": "a", "offset": 16}}]
+    found = explained(buffers=rows)
+    assert found["buffers"] == ("b",)
+    assert found["message"] == (
+        'buffer "b" (10 bytes) fits no pool that it may use ("default"), even with only what must lie with it: '
+        "it must not cross a multiple of 8 bytes"
+    )
+
+
+def test_a_company_without_a_pool_for_all_is_named() -> None:
+    rows = [THREE[0] | {"pools": ["x"]}, THREE[1] | {"forbid_pools": ["x"]}]
+    found = explained(buffers=rows, together=[["b", "a"]], pools=[{"name": "x"}, {"name": "y"}])
+    assert found["message"] == (
+        'buffer "a" (10 bytes) fits no pool that it may use ("x"), even with only what must lie with it'
+    )
+
+
 def test_what_alignment_wastes_is_missing_too() -> None:
     rows = [{"id": name, "size": 2, "start": 0, "end": 2, "alignment": 4} for name in "abc"]
     found = explained(buffers=rows, pools=[{"name": "sram", "size": 9}])

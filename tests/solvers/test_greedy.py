@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from planner.compiling import compile_problem, lift
@@ -14,6 +15,7 @@ from solvers.orders import RULES
 from solvers.search import Shared
 from tests.oracle import best_score, check
 from tests.random_problems import random_problem
+from tests.solvers.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem
 from tests.solvers.small_problems import small_problems
 
 INSTANCES = Path(__file__).parents[2] / ".." / "shared" / "instances"
@@ -37,7 +39,7 @@ def problem_of(*buffers: dict[str, object], **rest: object) -> Problem:
     return Problem.model_validate({"buffers": buffers, **rest})
 
 
-def row(name: str, size: int, start: int, end: int, **rest: object) -> dict[str, object]:
+def row(name: str | int, size: int, start: int, end: int, **rest: object) -> dict[str, object]:
     return {"id": name, "size": size, "start": start, "end": end, **rest}
 
 
@@ -63,10 +65,39 @@ def test_small_problems_get_valid_plans_never_better_than_the_best_there_is() ->
         instance = search.instance
         assert check(problem, lift(problem, instance, search.best.pool, search.best.offset)) == []
         units = tuple(peak * instance.unit for peak in search.best.score[-len(problem.pools) :])
-        score = (total_cost(instance, search.best.pool), *units) if problem.objective == "cost" else units
+        score = (
+            (total_cost(instance, search.best.pool, search.best.offset), *units)
+            if problem.objective == "cost"
+            else units
+        )
         assert score >= least
         met += score == least
     assert met > 150
+
+
+@pytest.mark.parametrize("mix", range(64))
+def test_every_mix_of_constraints_gets_a_plan_that_breaks_none(mix: int) -> None:
+    features = frozenset(name for k, name in enumerate(CONSTRAINTS) if mix >> k & 1)
+    problem = constrained_problem(mix, 25, features | frozenset(OTHERS[mix % 7 : 5]))
+    search = solved(problem)
+    assert search.best is not None
+    assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
+
+
+def test_small_constrained_problems_get_the_best_plan_there_is_most_of_the_time() -> None:
+    met = tried = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        features = frozenset(name for name in CONSTRAINTS if rng.random() < 0.4)
+        problem = constrained_problem(seed, 4, features)
+        search, least = solved(problem), best_score(problem)
+        assert search.best is not None
+        assert least is not None
+        peaks = tuple(peak * search.instance.unit for peak in search.best.score[-len(problem.pools) :])
+        score = (*search.best.score[: -len(peaks)], *peaks)
+        assert score >= least
+        met, tried = met + (score == least), tried + 1
+    assert met >= 0.8 * tried
 
 
 def test_pins_that_overlap_are_a_proof_that_nothing_fits() -> None:
@@ -80,6 +111,38 @@ def test_pins_side_by_side_are_kept() -> None:
     assert search.best is not None
     assert (search.best.offset * search.instance.unit).tolist() == [0, 4, 8]
     assert search.stop_reason == "proved"
+
+
+def test_pins_at_one_offset_are_no_proof_where_buffers_may_share() -> None:
+    rows = [row("a", 4, 0, 2, offset=2), row("b", 5, 1, 3, offset=2)]
+    search = solved(problem_of(*rows, may_share=[("a", "b")]))
+    assert search.best is not None
+    assert (search.best.offset * search.instance.unit).tolist() == [2, 2]
+
+
+def test_an_output_takes_the_room_of_its_input() -> None:
+    chain = [row(k, 4, k, k + 2) for k in range(5)]
+    search = solved(problem_of(*chain, may_share=[(k, k + 1) for k in range(4)]))
+    assert search.best is not None
+    assert search.instance.unit == 4
+    assert search.best.score == (1,)
+
+
+@pytest.mark.parametrize(("size", "score"), [(None, (0.0, 3)), (8, (3.0, 1))])
+def test_pairs_with_a_weight_lie_in_different_banks_where_there_is_room(
+    size: int | None, score: tuple[float, ...]
+) -> None:
+    search = solved(
+        problem_of(
+            row("a", 4, 0, 2),
+            row("b", 4, 5, 7),
+            pools=[{"name": "banked", "bank_size": 8, "size": size}],
+            bank=[{"buffers": ["a", "b"], "weight": 3}],
+            objective="cost",
+        )
+    )
+    assert search.best is not None
+    assert search.best.score == score
 
 
 def test_what_does_not_fit_in_the_first_pool_spills_to_the_next() -> None:

@@ -13,8 +13,10 @@ from planner.table import I64, column
 from solvers import greedy, local_search
 from solvers.climbing import Climb
 from solvers.search import Shared
+from tests import oracle
 from tests.oracle import check
 from tests.random_problems import random_problem
+from tests.solvers.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem
 
 FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
 RUNNING = column([0])
@@ -42,6 +44,52 @@ def test_every_mix_of_features_gets_plans_that_pass_a_pairwise_check(mix: int) -
     assert search.best is not None
     assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
     assert search.best.by.startswith("local-search:")
+
+
+@pytest.mark.parametrize("mix", [1, 2, 4, 8, 16, 32, 63, 42, 21])
+def test_every_mix_of_constraints_gets_plans_that_break_none(mix: int) -> None:
+    features = frozenset(name for k, name in enumerate(CONSTRAINTS) if mix >> k & 1)
+    problem = constrained_problem(mix, 25, features | frozenset(OTHERS[mix % 7 : 5]))
+    search = searching(problem, work_limit=1_000)
+    local_search.solve(search.instance, search)
+    assert search.best is not None
+    assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
+
+
+def test_small_constrained_problems_end_at_the_best_plan_there_is() -> None:
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        features = frozenset(name for name in CONSTRAINTS if rng.random() < 0.4)
+        problem = constrained_problem(seed, 5, features)
+        search = searching(problem)
+        local_search.solve(search.instance, search)
+        assert search.best is not None
+        peaks = tuple(peak * search.instance.unit for peak in search.best.score[-len(problem.pools) :])
+        assert (*search.best.score[: -len(peaks)], *peaks) == oracle.best_score(problem)
+
+
+@pytest.mark.parametrize(("n", "seed"), [(8, 181), (10, 107), (10, 114), (10, 193)])
+def test_what_the_quick_orders_leave_where_buffers_share_is_found(n: int, seed: int) -> None:
+    search = searching(constrained_problem(seed, n, frozenset({"sharing"})))
+    greedy.solve(search.instance, search)
+    assert search.best is not None
+    before = search.best.score
+    local_search.solve(search.instance, search)
+    assert search.best.score < before
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 7])
+def test_a_peak_falls_while_pairs_with_weights_stay_in_different_banks(seed: int) -> None:
+    features = frozenset({"bank-weights"})
+    roomy = compile_problem(constrained_problem(seed, 24, features))
+    capacity = int(1.15 * max(roomy.load()) * roomy.unit)
+    search = searching(constrained_problem(seed, 24, features, capacity), work_limit=20_000)
+    greedy.solve(search.instance, search)
+    assert search.best is not None
+    cost, peak = search.best.score
+    local_search.solve(search.instance, search)
+    assert search.best.score[0] == cost
+    assert search.best.score[1] < peak
 
 
 def test_it_never_ends_worse_than_it_began_and_often_better() -> None:

@@ -19,6 +19,7 @@ from solvers.mip.start import start_of
 from solvers.placement import drop
 from solvers.search import Assignment
 from tests.solvers.small_problems import small_problems
+from tests.tied_problems import tied_problem
 
 
 def buffers(*rows: tuple[int, int, int], **fields: object) -> Problem:
@@ -57,16 +58,19 @@ def random_plan(instance: Instance, rng: random.Random) -> Assignment | None:
     homes = [np.flatnonzero(instance.allowed[:, i]).tolist() for i in range(len(instance))]
     if not all(homes):
         return None
-    pool = column([rng.choice(some) for some in homes])
+    pool = column([rng.choice(some) for some in homes])[instance.company]
     offset = drop(instance, pool, [rng.random() for _ in homes])
     return None if offset is None else Assignment(pool, offset, score(instance, pool, offset), "random")
+
+
+MIXED = [*small_problems(seed=11, count=150, most=6), *(tied_problem(seed) for seed in range(300, 420))]
 
 
 @pytest.mark.parametrize("scale", [1, 64])
 def test_no_plan_is_cut_off(scale: int) -> None:
     rng = random.Random(7)
     plans = 0
-    for problem in small_problems(seed=11, count=150, most=6):
+    for problem in MIXED:
         instance = compile_problem(problem)
         boxes, program = asked(instance)
         finished = program.finish(scale)
@@ -75,7 +79,7 @@ def test_no_plan_is_cut_off(scale: int) -> None:
             assert values is not None
             assert broken(finished, values) == [], problem.model_dump_json(exclude_defaults=True)
             plans += 1
-    assert plans > 250
+    assert plans > 400
 
 
 def test_what_overlaps_is_cut_off() -> None:
@@ -185,7 +189,113 @@ def test_costs_are_whole_steps_above_the_cheapest() -> None:
 
 
 def test_the_rows_are_at_most_those_foretold() -> None:
-    for problem in small_problems(seed=3, count=100, most=7):
+    for problem in MIXED:
         instance = compile_problem(problem)
         _, program = asked(instance)
         assert len(program.rows) <= count_rows(instance)
+
+
+def test_a_buffer_keeps_its_distance_in_its_rigid_group() -> None:
+    _, program = asked(compile_problem(views()))
+    assert row(program, "rigid", 1) == ({("offset", 1): 1, ("offset", 0): -1}, 4, 4)
+    assert not [key for key in program.keys if key in {("below", 0, 1), ("below", 1, 0)}]
+
+
+def test_overlapping_views_count_once_in_a_crowd() -> None:
+    boxes, _ = asked(compile_problem(views()))
+    assert boxes.crowds == [[0, 2]]
+
+
+def views() -> Problem:
+    """A buffer, a view of its upper part, and another buffer, all alive together."""
+    rows = [{"id": k, "size": size, "start": 0, "end": 2} for k, size in enumerate((7, 5, 3))]
+    return Problem.model_validate({"buffers": [rows[0], rows[1] | {"relative": {"to": 0, "offset": 4}}, rows[2]]})
+
+
+def test_partners_lie_one_below_the_other_or_start_together() -> None:
+    boxes, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4), may_share=[["a", "b"]])), limit=(9,))
+    ways = {("below", 0, 1): 1, ("below", 1, 0): 1, ("shared", 0, 1): 1}
+    assert row(program, "order", 0, 1) == (ways, None, 1)
+    assert row(program, "together", 0, 0, 1) == (ways, 1, None)
+    assert row(program, "start", 0, 1) == ({("offset", 1): 1, ("offset", 0): -1, ("shared", 0, 1): -6}, -6, None)
+    assert row(program, "start", 1, 0) == ({("offset", 0): 1, ("offset", 1): -1, ("shared", 0, 1): -5}, -5, None)
+    assert boxes.crowds == [[1]]
+
+
+def test_partners_that_share_lie_in_one_memory() -> None:
+    pools = [{"name": "fast", "size": 9}, {"name": "slow"}]
+    _, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4), may_share=[["a", "b"]], pools=pools)))
+    assert row(program, "beside", 0, 0, 1) == ({("in", 0, 1): 1, ("in", 0, 0): -1, ("shared", 0, 1): -1}, -1, None)
+
+
+def test_a_company_lies_in_one_memory() -> None:
+    pools = [{"name": "fast", "size": 9}, {"name": "slow"}]
+    _, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4), together=[["a", "b"]], pools=pools)))
+    assert row(program, "company", 1, 1) == ({("in", 1, 1): 1, ("in", 1, 0): -1}, 0, 0)
+
+
+def test_a_buffer_ends_in_the_page_that_it_starts_in() -> None:
+    rows = [{"id": 0, "size": 3, "start": 0, "end": 2, "no_cross": 8}, {"id": 1, "size": 9, "start": 0, "end": 2}]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"base_address": 5}]})
+    _, program = asked(compile_problem(problem))
+    address = {("offset", 0): 1, ("page", 0, 0): -8}
+    assert row(program, "page_start", 0) == (address, -5, None)
+    assert row(program, "page_end", 0) == (address, None, 0)
+
+
+def test_bank_partners_are_parted_by_a_border_of_banks() -> None:
+    pools = [{"bank_size": 5, "base_address": 2}]
+    _, program = asked(compile_problem(buffers((0, 1, 3), (2, 3, 4), bank=[{"buffers": ["a", "b"]}], pools=pools)))
+    assert row(program, "bank", 0, 1) == ({("offset", 1): 1, ("bank", 0, 1): -5}, -2, None)
+    assert row(program, "past", 0, 0) == ({("past", 0, 0): 5, ("end", 0): -1}, 2, None)
+    entries, _, _ = row(program, "parted", 0, 0, 1)
+    assert entries.keys() == {("bank", 0, 1), ("past", 0, 0), ("below", 0, 1)}
+
+
+def test_a_soft_pair_is_parted_or_costs_its_weight() -> None:
+    bank = [{"buffers": ["a", "b"], "weight": 2.5}]
+    _, program = asked(
+        compile_problem(buffers((0, 1, 3), (0, 1, 4), bank=bank, pools=[{"bank_size": 5, "cost": 1}], objective="cost"))
+    )
+    assert row(program, "banks", 0, 0, 1)[0] == {("clash", 0): 1, ("parted", 0, 0, 1): 1, ("parted", 0, 1, 0): 1}
+    assert row(program, "cost") == ({("cost",): 1, ("clash", 0): -1}, 0, 0)
+
+
+def test_the_grid_holds_the_borders_of_banks_and_pages() -> None:
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "alignment": 4} for k in range(2)]
+    for fields, granule in (({}, 4), ({"bank_size": 6}, 2), ({"bank_size": 8}, 4)):
+        pools = [{"base_address": 4, **fields}, {"name": "odd", "size": 5}]
+        bank = [{"buffers": [0, 1]}] if fields else []
+        instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "bank": bank}))
+        assert Boxes(instance, (64, 64)).grid.granule * instance.unit == granule
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"may_share": [["a", "b"]]},
+        {"bank": [{"buffers": ["a", "b"]}], "pools": [{"bank_size": 8}]},
+        {"bank": [{"buffers": ["a", "b"], "weight": 1}], "pools": [{"bank_size": 8}], "objective": "cost"},
+    ],
+)
+def test_where_addresses_or_starts_matter_a_mirror_image_is_another_plan(fields: dict[str, object]) -> None:
+    rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
+    assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() is not None
+    assert Boxes(compile_problem(buffers(*rows, **fields)), (14,)).mirror() is None
+
+
+def test_views_and_pages_stop_the_mirror() -> None:
+    assert Boxes(compile_problem(views()), (20,)).mirror() is None
+    rows = [{"id": k, "size": 3 + k, "start": 0, "end": 2, "no_cross": 8} for k in range(3)]
+    assert Boxes(compile_problem(Problem.model_validate({"buffers": rows})), (30,)).mirror() is None
+
+
+def test_weights_are_whole_steps_of_cost_beside_traffic() -> None:
+    pools = [{"name": "fast", "size": 9, "cost": 0.1, "bank_size": 4}, {"name": "slow", "cost": 0.35}]
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
+    bank = [{"buffers": [0, 1], "weight": 0.75}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost", "bank": bank})
+    costs = Costs.of(compile_problem(problem))
+    assert (costs.extra, costs.clash) == ([{0: 0, 1: 2}, {0: 0, 1: 6}], [3])
+    assert (costs.of_plan([0, 0], [0]), costs.of_plan([0, 1], []), costs.most) == (3, 6, 11)
+    assert (costs.coarser(2).extra, costs.coarser(2).clash) == ([{0: 0, 1: 1}, {0: 0, 1: 3}], [1])

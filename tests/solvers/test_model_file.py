@@ -12,6 +12,7 @@ from planner.problem import Problem
 from solvers.mip.model_file import write_model
 from tests.oracle import best_score
 from tests.solvers.small_problems import small_problems
+from tests.tied_problems import tied_problem
 
 READ_BY_HIGHS = """
 import highspy, json, sys
@@ -83,7 +84,7 @@ def test_names_that_run_together_stay_apart() -> None:
 
 @pytest.mark.parametrize("reader", [READ_BY_HIGHS, READ_BY_CBC], ids=["highs", "cbc"])
 def test_an_engine_reads_the_files_and_finds_the_optimum(reader: str, tmp_path: Path) -> None:
-    problems = small_problems(seed=17, count=40)
+    problems = [*small_problems(seed=17, count=40), *(tied_problem(seed) for seed in range(50))]
     files, wanted = [], []
     for k, problem in enumerate(problems):
         best = best_score(problem)
@@ -93,10 +94,31 @@ def test_an_engine_reads_the_files_and_finds_the_optimum(reader: str, tmp_path: 
             files.append(tmp_path / f"{k}{suffix}")
             files[-1].write_bytes(write_model(problem, suffix))
             wanted.append(best[0])
-    assert len(files) > 30
+    assert len(files) > 60
     units = [_unit(file) for file in files]
     found = read_back(reader, files)
     assert [None if value is None else value * unit for value, unit in zip(found, units, strict=True)] == wanted
+
+
+def test_each_constraint_is_written_with_what_it_says() -> None:
+    rows = [
+        {"id": "a", "size": 8, "start": 0, "end": 3, "no_cross": 16},
+        {"id": "b", "size": 8, "start": 1, "end": 4, "relative": {"to": "a", "offset": 8}},
+        {"id": "c", "size": 12, "start": 2, "end": 5},
+        {"id": "d", "size": 4, "start": 0, "end": 1},
+    ]
+    pools = [{"name": "fast", "size": 64, "bank_size": 16}, {"name": "slow", "cost": 1}]
+    ties = {"may_share": [["a", "c"]], "bank": [{"buffers": ["b", "c"]}, {"buffers": ["c", "d"], "weight": 2}]}
+    problem = Problem.model_validate(
+        {"buffers": rows, "pools": pools, **ties, "together": [["c", "d"]], "objective": "cost"}
+    )
+    lines = [line.strip() for line in write_model(problem, ".lp").decode().splitlines()]
+    assert "rigid_b: + o_b - o_a = 2" in lines
+    assert "company_fast_b: + in_fast_b - in_fast_a = 0" in lines
+    assert "page_start_a: + o_a - 4 page_fast_a - 4 page_slow_a >= 0" in lines
+    assert "bank_fast_c: + o_c - 4 bank_fast_c >= 0" in lines
+    assert any(line.startswith("start_a_c: + o_c - o_a") for line in lines)
+    assert any(line.startswith("banks_fast_c_d: + clash_c_d + parted_fast_c_d + parted_fast_d_c") for line in lines)
 
 
 def _unit(file: Path) -> int:

@@ -8,7 +8,7 @@ import pytest
 from planner.compiling import compile_problem
 from planner.instance import Instance
 from planner.problem import Problem
-from solvers.orders import COST_RULES, RULES, Rule, Traits, random_rule
+from solvers.orders import COST_RULES, RULES, Rule, Traits, random_order, random_rule
 from tests.random_problems import random_problem
 
 EVERYTHING = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost"})
@@ -129,3 +129,17 @@ def test_names_tell_the_rules_apart() -> None:
         == "peak-size*sqrt-life-band1.5-end-best"
     )
     assert Rule((), "end").name == "end"
+
+
+def test_what_belongs_to_rigid_groups_goes_first_where_a_rule_says_so() -> None:
+    rows: list[dict[str, object]] = [{"id": k, "size": 9 - k, "start": k, "end": k + 2} for k in range(5)]
+    rows[4]["relative"] = {"to": 2, "offset": 7}
+    traits = Traits(compile_problem(Problem.model_validate({"buffers": rows})))
+    rule = Rule(("size",), "start", groups_first=True)
+    assert rule.name == "groups-size"
+    assert rule.order(traits).tolist() == [2, 4, 0, 1, 3]
+
+
+def test_of_few_buffers_every_order_is_drawn() -> None:
+    traits, rng = Traits(compile_problem(random_problem(0, 4))), np.random.default_rng(0)
+    assert len({tuple(random_order(rng, traits)[0].tolist()) for _ in range(400)}) == 24

@@ -4,22 +4,14 @@ import numpy as np
 import pytest
 
 from planner.compiling import compile_problem
-from planner.instance import Instance
+from planner.problem import Problem
 from planner.table import column
 from solvers.packers import CompiledPacker
-from solvers.parts import part_of
+from solvers.parts import part_of, whole
 from tests.random_problems import random_problem
+from tests.solvers.constrained_problems import CONSTRAINTS, broken_rules, conflict, constrained_problem
 
 MIXES = [frozenset[str](), frozenset({"holes"}), frozenset({"conflicts", "holes", "pools", "alignment", "pins"})]
-
-
-def conflict(instance: Instance, i: int, j: int) -> bool:
-    rows = [range(int(instance.first[k]), int(instance.first[k + 1])) for k in (i, j)]
-    meets = any(
-        instance.start[a] < instance.end[b] and instance.start[b] < instance.end[a] for a in rows[0] for b in rows[1]
-    )
-    first = instance.conflict_first
-    return meets or j in instance.conflict[first[i] : first[i + 1]].tolist()
 
 
 @pytest.mark.parametrize("features", MIXES, ids=len)
@@ -57,3 +49,27 @@ def test_a_part_of_nothing_is_empty() -> None:
     instance = compile_problem(random_problem(0, 10))
     part = part_of(instance, np.zeros(10, dtype=np.bool_))
     assert (len(part), part.n_live_sets) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_lies_in_a_part_breaks_the_rules_of_the_part_where_it_breaks_those_of_the_whole(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = compile_problem(constrained_problem(seed, 14, frozenset({*CONSTRAINTS, "pools", "conflicts"})))
+    q = len(instance.memories) - 1
+    kept = whole(instance, instance.allowed[q] & (rng.random(14) < 0.6)) & instance.allowed[q]
+    part, chosen = part_of(instance, kept, q), np.flatnonzero(kept)
+    offsets = rng.integers(0, 60, len(part))
+    in_part = broken_rules(part, 0, dict(enumerate(offsets.tolist())))
+    in_whole = broken_rules(instance, q, dict(zip(chosen.tolist(), offsets.tolist(), strict=True)))
+    assert len(in_part) == len(in_whole) > 0
+    soft = [pair for pair in instance.soft_pairs.tolist() if kept[pair].all()]
+    assert chosen[part.soft_pairs].tolist() == soft
+    assert "together" not in part.features
+
+
+def test_a_rigid_group_is_whole_when_one_of_its_members_is_kept() -> None:
+    rows: list[dict[str, object]] = [{"id": k, "size": 1} for k in range(4)]
+    rows[2]["relative"] = {"to": 0, "offset": 3}
+    instance = compile_problem(Problem.model_validate({"buffers": rows}))
+    assert whole(instance, np.array([False, False, True, False])).tolist() == [True, False, True, False]
+    assert whole(instance, np.array([False, True, False, False])).tolist() == [False, True, False, False]

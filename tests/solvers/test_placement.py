@@ -1,18 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
 
 from planner.compiling import compile_problem, lift
 from planner.instance import Instance
+from planner.objective import score
 from planner.problem import Problem
 from planner.table import ABSENT, column
-from solvers.packers import CompiledPacker, Packer, PlainPacker
+from solvers.packers import CompiledPacker, Packer, PlainPacker, QuickPacker
 from solvers.placement import drop, pins_collide, place
 from tests.oracle import check
 from tests.random_problems import random_problem
+from tests.solvers.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
 
 RUNNING = column([0])
 SOME_OF_ALL = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved"})
@@ -20,6 +22,17 @@ SOME_OF_ALL = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "re
 
 def compiled(*buffers: dict[str, object], **rest: object) -> Instance:
     return compile_problem(Problem.model_validate({"buffers": buffers, **rest}))
+
+
+def quick(instance: Instance) -> Packer:
+    return QuickPacker(instance, RUNNING)
+
+
+def placed(instance: Instance, order: Iterable[int]) -> list[tuple[int, int]]:
+    """Place buffers in the memories in turn; offsets are in bytes."""
+    found = place(quick(instance), instance, column(list(order)), tuple(range(len(instance.memories))))
+    assert found is not None
+    return list(zip(found[0].tolist(), (found[1] * instance.unit).tolist(), strict=True))
 
 
 A = {"id": "a", "size": 4, "start": 0, "end": 3}
@@ -121,3 +134,60 @@ def test_pins_collide_where_conflicting_ones_overlap(packer: Callable[[Instance]
     assert not collide({"id": "a", "size": 2, "start": 0, "end": 1, "offset": 0}, later)
     timeless = ({"id": "a", "size": 2, "offset": 0}, {"id": "b", "size": 1, "offset": 1})
     assert collide(*timeless, conflicts=[("a", "b")])
+
+
+def test_pins_do_not_collide_where_buffers_may_share_or_belong_to_one_group() -> None:
+    first, second = {**A, "offset": 4}, {**B, "offset": 4}
+    instance = compiled(first, second, may_share=[("a", "b")])
+    assert not pins_collide(instance, quick(instance))
+    instance = compiled(first, {**B, "offset": 5}, may_share=[("a", "b")])
+    assert pins_collide(instance, quick(instance))
+    instance = compiled(first, {**B, "offset": 5, "relative": {"to": "a", "offset": 1}})
+    assert not pins_collide(instance, quick(instance))
+
+
+POOLS = [{"name": "fast", "size": 10}, {"name": "slow"}]
+C = {"id": "c", "size": 5, "start": 0, "end": 5}
+
+
+def test_a_company_goes_to_the_first_memory_where_all_of_it_fits_in_nobodys_way() -> None:
+    instance = compiled(A, B, C, pools=POOLS)
+    assert placed(instance, [0, 1, 2]) == [(0, 0), (0, 4), (1, 0)]
+    instance = compiled(A, B, C, pools=POOLS, together=[("a", "c")])
+    assert placed(instance, [0, 2, 1]) == [(0, 0), (1, 0), (0, 4)]
+    assert placed(instance, [0, 1, 2]) == [(1, 0), (0, 0), (1, 4)]
+
+
+def test_of_several_companies_the_first_stay_where_they_are() -> None:
+    rows: list[dict[str, object]] = [{"id": k, "size": 3, "start": 0, "end": 5} for k in range(6)]
+    instance = compiled(*rows, pools=POOLS, together=[(0, 3), (1, 4), (2, 5)])
+    assert [pool for pool, _ in placed(instance, range(6))] == [0, 1, 1, 0, 1, 1]
+
+
+def test_a_company_that_must_go_where_there_is_no_room_is_placed_nowhere() -> None:
+    instance = compiled({**A, "pools": ["fast"]}, B, C, pools=POOLS, together=[("a", "b", "c")])
+    assert place(quick(instance), instance, column(range(3)), (0, 1)) is None
+
+
+def test_dropping_gives_none_where_a_company_is_in_two_memories() -> None:
+    instance = compiled(A, B, pools=POOLS, together=[("a", "b")])
+    assert drop(instance, column([0, 1]), [0, 0]) is None
+    assert drop(instance, column([0, 0]), [0, 4]) is not None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_placed_or_dropped_breaks_no_constraint(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    features = frozenset(name for name in CONSTRAINTS + OTHERS if rng.random() < 0.5)
+    problem = constrained_problem(seed, 12, features)
+    instance = compile_problem(problem)
+    found = place(quick(instance), instance, column(rng.permutation(12)), (0, 1)[: len(instance.memories)])
+    assert found is not None
+    assert (found[0][instance.company] == found[0]).all()
+    dropped = drop(instance, found[0], found[1] + rng.random(12) / 4)
+    assert dropped is not None
+    assert score(instance, found[0], dropped) <= score(instance, *found)
+    for q in range(len(instance.memories)):
+        here = np.flatnonzero(found[0] == q)
+        for offset in (found[1], dropped):
+            assert broken_rules(instance, q, dict(zip(here.tolist(), offset[here].tolist(), strict=True))) == []

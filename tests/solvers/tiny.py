@@ -63,6 +63,43 @@ FEATURES: dict[str, Problem] = {
     "identical buffers": _problem(_lives(*[(2, 0, 3)] * 3, *[(3, 2, 5)] * 3), pools=TWO_POOLS),
 }
 
+BANKED = {"name": "banked", "bank_size": 4, "base_address": 2}
+
+CONSTRAINED: dict[str, Problem] = {
+    "relative": _problem([*STAIRS[:4], {"size": 2, "start": 0, "end": 6, "relative": {"to": "b1", "offset": 2}}]),
+    "a rigid group around a buffer": _problem(
+        [{"size": 3}, {"size": 2, "relative": {"to": "b0", "offset": 6}}, {"size": 2}, {"size": 5}],
+        conflicts=[["b0", "b2"], ["b1", "b2"], ["b1", "b3"], ["b2", "b3"]],
+    ),
+    "a rigid group that nothing holds": _problem(
+        [{"size": 3}, {"size": 2, "relative": {"to": "b0", "offset": 6}}], pools=[{"name": "full", "size": 7}]
+    ),
+    "sharing": _problem(STAIRS, may_share=[["b0", "b1"], ["b1", "b2"], ["b2", "b4"]]),
+    "sharing that would bring others together": _problem(
+        _lives(*[(2, 0, 3)] * 3), may_share=[["b0", "b1"], ["b1", "b2"]]
+    ),
+    "pages": _problem([row | {"no_cross": 4} for row in STAIRS], pools=[{"name": "paged", "base_address": 3}]),
+    "infeasible for a page": _problem(
+        [row | {"no_cross": 4} for row in _lives((3, 0, 2), (3, 1, 3))], pools=[{"name": "full", "size": 6}]
+    ),
+    "remainders": _problem(
+        [row | {"offset_mod": {"modulus": 3, "remainder": k % 3}} for k, row in enumerate(STAIRS[:5])]
+    ),
+    "banks": _problem(STAIRS[:4], pools=[BANKED], bank=[{"buffers": ["b0", "b2"]}, {"buffers": ["b1", "b3"]}]),
+    "infeasible for banks": _problem(
+        _lives((4, 0, 1), (4, 2, 3)), pools=[BANKED | {"size": 9}], bank=[{"buffers": ["b0", "b1"]}]
+    ),
+    "bank weights": _problem(
+        STAIRS[:4],
+        pools=[BANKED | {"size": 7}],
+        bank=[{"buffers": ["b0", "b1", "b2"], "weight": 2.5}, {"buffers": ["b1", "b3"], "weight": 0.1}],
+        objective="cost",
+    ),
+    "together": _problem(STAIRS, pools=TWO_POOLS, together=[["b0", "b5"], ["b1", "b4"]]),
+    "forbidden pools": _problem([row | {"forbid_pools": ["fast"]} for row in STAIRS[:3]] + STAIRS[3:], pools=TWO_POOLS),
+}
+"""One for each constraint: what not every solver can do."""
+
 
 def random_tiny(seed: int) -> Problem:
     """Return a problem of one to six buffers in a short time, with features as they fall."""

@@ -1,0 +1,191 @@
+"""The lists of a pack: what is filed in each block of time, and at each node of the tree over the blocks.
+
+Rows of `lists` say (where a list begins in `items` or `runs`, how long it is, how long it may grow there).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.table import I64
+from solvers.kernels.compiling import ABSENT, ZERO, compiled
+from solvers.kernels.packing_offsets import in_banks
+
+
+@compiled
+def moved(rows: I64, top: int, lists: I64, v: int) -> tuple[I64, int]:
+    """Move list `v`, which is full, to the top of `rows`, with twice the room."""
+    at, count, room = lists[v, 0], lists[v, 1], max(2, 2 * lists[v, 1])
+    if top + room > len(rows):
+        larger = np.empty((max(2 * len(rows), top + room), rows.shape[1]), np.int64)
+        for row in range(top):
+            for c in range(rows.shape[1]):
+                larger[row, c] = rows[row, c]
+        rows = larger
+    for row in range(count):
+        for c in range(rows.shape[1]):
+            rows[top + row, c] = rows[at + row, c]
+    lists[v, 0], lists[v, 2] = top, room
+    return rows, top + room
+
+
+@compiled
+def file_item(items: I64, lists: I64, v: int, low: int, high: int, start: int, end: int) -> None:
+    """Insert an item into list `v`, which has room and stays sorted by `low`."""
+    at = lists[v, 0]
+    row = at + lists[v, 1]
+    while row > at and items[row - 1, 0] > low:
+        for c in range(4):
+            items[row, c] = items[row - 1, c]
+        row -= 1
+    items[row, 0], items[row, 1], items[row, 2], items[row, 3] = low, high, start, end
+    lists[v, 1] += 1
+
+
+@compiled
+def merge_run(runs: I64, lists: I64, v: int, low: int, high: int) -> None:
+    """Merge the addresses low:high into list `v`, which has room; its runs stay sorted and apart."""
+    first, last = lists[v, 0], lists[v, 0] + lists[v, 1]
+    right = last
+    while first < right:
+        middle = (first + right) >> 1
+        if runs[middle, 1] >= low:
+            right = middle
+        else:
+            first = middle + 1
+    after = first
+    while after < last and runs[after, 0] <= high:
+        after += 1
+    if after > first:  # the runs first:after touch the new one, and all become one
+        low, high = min(runs[first, 0], low), max(runs[after - 1, 1], high)
+        gone = after - first - 1
+        if gone > 0:
+            for row in range(after, last):
+                runs[row - gone, 0], runs[row - gone, 1] = runs[row, 0], runs[row, 1]
+            lists[v, 1] -= gone
+    else:
+        for row in range(last, first, -1):
+            runs[row, 0], runs[row, 1] = runs[row - 1, 0], runs[row - 1, 1]
+        lists[v, 1] += 1
+    runs[first, 0], runs[first, 1] = low, high
+
+
+@compiled
+def gather(
+    neighbours: I64,
+    bank: tuple[int, int],
+    lows: I64,
+    highs: I64,
+    size: I64,
+    placed_at: I64,
+    runs: I64,
+    at: int,
+) -> int:
+    """Write the runs of the placed ones of `neighbours` into `runs` from row `at` on, sorted; return the row after.
+
+    Where bank[0] is not 0, a run is all of the banks that one touches.
+    """
+    count = 0
+    for j in neighbours:
+        if placed_at[j] != ABSENT:
+            lows[count], highs[count] = placed_at[j], placed_at[j] + size[j]
+            if bank[0] > 0:
+                lows[count], highs[count] = in_banks(lows[count], highs[count], bank)
+            count += 1
+    # Starts and ends, each sorted for itself, cover the same addresses: the k-th start is never above the k-th end,
+    # and below every address there are as many of either as before.
+    lows[:count].sort()
+    highs[:count].sort()
+    for k in range(count):
+        runs[at + k, 0], runs[at + k, 1] = lows[k], highs[k]
+    return at + count
+
+
+@compiled
+def blocks(i: int, start: int, end: int, width: int, is_flat: bool, files: I64, n_files: int) -> int:
+    """Collect the blocks that a lifetime of buffer `i` is filed in: those it covers partly, or all if flat.
+
+    Rows are (block, start, end, buffer).
+    """
+    low, high = start // width, (end - 1) // width
+    block = low
+    while block <= high:
+        if is_flat or start > block * width or end < (block + 1) * width:
+            files[n_files, 0], files[n_files, 1], files[n_files, 2], files[n_files, 3] = block, start, end, i
+            n_files += 1
+        block = block + 1 if is_flat else max(block + 1, high)
+    return n_files
+
+
+@compiled
+def nodes(
+    i: int,
+    start: int,
+    end: int,
+    width: int,
+    leaves: int,
+    stamp: I64,
+    now: int,
+    covers: I64,
+    n_covers: int,
+    above: I64,
+    n_above: int,
+) -> tuple[int, int]:
+    """Collect the nodes of the tree for a lifetime of buffer `i`, which covers whole blocks from:to.
+
+    `covers` gets the fewest nodes whose spans make up those blocks, `above` the other nodes on the ways from the root
+    to the first and the last block that the lifetime touches, each once for one `now`. Rows are (node, buffer).
+    """
+    from_leaf, to_leaf = (start + width - 1) // width + leaves, end // width + leaves
+    left, right = from_leaf, to_leaf
+    while left < right:
+        if left & 1:
+            covers[n_covers, 0], covers[n_covers, 1] = left, i
+            n_covers += 1
+            left += 1
+        if right & 1:
+            right -= 1
+            covers[n_covers, 0], covers[n_covers, 1] = right, i
+            n_covers += 1
+        left >>= 1
+        right >>= 1
+    height, first, last = 0, start // width + leaves, (end - 1) // width + leaves
+    while first > 0:
+        for v in (first, last):
+            is_covered = from_leaf <= v << height and (v + 1) << height <= to_leaf
+            if not is_covered and stamp[v] != now:
+                stamp[v] = now
+                above[n_above, 0], above[n_above, 1] = v, i
+                n_above += 1
+        first >>= 1
+        last >>= 1
+        height += 1
+    return n_covers, n_above
+
+
+@compiled
+def most(
+    order: I64,
+    body_first: I64,
+    lives: tuple[I64, I64, I64],
+    conflict_first: I64,
+    bank_first: I64,
+    width: int,
+    is_flat: bool,
+) -> tuple[int, int, int, int, int]:
+    """Return (all items, items of one body, lifetimes of one, neighbours of one, buffers of one), at the most."""
+    first, start, end = lives
+    n_items, n_files, n_lives, n_neighbours, n_members = ZERO, ZERO, ZERO, ZERO, ZERO
+    for b in range(len(body_first) - 1):
+        files, own_lives, neighbours = ZERO, ZERO, ZERO
+        for k in range(body_first[b], body_first[b + 1]):
+            i = order[k]
+            for life in range(first[i], first[i + 1]):
+                files += (end[life] - 1) // width - start[life] // width + 1 if is_flat else 2
+            own_lives += first[i + 1] - first[i]
+            neighbours += conflict_first[i + 1] - conflict_first[i] + bank_first[i + 1] - bank_first[i]
+        n_items += files
+        n_files, n_lives = max(n_files, files), max(n_lives, own_lives)
+        n_neighbours = max(n_neighbours, neighbours)
+        n_members = max(n_members, body_first[b + 1] - body_first[b])
+    return n_items, n_files, n_lives, n_neighbours, n_members

@@ -1,0 +1,217 @@
+"""The lowest or tightest offset that is free for a body: one buffer, or several at fixed distances from each other."""
+
+from __future__ import annotations
+
+from planner.table import I64
+from solvers.kernels.compiling import ABSENT, I64_MAX, ZERO, compiled
+
+Grid = tuple[int, int, int, I64, int]
+"""(lowest, step, limit, pages, n_pages): a body may lie at lowest + k * step up to limit (k >= 0) where no page rule is
+broken. The rules are the first n_pages rows (page, page_shift, distance, size) of `pages`: what lies `distance` above
+the body's offset o keeps (o + distance + page_shift) % page + size <= page.
+"""
+Lists = tuple[I64, I64, I64, I64, I64, I64, int, int]
+"""(items, runs, cursor, stop, alive, part, n_items, n): what a body must keep clear of, as `n` lists sorted by address.
+
+List k is the rows cursor[k]:stop[k]: for k < n_items of `items` (low, high, start, end), where only those alive in
+alive[k, 0]:alive[k, 1] count, else of `runs` (low, high). It concerns part[k, 1] addresses, part[k, 0] above the offset
+of the body.
+"""
+_TRIES = 100_000
+"""How often an offset is raised for page rules, before it is taken for one that cannot be reached."""
+
+
+@compiled
+def legal(at: int, grid: Grid) -> int:
+    """Return the least offset of a grid that is not below `at`; something above its limit where that is."""
+    lowest, step, limit, pages, n_pages = grid
+    at = _rounded_up(at, lowest, step, limit)
+    k = quiet = tries = 0
+    while quiet < n_pages and at <= limit:
+        excess = _excess(at + pages[k, 2], pages[k, 3], pages[k, 0], pages[k, 1])
+        if excess > 0:
+            # The next page begins among the bytes of this part, which end within the memory.
+            at = _rounded_up(at + pages[k, 3] - excess, lowest, step, limit)
+            tries += 1
+            if tries == _TRIES:
+                return limit + 1
+            quiet = 0
+        else:
+            quiet += 1
+            k = k + 1 if k + 1 < n_pages else 0
+    return at
+
+
+@compiled
+def _rounded_up(at: int, lowest: int, step: int, limit: int) -> int:
+    """Return the least lowest + k * step (k >= 0) that is not below `at`; something above `limit` where that is."""
+    if at <= lowest:
+        return lowest
+    if step == 1:
+        return at
+    waste = (lowest - at) % step
+    return limit + 1 if waste > limit - at else at + waste
+
+
+@compiled
+def _excess(at: int, size: int, page: int, page_shift: int) -> int:
+    """Return how many of `size` bytes at `at` lie in the next page, or in later ones."""
+    place = at % page - (page - page_shift)
+    return max(ZERO, size - (page - place if place >= 0 else -place))
+
+
+@compiled
+def lifted(at: int, grid: Grid, lists: Lists) -> int:
+    """Return the least legal offset, not below `at`, where a body is clear of all lists; above the limit if none is.
+
+    The cursors go on to the first rows that end above it.
+    """
+    items, runs, cursor, stop, alive, part, n_items, n_lists = lists
+    limit, is_anywhere = grid[2], grid[1] == 1 and grid[4] == 0
+    k = quiet = 0
+    while quiet < n_lists and at <= limit:
+        row, last = cursor[k], stop[k]
+        before = at
+        distance, size = part[k, 0], part[k, 1]
+        here = at + distance
+        if k < n_items:
+            mine_start, mine_end = alive[k, 0], alive[k, 1]
+            while row < last:
+                if items[row, 1] > here and items[row, 2] < mine_end and items[row, 3] > mine_start:
+                    if items[row, 0] >= here + size:
+                        break
+                    at = items[row, 1] - distance
+                    at = at if is_anywhere else legal(at, grid)
+                    if at > limit:
+                        break
+                    here = at + distance
+                row += 1
+        else:
+            while row < last:
+                if runs[row, 1] > here:
+                    if runs[row, 0] >= here + size:
+                        break
+                    at = runs[row, 1] - distance
+                    at = at if is_anywhere else legal(at, grid)
+                    if at > limit:
+                        break
+                    here = at + distance
+                row += 1
+        cursor[k] = row
+        quiet = quiet + 1 if at == before else 1
+        k = k + 1 if k + 1 < n_lists else 0
+    return at
+
+
+@compiled
+def tightest(at: int, grid: Grid, lists: Lists) -> int:
+    """Return the lowest of the legal offsets, not below `at`, above which the body could be moved up least."""
+    items, runs, cursor, stop, _, part, n_items, n_lists = lists
+    limit = grid[2]
+    best, least = limit + 1, I64_MAX
+    while least > 0:
+        at = lifted(at, grid, lists)
+        if at > limit:
+            break
+        ceiling = I64_MAX
+        for k in range(n_lists):
+            if cursor[k] < stop[k]:
+                low = items[cursor[k], 0] if k < n_items else runs[cursor[k], 0]
+                ceiling = min(ceiling, low - part[k, 0] - part[k, 1])
+        if best > limit or ceiling - at < least:
+            best, least = at, ceiling - at
+        if ceiling == I64_MAX:
+            break
+        at = legal(ceiling + 1, grid)
+    return best
+
+
+Rows = tuple[I64, I64]
+"""(first, values): those of buffer `i` are values[first[i]:first[i + 1]]."""
+Rivals = tuple[Rows, Rows, Rows, tuple[I64, I64, I64]]
+"""(conflicts, shares, banks, lives): with whom each buffer conflicts by name, may share an offset, may touch no common
+bank, and its lifetimes (first, start, end)."""
+Placed = tuple[I64, I64, int, I64, I64]
+"""(order, offsets, n, placed_at, reserved): the first `n` of `order` lie at `offsets`, and so at placed_at[order]."""
+
+
+@compiled
+def lowest_shared(
+    members: I64,
+    distance: I64,
+    size: I64,
+    grid: Grid,
+    below: int,
+    bank: tuple[int, int],
+    rivals: Rivals,
+    placed: Placed,
+) -> int:
+    """Return the lowest offset under `below` where a body is free and shares a buffer's offset; `below` if none is.
+
+    O(placed buffers) for each pair that may share.
+    """
+    share_first, share = rivals[1]
+    best = below
+    for i in members:
+        for j in share[share_first[i] : share_first[i + 1]]:
+            at = placed[3][j] - distance[i]
+            if placed[3][j] != ABSENT and grid[0] <= at < best and at <= grid[2] and legal(at, grid) == at:
+                if _is_free(members, distance, size, at, bank, rivals, placed):
+                    best = at
+    return best
+
+
+@compiled
+def _is_free(
+    members: I64, distance: I64, size: I64, at: int, bank: tuple[int, int], rivals: Rivals, placed: Placed
+) -> bool:
+    """Say whether a body at `at` is clear of all that is placed, but for what its members share an offset with."""
+    order, offsets, n, placed_at, reserved = placed
+    conflicts, shares, banks, lives = rivals
+    for i in members:
+        low, high = at + distance[i], at + distance[i] + size[i]
+        for row in range(len(reserved)):
+            if reserved[row, 0] < high and low < reserved[row, 1]:
+                return False
+        for k in range(n):
+            j = order[k]
+            if offsets[k] != ABSENT and offsets[k] < high and low < offsets[k] + size[j]:
+                may_be = offsets[k] == low and _is_listed(shares, i, j)
+                if not may_be and (_is_listed(conflicts, i, j) or _meet(lives, i, j)):
+                    return False
+        for j in banks[1][banks[0][i] : banks[0][i + 1]]:
+            if bank[0] > 0 and placed_at[j] != ABSENT:
+                start, end = in_banks(placed_at[j], placed_at[j] + size[j], bank)
+                if start < high and low < end:
+                    return False
+    return True
+
+
+@compiled
+def in_banks(low: int, high: int, bank: tuple[int, int]) -> tuple[int, int]:
+    """Return the addresses of all banks that low:high touches."""
+    length, shift = bank
+    before = low % length - (length - shift)
+    last = (high - 1) % length - (length - shift)
+    room = -last if last < 0 else length - last  # from the last byte to the end of its bank
+    return low - (before if before >= 0 else before + length), high - 1 + min(room, I64_MAX - (high - 1))
+
+
+@compiled
+def _is_listed(rows: Rows, i: int, j: int) -> bool:
+    first, values = rows
+    for k in range(first[i], first[i + 1]):
+        if values[k] == j:
+            return True
+    return False
+
+
+@compiled
+def _meet(lives: tuple[I64, I64, I64], i: int, j: int) -> bool:
+    """Say whether two buffers are alive together."""
+    first, start, end = lives
+    for a in range(first[i], first[i + 1]):
+        for b in range(first[j], first[j + 1]):
+            if start[a] < end[b] and start[b] < end[a]:
+                return True
+    return False

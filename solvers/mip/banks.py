@@ -1,0 +1,82 @@
+"""Rows that speak of addresses: no page is crossed, and partners touch no common bank."""
+
+from __future__ import annotations
+
+from solvers.mip.boxes import Boxes, up
+from solvers.mip.draft import ONE, Draft, Term
+
+
+def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
+    """Count the pages below each buffer: it starts at or above the next one's start and ends at or below its end."""
+    for b, box in enumerate(boxes.all[: boxes.n]):
+        pages = {q: int(boxes.instance.page[q, b]) for q in box.span}
+        if not any(pages.values()):
+            continue
+        start: list[tuple[Term, int]] = [(Term(program.at["offset", b]), 1)]
+        room: list[tuple[Term, int]] = []
+        for q, (_, high) in box.span.items():
+            here, page, shift = program.lies_in(q, b), pages[q], int(boxes.instance.page_shift[q, b])
+            if page == 0:
+                room.append((here, -high))
+                continue
+            most = (high + shift) // page
+            count = Term(program.column(("page", q, b), 0, most, is_whole=True))
+            if here is not ONE:
+                program.row_of(("paged", q, b), [(here, most), (count, -1)], at_least=0)
+            start += [(here, shift), (count, -page)]
+            room.append((here, box.size - page))
+        program.row_of(("page_start", b), start, at_least=0)
+        program.row_of(("page_end", b), [*start, *room], at_most=0)
+
+
+def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
+    """Of two partners in a memory with banks, let the lower one's last bank end where the other's first begins."""
+    for a, b in sorted(boxes.bank_partners):
+        for q in boxes.banked(a, b):
+            for low, high in ((a, b), (b, a)):
+                _part(program, boxes, q, low, high, program.below(low, high))
+
+
+def a_clash_is_a_bank_in_common(program: Draft, boxes: Boxes) -> None:
+    """Let each soft pair be parted by banks, one way or the other, or else clash."""
+    for k, (a, b) in enumerate(boxes.instance.soft_pairs.tolist()):
+        clash = Term(program.column(("clash", k), 0, 1, is_whole=True))
+        for q in boxes.banked(a, b):
+            ways = [(clash, 1)]
+            for low, high in ((a, b), (b, a)):
+                parted = Term(program.column(("parted", q, low, high), 0, 1, is_whole=True))
+                _part(program, boxes, q, low, high, parted)
+                ways.append((parted, 1))
+            both = [(program.lies_in(q, a), -1), (program.lies_in(q, b), -1)]
+            program.row_of(("banks", q, a, b), [*ways, *both], at_least=-1)
+
+
+def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term) -> None:
+    """Where a term is 1 and the lower buffer lies in memory `q`, put a border of banks between it and the higher."""
+    first, past = _first_bank(program, boxes, q, high), _past_bank(program, boxes, q, low)
+    big_m = program.upper[past.column] - program.lower[first.column]
+    sides, here = [(first, 1), (past, -1)], program.lies_in(q, low)
+    if here is not ONE:
+        sides.append((here, -big_m))
+    program.row_if(is_so, big_m, ("parted", q, low, high), sides, 0 if here is ONE else -big_m)
+
+
+def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
+    """Return a number of a bank that starts at or below the start of a buffer, if it lies in the memory."""
+    if ("bank", q, b) not in program.at:
+        box, memory = boxes.all[b], boxes.instance.memories[q]
+        first = program.column(("bank", q, b), 0, (box.span[q][1] + memory.bank_shift) // memory.bank, is_whole=True)
+        sides = [(program.at["offset", b], 1), (first, -memory.bank)]
+        program.row(("bank", q, b), sides, at_least=-memory.bank_shift)
+    return Term(program.at["bank", q, b])
+
+
+def _past_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
+    """Return a number of a bank that starts at or above the end of a buffer, if it lies in the memory."""
+    if ("past", q, b) not in program.at:
+        box, memory = boxes.all[b], boxes.instance.memories[q]
+        most = up(box.highest + box.size + memory.bank_shift, memory.bank) // memory.bank
+        past = program.column(("past", q, b), 0, most, is_whole=True)
+        sides = [(past, memory.bank), (program.at["end", b], -1)]
+        program.row(("past", q, b), sides, at_least=memory.bank_shift)
+    return Term(program.at["past", q, b])
