@@ -88,7 +88,7 @@ def _lives(instance: Instance) -> Lives:
     rows = [np.stack((instance.owner, instance.start, instance.end))[:, free]]
     timeless = np.flatnonzero((np.diff(instance.first) == 0) & (instance.pin < 0))
     section = instance.n_live_sets
-    for clique in _cliques(instance, timeless):
+    for clique in cliques(instance, timeless):
         at = np.full(len(clique), section)
         rows.append(np.stack((np.array(clique), at, at + 1)))
         section += 1
@@ -97,7 +97,7 @@ def _lives(instance: Instance) -> Lives:
     return Lives(owner[order], start[order], end[order], section)
 
 
-def _cliques(instance: Instance, timeless: I64) -> list[list[int]]:
+def cliques(instance: Instance, timeless: I64) -> list[list[int]]:
     """Cover the buffers by cliques of the conflicts by name among them, the largest buffers first."""
     among = set(timeless.tolist())
     near = {
@@ -106,7 +106,7 @@ def _cliques(instance: Instance, timeless: I64) -> list[list[int]]:
     }
     by_size = sorted(among, key=lambda i: (-int(instance.size[i]), i))
     covered: set[int] = set()
-    cliques: list[list[int]] = []
+    found: list[list[int]] = []
     for i in by_size:
         if i in covered:
             continue
@@ -116,8 +116,8 @@ def _cliques(instance: Instance, timeless: I64) -> list[list[int]]:
                 clique.append(j)
                 common = common & near[j]
         covered.update(clique)
-        cliques.append(clique)
-    return cliques
+        found.append(clique)
+    return found
 
 
 def _hulls(n: int, lives: Lives) -> tuple[I64, I64]:

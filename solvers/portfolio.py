@@ -16,11 +16,11 @@ from solvers.isolation import EngineError, run_isolated
 from solvers.registry import Row
 from solvers.search import Search, Shared
 
-LADDER = (("greedy",), ("exact", "local-search"), ("cp-sat", "highs"))
+LADDER = (("greedy",), ("exact", "memory-choice", "local-search"), ("cp-sat", "highs"))
 """The rungs of `auto`, in order; the solvers of one rung run side by side."""
-_HEAD_START_S = 0.2
-"""How long a compiled search has the machine to itself; those beside it would only hold the interpreter's lock."""
-SECOND_OPINIONS = ("exact", "cp-sat", "highs")
+_HEAD_START_S, _HEAD_START_S_A_BUFFER, _LONGEST_HEAD_START_S = 0.2, 4e-5, 1.0
+"""How long an exact search has the machine to itself; those beside it would only hold the interpreter's lock."""
+SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
 """Whom to ask, in this order, whether what an engine claims is true."""
 
 
@@ -38,6 +38,7 @@ def rungs(instance: Instance, solver: str) -> list[list[Row]]:
 
 def _suits(row: Row, instance: Instance) -> bool:
     fits = row.at_most is None or len(instance) <= row.at_most
+    fits = fits and len(instance.memories) >= row.memories_at_least
     return fits and row.is_installed and instance.features <= row.can
 
 
@@ -60,8 +61,9 @@ def _run_side_by_side(rung: list[Row], instance: Instance, search: Search, failu
             _run(row, instance, search, failures)
         return
     with ThreadPoolExecutor(len(rung), thread_name_prefix="memplan-rung") as pool:
+        head_start_s = min(_LONGEST_HEAD_START_S, _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance))
         running = [pool.submit(_run, rung[0], instance, search, failures)]
-        wait(running, timeout=_HEAD_START_S if rung[0].is_compiled else 0)
+        wait(running, timeout=0 if rung[0].is_isolated else head_start_s)
         running += [pool.submit(_run, row, instance, search, failures) for row in rung[1:]]
         for done in running:
             done.result()

@@ -22,6 +22,9 @@ def _can_be_imported(package: str) -> bool:
 
 
 EVERYTHING = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "reserved", "cost"})
+"""What a solver can do, unless its row says otherwise."""
+CONSTRAINTS = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together"})
+"""What it can do only where its row says so."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Row:
 
     `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
     in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
-    opinion; `proves` tells whether it ever says anything of them. `at_most` is the number of buffers it is tried on.
+    opinion; `proves` tells whether it ever says anything of them. `at_most` is the number of buffers it is tried on,
+    and `memories_at_least` that of the memories, where nobody asks for it by name.
     An `is_compiled` one cannot do without its kernels, which may have to be compiled first.
     """
 
@@ -44,6 +48,7 @@ class Row:
     proves: bool = False
     is_compiled: bool = False
     at_most: int | None = None
+    memories_at_least: int = 1
 
     @property
     def is_installed(self) -> bool:
@@ -57,8 +62,20 @@ class Row:
 
 
 SOLVERS = (
-    Row("greedy", "orders x first and best fit, until one meets the bound", "solvers.greedy:solve", is_trusted=True),
-    Row("local-search", "packs again in orders learnt from plans", "solvers.local_search:solve", is_trusted=True),
+    Row(
+        "greedy",
+        "orders x first and best fit, until one meets the bound",
+        "solvers.greedy:solve",
+        can=EVERYTHING | CONSTRAINTS,
+        is_trusted=True,
+    ),
+    Row(
+        "local-search",
+        "packs again in orders learnt from plans",
+        "solvers.local_search:solve",
+        can=EVERYTHING | CONSTRAINTS,
+        is_trusted=True,
+    ),
     Row(
         "exact",
         "branches on sections, learns from failures; one memory",
@@ -70,9 +87,19 @@ SOLVERS = (
         at_most=4_000,
     ),
     Row(
+        "memory-choice",
+        "chooses memories by dynamic programming, packs each by the exact search",
+        "solvers.memory_choice.pursuit:solve",
+        can=EVERYTHING | {"together"},
+        is_trusted=True,
+        proves=True,
+        memories_at_least=2,
+    ),
+    Row(
         "cp-sat",
         "constraint programming: one NoOverlap per live set (OR-Tools)",
         "solvers.cp_sat.goals:solve",
+        can=EVERYTHING | CONSTRAINTS,
         needs=("ortools",),
         is_isolated=True,
         proves=True,
@@ -82,6 +109,7 @@ SOLVERS = (
         "highs",
         "the integer program, solved by HiGHS",
         "solvers.mip.highs:solve",
+        can=EVERYTHING | CONSTRAINTS,
         needs=("highspy",),
         is_isolated=True,
         proves=True,
@@ -91,6 +119,7 @@ SOLVERS = (
         "cbc",
         "the integer program, solved by CBC through PuLP",
         "solvers.mip.cbc:solve",
+        can=EVERYTHING | CONSTRAINTS,
         needs=("pulp",),
         is_isolated=True,
         proves=True,
@@ -104,7 +133,8 @@ BY_NAME = {row.name: row for row in SOLVERS}
 def find(name: str) -> Row:
     """Return the row of a solver that is installed; raises OptionError."""
     if name not in BY_NAME:
-        raise OptionError(f"solver: must be one of auto, {', '.join(BY_NAME)}, got {name!r}")
+        known = ", ".join(BY_NAME)
+        raise OptionError(f"solver: must be one of auto, {known}, or reference: and a planner's name, got {name!r}")
     row = BY_NAME[name]
     if not row.is_installed:
         raise OptionError(f"solver: {name} needs {', '.join(row.needs)}, which is not installed")

@@ -10,18 +10,18 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from planner import __version__
-from planner.canonical import problem_hash
 from planner.compiling import compile_problem, lift
 from planner.errors import InvalidPlanError, OptionError, shown
 from planner.instance import Instance
-from planner.objective import total_cost
-from planner.plan import Plan, PoolUse, Proof, Status
+from planner.plan import Plan
 from planner.problem import Problem
+from planner.table import column
 from planner.verify import verify
-from solvers import portfolio, registry
+from solvers import answer, portfolio, registry
 from solvers.explanation import explain
-from solvers.search import Accept, Assignment, Progress, Shared
+from solvers.placement import drop
+from solvers.reference import gate, table
+from solvers.search import Accept, Progress, Shared
 
 _LOG = logging.getLogger("memplan")
 
@@ -46,18 +46,21 @@ def solve(
     on_progress: Callable[[Progress], None] | None = None,
     cancelled: threading.Event | None = None,
     started: float | None = None,
+    start: Plan | None = None,
 ) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
     Returns within `time_limit_s` plus half a second of `started` (a time.monotonic() value; now, by default). `accept`
     ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
     `deterministic` gives the same plan on any machine. `cancelled` ends the search when it is set; what was best then
-    is returned. Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
+    is returned. `start` is a plan that is known already: where it is one of this problem, what is returned is no worse.
+    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     started = time.monotonic() if started is None else started
     target = _checked(time_limit_s, accept, seed)
     instance = compile_problem(problem)
-    ladder = portfolio.rungs(instance, solver)
+    planner = table.find(solver)
+    ladder = portfolio.rungs(instance, solver) if planner is None else []
     search = Shared(
         instance,
         deadline=started + max(0.0, time_limit_s - _VERIFY_S * len(problem.buffers)),
@@ -69,14 +72,46 @@ def solve(
         trusted=frozenset(row.name for row in registry.SOLVERS if row.is_trusted),
         started=started,
     )
+    if start is not None and planner is None:
+        _offer_known(problem, instance, search, start)
+    if planner is not None:
+        with _watched(search, cancelled):
+            plan = gate.plan_by_reference(problem, instance, planner, search)
+    else:
+        plan = _searched(problem, instance, search, ladder, cancelled)
+    return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
+
+
+def _searched(
+    problem: Problem,
+    instance: Instance,
+    search: Shared,
+    ladder: list[list[registry.Row]],
+    cancelled: threading.Event | None,
+) -> Plan:
+    """Climb the ladder until the search is over, and make the plan of what it found."""
     with _watched(search, cancelled):
         if len(instance) == 0 and not instance.homeless:
             search.offer(instance.pin, instance.pin, "empty")
         for failure in portfolio.climb(instance, search, ladder):
             _LOG.warning("%s", failure)
         search.stop("work_limit")
-    plan = _plan(problem, instance, search)
-    return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
+    return _plan(problem, instance, search)
+
+
+def _offer_known(problem: Problem, instance: Instance, search: Shared, plan: Plan) -> None:
+    """Offer the placements of a plan, if they are right for this problem; offsets between units sink to whole ones."""
+    if search.infeasible is not None or verify(problem, Plan(placements=plan.placements)):
+        return
+    places = plan.placements
+    pool, offset = np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=np.int64)
+    at = [problem.index[name] for name in places.ids]
+    pool[at] = np.array([problem.pool_index[name] for name in places.pool_names], dtype=np.int64)[places.pool]
+    offset[at] = places.offset
+    mine, raw = column(pool[instance.source]), offset[instance.source]
+    exact = drop(instance, mine, raw / instance.unit) if (raw % instance.unit).any() else column(raw // instance.unit)
+    if exact is not None:
+        search.offer(mine, exact, plan.solver or "start")
 
 
 def _checked(time_limit_s: float, accept: str | float | None, seed: int) -> Accept | None:
@@ -128,7 +163,9 @@ def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
     rejected: list[str] = []
     for assignment in sorted(search.offers.values(), key=lambda offer: offer.score):
         search.best = assignment
-        plan = _found(problem, instance, search, assignment)
+        placements = lift(problem, instance, assignment.pool, assignment.offset)
+        cost = assignment.score[0] if problem.objective == "cost" else None
+        plan = answer.found(problem, instance, search, placements, assignment.by, cost)
         violations = verify(problem, plan)
         if not violations:
             # Behind a rejected one, the reason why the search stopped may be that which was wrong.
@@ -137,62 +174,4 @@ def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
         _LOG.error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
     if rejected:
         raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
-    return _nothing(problem, instance, search)
-
-
-def _found(problem: Problem, instance: Instance, search: Shared, assignment: Assignment) -> Plan:
-    placements = lift(problem, instance, assignment.pool, assignment.offset)
-    names = [pool.name for pool in problem.pools]
-    ends = np.where(problem.buffers.size > 0, placements.offset + problem.buffers.size, 0)
-    used = [int(ends[placements.pool == q].max(initial=0)) for q in range(len(names))]
-    is_best = assignment.score <= search.bound
-    bounds = _pool_bounds(instance, search, assignment, used)
-    total = sum(used) if is_best else search.progress().lower_bound
-    status: Status = "optimal" if is_best else "feasible"
-    return Plan(
-        status=status,
-        stop_reason=search.stop_reason,
-        peak=sum(used),
-        lower_bound=total,
-        gap=None if total == 0 < sum(used) else sum(used) / total - 1 if total else 0.0,
-        cost=total_cost(instance, assignment.pool) if problem.objective == "cost" else None,
-        pools=tuple(
-            PoolUse(name=pool.name, used=u, lower_bound=b, size=pool.size)
-            for pool, u, b in zip(problem.pools, used, bounds, strict=True)
-        ),
-        placements=placements,
-        solver=assignment.by,
-        proof=_proof(problem, instance, search) if is_best else None,
-        problem_hash=problem_hash(problem, instance),
-        version=__version__,
-    )
-
-
-def _pool_bounds(instance: Instance, search: Shared, assignment: Assignment, used: list[int]) -> list[int | None]:
-    """Return each pool's bound where it is proved: a pool's holds only where all later ones are at theirs."""
-    p = len(instance.memories)
-    bounds: list[int | None] = [None] * p
-    for k, (mine, bound) in enumerate(zip(assignment.score[-p:], search.bound[-p:], strict=True)):
-        q = p - 1 - k
-        bounds[q] = used[q] if mine == bound else int(bound) * instance.unit
-        if mine != bound:
-            break
-    return bounds
-
-
-def _proof(problem: Problem, instance: Instance, search: Shared) -> Proof:
-    witness = search.proof.witness
-    buffers = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers)
-    return Proof(kind=witness.kind, time=witness.time, buffers=buffers, by=witness.by)
-
-
-def _nothing(problem: Problem, instance: Instance, search: Shared) -> Plan:
-    """Make the answer where nothing fits, or nothing that fits was found."""
-    return Plan(
-        status="unknown" if search.infeasible is None else "infeasible",
-        stop_reason=search.stop_reason,
-        pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),
-        explanation=explain(problem, instance, search),
-        problem_hash=problem_hash(problem, instance),
-        version=__version__,
-    )
+    return answer.nothing(problem, instance, search, explain(problem, instance, search))

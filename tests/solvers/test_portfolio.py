@@ -40,6 +40,13 @@ def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines() -> No
     assert ladder[-1] == ["cp-sat", "highs"]
 
 
+def test_memories_are_chosen_where_there_are_several() -> None:
+    several = compile_problem(FEATURES["pools"])
+    assert ["memory-choice", "local-search"] in names(portfolio.rungs(several, "auto"))
+    assert all("memory-choice" not in rung for rung in names(portfolio.rungs(RING, "auto")))
+    assert names(portfolio.rungs(RING, "memory-choice")) == [["greedy"], ["memory-choice"]]
+
+
 def test_a_solver_that_cannot_do_what_is_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     weak = Row("weak", "knows no conflicts", "tests.solvers.lying:waits", can=EVERYTHING - {"conflicts", "capacity"})
     monkeypatch.setitem(registry.BY_NAME, "weak", weak)

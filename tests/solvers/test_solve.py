@@ -102,7 +102,9 @@ def test_a_wrong_option_is_named_with_its_rule_and_value(options: dict[str, str 
 def test_an_unknown_solver_is_named_beside_those_there_are() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["plain"], solver="gurobi")
-    assert str(caught.value) == f"solver: must be one of auto, {', '.join(registry.BY_NAME)}, got 'gurobi'"
+    known = ", ".join(registry.BY_NAME)
+    others = "or reference: and a planner's name"
+    assert str(caught.value) == f"solver: must be one of auto, {known}, {others}, got 'gurobi'"
 
 
 @pytest.mark.parametrize("accept", ["fit", "50%", "50", 50, 62.5])

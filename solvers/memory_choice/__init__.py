@@ -1,0 +1,1 @@
+"""Which buffer goes to which memory: bounds for the choice, the best choices, and packings of them."""

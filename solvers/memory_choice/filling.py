@@ -1,0 +1,142 @@
+"""Plans at any size: fill the preferred memories with what gains most for its room, and pack that in quick orders.
+
+What an item gains is what it would pay elsewhere; what its room is worth, the multipliers say. So items go in by the
+ratio of the two, the better memory first, as far as loads allow; some room is left, as packings are not perfect. What
+finds no room in a packing goes on to the next memory, and fills gaps there. Then local search over the choice: items of
+low ratio leave a stretch of time, others take their room, and all is packed again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.instance import F64, Bool
+from planner.table import ABSENT, I64, column
+from solvers.greedy import preference
+from solvers.memory_choice.knapsack import Knapsack
+from solvers.memory_choice.multipliers import Multipliers
+from solvers.orders import RULES, Traits
+from solvers.packers import QuickPacker, work
+from solvers.search import Search
+
+_FILLED = (1.0, 0.98, 0.95, 0.92, 0.88)
+"""The parts of each room that a choice may take."""
+_RULES = (RULES[3], RULES[1], RULES[7])
+_SHARES = (0.02, 0.05, 0.1, 0.2)
+"""Which part of all items leaves."""
+_STRETCHES = (0.02, 0.05, 0.1, 1.0)
+"""For how long, as a part of all rows."""
+_PATIENCE = 300
+"""Packings without a gain after which nothing more is expected."""
+
+
+class Filling:
+    """Fills the memories of a knapsack; `ratio[q, j]` is what item `j` gains in memory `q` for what it takes there."""
+
+    def __init__(self, knapsack: Knapsack, search: Search, multipliers: Multipliers) -> None:
+        self.knapsack, self.search = knapsack, search
+        instance = self.instance = knapsack.instance
+        self.memories = preference(instance)
+        self.packer, self.traits = QuickPacker(instance, search.flag), Traits(instance)
+        self.rng = np.random.default_rng(search.seed)
+        self.ratio = _ratios(knapsack, multipliers, self.memories)
+        self.is_alone = np.bincount(knapsack.item)[knapsack.item] == 1
+
+    def start(self, name: str) -> None:
+        """Offer the plans of some choices, in some orders."""
+        for part in _FILLED:
+            home = self._choice(part)
+            for rule in _RULES:
+                if self.search.is_over:
+                    return
+                order = rule.order(self.traits)
+                self._offer(self._pack(home[self.knapsack.item], order, self.ratio), f"{name}:fill")
+
+    def improve(self, name: str) -> None:
+        """Offer better plans by local search from the best one, until the search is over or nothing more is gained."""
+        cost = work(self.instance)
+        most = self.search.work_limit // cost if self.search.deterministic else 2**62
+        since, tried = 0, 0
+        while since < _PATIENCE and tried < most and not self.search.is_over:
+            best = self.search.best
+            if best is None:
+                return
+            pool = np.where(self._leavers(best.pool), len(self.memories), best.pool)
+            noise = np.exp(self.rng.choice([0.0, 0.1, 0.3]) * self.rng.standard_normal(self.ratio.shape))
+            packed = self._pack(pool, np.argsort(best.offset, kind="stable"), self.ratio * noise)
+            since = 0 if self._offer(packed, f"{name}:exchange") else since + 1
+            tried += 1
+
+    def _choice(self, part: float) -> I64:
+        """Choose a memory for each item by ratio, within such a part of the rooms; in the last one all may lie."""
+        knapsack = self.knapsack
+        home = np.full(knapsack.n_items, ABSENT)
+        spans = _spans(knapsack)
+        for q in self.memories[:-1]:
+            room = (part * knapsack.rooms[q].below(self.instance.memories[q].capacity)).astype(np.int64)
+            load = np.zeros(knapsack.rows, dtype=np.int64)
+            order = np.argsort(-self.ratio[q], kind="stable")
+            for j in order[(home[order] == ABSENT) & (self.ratio[q, order] >= 1)].tolist():
+                if all((load[low:high] + knapsack.size[q, i] <= room[low:high]).all() for i, low, high in spans[j]):
+                    for i, low, high in spans[j]:
+                        load[low:high] += knapsack.size[q, i]
+                    home[j] = q
+        return np.where(home == ABSENT, self.memories[-1], home)
+
+    def _leavers(self, pool: I64) -> Bool:
+        """Draw buffers that leave their memory, rather those of low ratio, in some stretch of time."""
+        rows, knapsack = self.knapsack.rows, self.knapsack
+        ratio = self.ratio[pool, knapsack.item]
+        key = ratio * np.exp(0.5 * self.rng.standard_normal(len(ratio)))
+        chosen = key <= np.quantile(key, self.rng.choice(_SHARES))
+        low = self.rng.integers(rows)
+        high = low + max(1, int(rows * self.rng.choice(_STRETCHES)))
+        meets = np.zeros(len(ratio), dtype=np.bool_)
+        meets[knapsack.owner[(knapsack.start < high) & (knapsack.end > low)]] = True
+        return np.asarray(chosen & meets)
+
+    def _pack(self, pool: I64, order: I64, ratio: F64) -> tuple[I64, I64] | None:
+        """Pack a choice in an order, a memory after the other; others fill the gaps, by ratio.
+
+        Returns (memory, offset) of each buffer, or None where one fits nowhere.
+        """
+        instance, item = self.instance, self.knapsack.item
+        found_pool, found = np.zeros(len(item), dtype=np.int64), np.full(len(item), ABSENT)
+        for q in self.memories:
+            is_last = q == self.memories[-1]
+            waiting = (found == ABSENT) & instance.allowed[q]
+            chosen = order[waiting[order] & (pool[order] == q)]
+            by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
+            fillers = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
+            mine = np.concatenate((chosen, fillers))
+            mine = mine[np.argsort(instance.pin[mine] < 0, kind="stable")]
+            found[mine], found_pool[mine] = self.packer.pack(q, mine), q
+            is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
+            is_out[item[found == ABSENT]] = True
+            found[is_out[item]] = ABSENT
+        return None if (found == ABSENT).any() else (column(found_pool), column(found))
+
+    def _offer(self, packed: tuple[I64, I64] | None, by: str) -> bool:
+        return packed is not None and self.search.offer(*packed, by)
+
+
+def _ratios(knapsack: Knapsack, multipliers: Multipliers, memories: tuple[int, ...]) -> F64:
+    """Return (p, k): what an item would pay in the best later memory, with its room, for what it takes here."""
+    prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
+    own = np.where(knapsack.homes, knapsack.price, np.inf)
+    taken = np.maximum(prices - knapsack.price, 1e-9)
+    ratio = np.zeros(prices.shape)
+    for rank, q in enumerate(memories):
+        later = prices[list(memories[rank + 1 :])].min(axis=0, initial=np.inf)
+        gain = np.where(np.isfinite(own[q]), later - np.where(np.isfinite(own[q]), own[q], 0), -np.inf)
+        ratio[q] = np.clip(gain / np.where(np.isfinite(taken[q]), taken[q], 1.0), -1e12, 1e12)
+    return ratio
+
+
+def _spans(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
+    """Return the (buffer, start, end) of each item's lifetimes."""
+    spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
+    columns = (knapsack.item_of_lifetime, knapsack.owner, knapsack.start, knapsack.end)
+    for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):
+        spans[j].append((i, start, end))
+    return spans

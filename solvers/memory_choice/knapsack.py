@@ -1,0 +1,113 @@
+"""Choosing memories without offsets: in no live set may what a memory holds exceed its room.
+
+Every assignment is such a choice, so a bound on choices is one on assignments. It is a multiple-choice knapsack problem
+with a row for each live set and memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from planner.instance import Bool, Instance
+from planner.table import I64, column
+from solvers.costs import Costs
+from solvers.independence import cliques
+from solvers.memory_choice.rooms import Rooms
+
+_LARGEST = 2**58
+"""What sums of sizes, and of costs, must stay below, so that products with small multipliers fit int64."""
+
+
+@dataclass(eq=False)
+class Knapsack:
+    """The choice that an instance leaves: `k` items over `rows` rows, for `p` memories.
+
+    An item is all the buffers that must lie together. Rows are the live sets in time order, and after them cliques of
+    buffers that have no lifetimes. Lifetime `m` of buffer owner[m] spans the rows `start[m]:end[m]`. In memory `q`
+    buffer `i` takes size[q, i] units, whole granules of that memory. Item `j` may lie where homes[q, j], and adds
+    price[q, j] there to the cost, in whole steps above the cheapest conceivable.
+    """
+
+    instance: Instance
+    costs: Costs | None
+    size: I64 = field(init=False)  # (p, n)
+    item: I64 = field(init=False)  # (n,)
+    homes: Bool = field(init=False)  # (p, k)
+    price: I64 = field(init=False)  # (p, k)
+    owner: I64 = field(init=False)
+    start: I64 = field(init=False)
+    end: I64 = field(init=False)
+    rows: int = field(init=False)
+    rooms: list[Rooms] = field(init=False)
+
+    @classmethod
+    def of(cls, instance: Instance) -> Knapsack | None:
+        """Return the choice that an instance leaves, or None where its numbers are too large for int64."""
+        costs = Costs.of(instance) if instance.objective == "cost" else None
+        total = float(instance.size.sum(dtype=np.float64) + instance.alignment.max(axis=0, initial=1).sum())
+        if not instance.is_small_numbered or total >= _LARGEST or (costs is not None and costs.most >= _LARGEST):
+            return None
+        return cls(instance, costs)
+
+    def __post_init__(self) -> None:
+        instance = self.instance
+        self.item, self.homes, self.price = self._items()
+        timeless = cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
+        members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
+        row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])
+        self.owner = column(np.concatenate((instance.owner, members)))
+        self.start = column(np.concatenate((instance.start, row)))
+        self.end = column(np.concatenate((instance.end, row + 1)))
+        self.rows = instance.n_live_sets + len(timeless)
+        lives = self.owner, self.start, self.end
+        self.rooms = [Rooms(instance, q, lives, self.rows) for q in range(len(instance.memories))]
+        self.size = np.stack([room.size for room in self.rooms])
+
+    def _items(self) -> tuple[I64, Bool, I64]:
+        """Return the item of each buffer, where each item may lie, and what that costs."""
+        instance = self.instance
+        first, item = np.unique(instance.company, return_inverse=True)
+        shape = (len(instance.memories), len(first))
+        homes, price = np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.int64)
+        for q in range(shape[0]):
+            np.logical_and.at(homes[q], item, instance.allowed[q])
+        for i, extra in enumerate([] if self.costs is None else self.costs.extra):
+            for q, steps in extra.items():
+                price[q, item[i]] += steps
+        return column(item), homes, price
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return int(self.homes.shape[1])
+
+    @cached_property
+    def item_of_lifetime(self) -> I64:
+        """The item of each lifetime's buffer."""
+        return column(self.item[self.owner])
+
+    def limits(self, ends: list[int]) -> I64:
+        """Return the room of each memory in each row where they end there; (p, rows)."""
+        return np.stack([room.below(end) for room, end in zip(self.rooms, ends, strict=True)])
+
+    def loads(self, home: I64) -> I64:
+        """Return the load of each memory in each row, (p, rows), with item `j` in memory home[j]."""
+        change = np.zeros((len(self.rooms), self.rows + 1), dtype=np.int64)
+        where = home[self.item_of_lifetime]
+        amount = self.size[where, self.owner]
+        np.add.at(change, (where, self.start), amount)
+        np.subtract.at(change, (where, self.end), amount)
+        return np.asarray(np.cumsum(change, axis=1)[:, :-1])
+
+    def home_of(self, pool: I64) -> I64:
+        """Return the choice that an assignment makes: the memory of each item."""
+        home = np.zeros(self.n_items, dtype=np.int64)
+        home[self.item] = pool
+        return home
+
+    def cost(self, home: I64) -> int:
+        """Return the steps that a choice costs."""
+        return int(self.price[home, np.arange(self.n_items)].sum())

@@ -1,0 +1,141 @@
+"""What a unit of room is worth in each row and memory: Lagrangian multipliers, and the bounds that they prove.
+
+With the rows' limits lifted and excess charged for, each item goes where it is cheapest by itself; what that costs,
+less what all the room is worth, is no more than what any choice costs (Fisher, Management Science 27, 1981).
+Multipliers are found in floating point and rounded to integers: any give a bound, which is then counted exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from planner.instance import F64
+from planner.table import I64
+from solvers.memory_choice.knapsack import Knapsack
+
+Worth = TypeVar("Worth", I64, F64)
+
+_MOMENTUM = 0.8
+_PATIENCE = 15
+"""Iterations without a gain after which steps get shorter, from the best multipliers so far."""
+_SHORTER = 0.6
+_SHORTEST = 1e-4
+_LARGEST = 2.0**60
+_FINEST = 2**40
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """`worth[q, t]` is what a unit of memory `q` is worth in row `t`; a step of cost counts as `scale`."""
+
+    worth: I64  # (p, rows)
+    scale: int
+
+    def prices(self, knapsack: Knapsack) -> I64:
+        """Return what each item costs in each memory, with what the room that it takes is worth; (p, k)."""
+        return knapsack.price * self.scale + _charges(knapsack, self.worth)
+
+    def value(self, knapsack: Knapsack, limit: I64) -> int:
+        """Return what no choice within the limits (p, rows) costs less than, in parts of which a step has `scale`."""
+        cheapest = np.where(knapsack.homes, self.prices(knapsack), np.iinfo(np.int64).max).min(axis=0)
+        worth: int = sum((self.worth * limit).sum(axis=1).tolist())
+        charged: int = sum(cheapest.tolist())
+        return charged - worth
+
+    def cost_bound(self, knapsack: Knapsack, limit: I64) -> int:
+        """Return a number of steps that no choice within the limits (p, rows) costs less than."""
+        return -(-self.value(knapsack, limit) // self.scale)
+
+    def load_bound(self, knapsack: Knapsack, limit: I64, q: int) -> int:
+        """Return a largest load of memory `q` that no choice stays below which keeps the other limits.
+
+        For a knapsack without costs.
+        """
+        weight = sum(self.worth[q].tolist())
+        free = limit.copy()
+        free[q] = 0
+        return -(-self.value(knapsack, free) // weight) if weight else 0
+
+
+def for_cost(knapsack: Knapsack, limit: I64, upper: float, iterations: int, is_over: Callable[[], bool]) -> Multipliers:
+    """Return multipliers that make the bound on the cost large; `upper` is a guess of the cost that is not too low."""
+    worth = _ascend(knapsack, limit, None, upper, iterations, is_over)
+    return _whole(knapsack, worth)
+
+
+def for_load(
+    knapsack: Knapsack, limit: I64, q: int, upper: float, iterations: int, is_over: Callable[[], bool]
+) -> Multipliers:
+    """Return multipliers that make the bound on the largest load of memory `q` large, where nothing costs anything."""
+    worth = _ascend(knapsack, limit, q, upper, iterations, is_over)
+    return _whole(knapsack, worth)
+
+
+def _ascend(
+    knapsack: Knapsack, limit: I64, goal: int | None, upper: float, iterations: int, is_over: Callable[[], bool]
+) -> F64:
+    """Climb by deflected subgradients (Camerini, Fratta and Maffioli 1975) with steps after Polyak.
+
+    For a goal, the load of one memory, its multipliers are kept at a sum of 1, and its limit is what is maximised.
+    """
+    everything = np.arange(knapsack.n_items)
+    price = np.where(knapsack.homes, knapsack.price, np.inf)
+    room = limit.astype(np.float64)
+    worth = np.zeros((len(room), knapsack.rows))
+    if goal is not None:
+        room[goal] = 0.0
+        worth[goal] = 1.0 / knapsack.rows
+    best, best_worth = -np.inf, worth
+    direction, step, stalled = np.zeros_like(worth), 1.0, 0
+    for _ in range(iterations):
+        prices = price + _charges(knapsack, worth)
+        home = prices.argmin(axis=0)
+        value = float(prices[home, everything].sum() - (worth * room).sum())
+        stalled = 0 if value > best + 1e-4 * abs(best) else stalled + 1
+        if value > best:
+            best, best_worth = value, worth
+        if stalled >= _PATIENCE:
+            worth, direction, step, stalled = best_worth, np.zeros_like(worth), step * _SHORTER, 0
+            if step < _SHORTEST:
+                break
+        excess = knapsack.loads(home) - room
+        if goal is not None:
+            excess[goal] -= value
+        excess[(worth <= 0) & (excess < 0)] = 0
+        direction = excess + _MOMENTUM * direction
+        length = float((direction * direction).sum())
+        if length == 0 or is_over():
+            break
+        worth = np.maximum(0, worth + step * max(upper - value, 1.0) / length * direction)
+        if goal is not None:
+            total = worth[goal].sum()
+            worth = worth / total if total > 0 else best_worth
+    return best_worth
+
+
+def _charges(knapsack: Knapsack, worth: Worth) -> Worth:
+    """Return what the room is worth that each item takes in each memory; (p, k)."""
+    below = np.zeros((len(worth), knapsack.rows + 1), dtype=worth.dtype)
+    np.cumsum(worth, axis=1, out=below[:, 1:])
+    each = (below[:, knapsack.end] - below[:, knapsack.start]) * knapsack.size[:, knapsack.owner]
+    charges = np.zeros((len(worth), knapsack.n_items), dtype=worth.dtype)
+    for mine, charge in zip(charges, each, strict=True):
+        np.add.at(mine, knapsack.item_of_lifetime, charge)
+    return charges
+
+
+def _whole(knapsack: Knapsack, worth: F64) -> Multipliers:
+    """Round multipliers to integers, as fine as leaves all sums in int64; to zeros, where that is not fine enough."""
+    most = np.array([[room.most] for room in knapsack.rooms])
+    charged = knapsack.price + _charges(knapsack, worth)
+    largest = float(charged.max(axis=0, initial=0).sum() + (worth * most).sum()) + 1.0
+    scale = _FINEST
+    while scale > 1 and scale * largest >= _LARGEST:
+        scale //= 2
+    if scale * largest >= _LARGEST:
+        return Multipliers(np.zeros(worth.shape, dtype=np.int64), 1)
+    return Multipliers(np.rint(worth * scale).astype(np.int64), scale)

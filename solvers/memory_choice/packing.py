@@ -1,0 +1,151 @@
+"""Whether a set of buffers fits into one memory below an end: quick orders first, then the exact search."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.instance import Bool, Instance, Memory
+from planner.table import I64, column
+from solvers import branch_and_bound, greedy, local_search, warm_up
+from solvers.parts import part_of
+from solvers.registry import BY_NAME
+from solvers.search import Progress, Search, Shared
+
+_LOOK_EVERY_S = 0.02
+_SETTLED_PART = 20
+"""What is settled takes about this part of the work allowed."""
+_NARROWEST = 32
+"""A set that does not fit is cut down to a stretch of time in steps of no less than this part of it."""
+
+
+@dataclass(eq=False)
+class Packing:
+    """What is known of a set in a memory: offsets and where they end, what it needs at least, and the work put in."""
+
+    offset: I64 | None = None
+    end: int = 2**63
+    need: int = 0
+    work: int = 0
+
+
+class Packings:
+    """Answers about sets of buffers of one instance in its single memories; nothing is asked twice.
+
+    `spent` estimates the work that all answers took, in units of Search.work_limit.
+    """
+
+    def __init__(self, instance: Instance, search: Search) -> None:
+        self.instance, self.search = instance, search
+        self.spent = 0
+        self._known: dict[tuple[int, bytes], Packing] = {}
+
+    def ask(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> Packing:
+        """Try to pack the buffers that are `kept` into memory `q` below `end`, else as low as can be up to `at_most`.
+
+        Spends about so much work, unless more was spent before.
+        """
+        if not kept.any():
+            return Packing(np.zeros(0, dtype=np.int64), 0)
+        known = self._known.setdefault((q, np.packbits(kept).tobytes()), Packing())
+        self._look(q, kept, known)
+        if known.end > end >= known.need and work > known.work:
+            self._search(q, kept, end, at_most, work, known)
+        return known
+
+    def narrowed(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> tuple[Bool, int]:
+        """Return those of a set alive in as short a stretch of time as still needs more than `end`, and what they need.
+
+        `kept` is known to need more.
+        """
+        low, high = 0, self.instance.n_live_sets
+        shortest = max(1, high // _NARROWEST)
+        for is_upper in (True, False):
+            step = (high - low) // 2
+            while step >= shortest and not self.search.is_over:
+                stretch = (low, high - step) if is_upper else (low + step, high)
+                fewer = kept & self._alive(*stretch)
+                if self.ask(q, fewer, end, at_most, work).need > end:
+                    kept, (low, high) = fewer, stretch
+                    step = min(step, (high - low) // 2)
+                else:
+                    step //= 2
+        return kept, self.ask(q, kept, end, at_most, work).need
+
+    def _alive(self, low: int, high: int) -> Bool:
+        instance = self.instance
+        alive = np.zeros(len(instance), dtype=np.bool_)
+        alive[instance.owner[(instance.start < high) & (instance.end > low)]] = True
+        return alive
+
+    def _look(self, q: int, kept: Bool, known: Packing) -> None:
+        """Take over the offsets of the best plan, where it has the same set in this memory."""
+        best = self.search.best
+        if best is not None and np.array_equal(best.pool == q, kept):
+            self._take(known, best.offset[kept], self.instance.size[kept])
+
+    def _take(self, known: Packing, offset: I64, size: I64) -> None:
+        end = int((offset + size).max())
+        if end < known.end:
+            known.offset, known.end = offset, end
+
+    def _search(self, q: int, kept: Bool, end: int, at_most: int, work: int, known: Packing) -> None:
+        part = part_of(self.instance, kept, q)
+        part = replace(part, memories=(_cut(part.memories[0], at_most),), objective="peak")
+        inner = Shared(
+            part,
+            deadline=time.monotonic() + self.search.remaining_s,
+            seed=self.search.seed,
+            deterministic=True,
+            work_limit=work,
+            trusted=frozenset({"greedy", branch_and_bound.NAME}),
+        )
+
+        def look(_: Progress) -> None:
+            if inner.best is not None and inner.best.score[0] <= end:
+                inner.stop("accepted")
+
+        inner.on_progress = look
+        with _stopped_with(self.search, inner):
+            greedy.solve(part, inner)
+            if not inner.is_over and len(part) > (BY_NAME["exact"].at_most or 0):
+                local_search.solve(part, inner)
+            elif not inner.is_over and warm_up.wait(inner.flag):
+                branch_and_bound.solve(part, inner)
+        known.work = max(known.work, work)
+        if inner.best is not None:
+            self._take(known, inner.best.offset, part.size)
+        is_open = inner.best is None and inner.infeasible is None
+        self.spent += work if is_open else work // _SETTLED_PART
+        known.need = max(known.need, at_most + 1 if inner.infeasible is not None else int(inner.bound[-1]))
+
+
+def _cut(memory: Memory, end: int) -> Memory:
+    """Return a memory that ends there; what is reserved never lies beyond the end of a memory."""
+    reserved = memory.reserved[memory.reserved[:, 0] < end]
+    return replace(memory, capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
+
+
+@contextmanager
+def _stopped_with(outer: Search, inner: Shared) -> Iterator[None]:
+    """Stop the inner search when the outer one is over."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(_LOOK_EVERY_S):
+            if outer.is_over or inner.is_over:
+                inner.stop("cancelled")
+                return
+
+    watcher = threading.Thread(target=watch, name="memplan-packing", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()

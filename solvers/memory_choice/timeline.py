@@ -1,0 +1,132 @@
+"""When items come and go along the rows, and in which bits of a key it stands where each one lives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+
+from planner.table import I64, column
+from solvers.memory_choice.knapsack import Knapsack
+
+_WORD_BITS = 62
+
+
+@dataclass(frozen=True)
+class NoGood:
+    """These items do not all fit into a memory together, unless it reaches up to `need` units."""
+
+    memory: int
+    items: frozenset[int]
+    need: int
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where a number stands in the words of a key."""
+
+    word: int
+    shift: int
+    mask: int
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What changes before a row: lifetimes end, items leave for good, lifetimes start, items arrive.
+
+    Lifetimes are (item, buffer) pairs of items that are known already; those that items arrive with are in `arriving`,
+    as (item, the units it takes in each memory).
+    """
+
+    ending: list[tuple[int, int]]
+    leaving: list[int]
+    starting: list[tuple[int, int]]
+    arriving: list[tuple[int, I64]]
+
+
+class Timeline:
+    """The items that have a choice, row by row; what the others take is off the room of each row.
+
+    `room` is (p, rows); it is negative where nothing fits. `home` has a memory for each item, the right one for those
+    that have no choice. `watched[j]` are the no-goods that item `j` is in; one that only concerns items without a
+    choice makes `is_refuted` true.
+    """
+
+    def __init__(self, knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood]) -> None:
+        self.knapsack = knapsack
+        self.has_choice = knapsack.homes.sum(axis=0) > 1
+        self.home = column(knapsack.homes.argmax(axis=0))
+        self.room = limit - self._settled()
+        self.first = np.full(knapsack.n_items, knapsack.rows)
+        self.last = np.zeros(knapsack.n_items, dtype=np.int64)
+        np.minimum.at(self.first, knapsack.item_of_lifetime, knapsack.start)
+        np.maximum.at(self.last, knapsack.item_of_lifetime, knapsack.end)
+        self.nogoods = [nogood for nogood in nogoods if self._is_open(nogood)]
+        self.members = [[j for j in sorted(nogood.items) if self.has_choice[j]] for nogood in self.nogoods]
+        self.is_refuted = not all(self.members)
+        self.watched: dict[int, list[int]] = defaultdict(list)
+        for number, members in enumerate(self.members):
+            for j in members:
+                self.watched[j].append(number)
+        self.fields = self._fields()
+        self.words = 1 + max((field.word for field in self.fields.values()), default=0)
+        self.rows = self._rows()
+
+    def _settled(self) -> I64:
+        """Return the loads of the items that have no choice."""
+        knapsack = self.knapsack
+        change = np.zeros((len(knapsack.rooms), knapsack.rows + 1), dtype=np.int64)
+        mine = ~self.has_choice[knapsack.item_of_lifetime]
+        where, buffer = self.home[knapsack.item_of_lifetime[mine]], knapsack.owner[mine]
+        np.add.at(change, (where, knapsack.start[mine]), knapsack.size[where, buffer])
+        np.subtract.at(change, (where, knapsack.end[mine]), knapsack.size[where, buffer])
+        return np.asarray(np.cumsum(change, axis=1)[:, :-1])
+
+    def _is_open(self, nogood: NoGood) -> bool:
+        """Say whether the items without a choice are all where a no-good speaks of."""
+        return all(self.has_choice[j] or self.home[j] == nogood.memory for j in nogood.items)
+
+    def _fields(self) -> dict[int, Field]:
+        """Give each item with a choice bits of its own as long as it lives, and likewise each no-good.
+
+        No-good `g` has the key -1 - g; it is watched from the first arrival of an item in it to the last.
+        """
+        bits = max(1, (len(self.knapsack.rooms) - 1).bit_length())
+        spans = {j: (int(self.first[j]), int(self.last[j])) for j in np.flatnonzero(self.has_choice).tolist()}
+        for number, members in enumerate(self.members):
+            arrivals = self.first[members].tolist()
+            spans[-1 - number] = min(arrivals, default=0), max(arrivals, default=0) + 1
+        fields: dict[int, Field] = {}
+        busy: list[tuple[int, int]] = []
+        spare: list[int] = []
+        in_word = _WORD_BITS // bits
+        for name in sorted(spans, key=lambda name: (spans[name], name)):
+            start, end = spans[name]
+            while busy and busy[0][0] <= start:
+                heappush(spare, heappop(busy)[1])
+            slot = heappop(spare) if spare else len(busy)
+            heappush(busy, (end, slot))
+            fields[name] = Field(slot // in_word, slot % in_word * bits, (1 << bits) - 1)
+        return fields
+
+    def _rows(self) -> list[Row]:
+        knapsack = self.knapsack
+        rows = [Row([], [], [], []) for _ in range(knapsack.rows + 1)]
+        taken: dict[int, I64] = {}
+        mine = self.has_choice[knapsack.item_of_lifetime]
+        columns = (knapsack.item_of_lifetime, knapsack.owner, knapsack.start, knapsack.end)
+        for j, i, start, end in zip(*(values[mine].tolist() for values in columns), strict=True):
+            rows[end].ending.append((j, i))
+            if start > self.first[j]:
+                rows[start].starting.append((j, i))
+            elif j in taken:
+                taken[j] = taken[j] + knapsack.size[:, i]
+            else:
+                taken[j] = knapsack.size[:, i]
+        for j, amount in taken.items():
+            rows[int(self.first[j])].arriving.append((j, amount))
+            rows[int(self.last[j])].leaving.append(j)
+        return rows

@@ -1,0 +1,209 @@
+"""The cheapest choice by dynamic programming along the rows: all ways to house what is alive, and what each costs.
+
+Of two ways to come to a row with everything alive in the same memories, the cheaper one is kept: their futures are the
+same. A way that cannot become cheap enough any more is dropped. What a way has cost is counted with multipliers: each
+item at its reduced price, each row passed at the worth of the room that was left free in it. That never falls, so it is
+a bound on what the whole will cost; at the end it is that cost, as what was charged for and what was left free are all
+the room there is. Where there are too many ways, the most promising go on, and the least that was dropped is the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.table import I64
+from solvers.memory_choice.knapsack import Knapsack
+from solvers.memory_choice.multipliers import Multipliers
+from solvers.memory_choice.timeline import NoGood, Timeline
+
+NEVER = 2**62
+"""A bound that says: there is no choice at all."""
+_FIRST_SPAN = 0.02
+"""How far above the bound the first search looks, as a part of the bound; each next one looks twice as far."""
+_ROW_WORK, _WAYS_A_UNIT = 50, 4
+"""What a row counts in units of work, and how many ways that are kept count one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The cheapest choice found, if any: a memory for each item. No choice costs less than `bound` steps.
+
+    `work` is what the search took, in units of Search.work_limit.
+    """
+
+    home: I64 | None
+    cost: int
+    bound: int
+    work: int = 0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many ways may go on from a row, and how many may be kept in all, of 5 bytes each."""
+
+    ways: int = 50_000
+    kept: int = 8_000_000
+
+    def widest(self, items: int) -> int:
+        """Return how many ways may go on from each row."""
+        return max(1, min(self.ways, self.kept // max(1, items)))
+
+
+def cheapest(
+    knapsack: Knapsack,
+    limit: I64,
+    multipliers: Multipliers,
+    nogoods: Sequence[NoGood],
+    at_most: int,
+    effort: Effort,
+    is_over: Callable[[], bool],
+) -> Choice:
+    """Return the cheapest choice within limits (p, rows) that costs at most so many steps, or a bound above them."""
+    floor = max(0, multipliers.cost_bound(knapsack, limit))
+    timeline = Timeline(knapsack, limit, nogoods)
+    if timeline.is_refuted or (timeline.room < 0).any():
+        return Choice(None, 0, NEVER)
+    widest = effort.widest(int(timeline.has_choice.sum()))
+    span = max(1, int(floor * _FIRST_SPAN), at_most // 4096)
+    best, most, is_crowded, work = Choice(None, 0, floor), at_most, False, 0
+    while floor <= most and not is_over():
+        asked = min(most, floor + span)
+        found = _Ways(timeline, multipliers, limit, asked, widest).go(is_over)
+        floor, span, work = max(floor, found.bound), 2 * span, work + found.work
+        if found.home is not None:
+            best, most = found, found.cost - 1
+        if found.bound <= asked and floor <= most:  # ways were dropped: the rest is asked for once, as far as it goes
+            if is_crowded:
+                break
+            is_crowded, span = True, most
+    return Choice(best.home, best.cost, floor if best.home is None else min(floor, best.cost), work)
+
+
+class _Ways:
+    """The ways that go on: their keys (words, w), loads (p, w), costs in parts of a step, and where they came from."""
+
+    def __init__(self, timeline: Timeline, multipliers: Multipliers, limit: I64, at_most: int, widest: int) -> None:
+        knapsack = timeline.knapsack
+        self.timeline, self.homes, self.size = timeline, knapsack.homes, knapsack.size
+        self.worth, self.scale, self.widest = multipliers.worth, multipliers.scale, widest
+        self.top = at_most * self.scale
+        prices = multipliers.prices(knapsack)
+        self.price = prices - np.where(self.homes, prices, NEVER).min(axis=0)
+        self.key = np.zeros((timeline.words, 1), dtype=np.int64)
+        self.load = np.zeros((len(self.homes), 1), dtype=np.int64)
+        self.cost = np.array([multipliers.value(knapsack, limit)])
+        self.origin = np.zeros(1, dtype=np.int64)
+        self.steps: list[tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int8]]] = []
+        self.dropped, self.above = NEVER, NEVER
+        self.seen = [0] * len(timeline.nogoods)
+
+    def go(self, is_over: Callable[[], bool]) -> Choice:
+        """Go through all rows; return the cheapest choice within the asked cost, as far as ways were not dropped."""
+        for t, row in enumerate(self.timeline.rows[:-1]):
+            for j, i in row.ending:
+                self._lift(j, -self.size[:, i])
+            self._forget(row.leaving)
+            for j, i in row.starting:
+                self._lift(j, self.size[:, i])
+            for j, amount in row.arriving:
+                self._branch(t, j, amount)
+            self._pass(t)
+            if len(self.cost) == 0 or is_over():
+                break
+        else:
+            return self._cheapest()
+        return Choice(None, 0, self._steps(min(self.dropped, self.above)) if len(self.cost) == 0 else 0, self._work())
+
+    def _home(self, j: int) -> I64:
+        """Return where item `j` lives, of each way."""
+        field = self.timeline.fields[j]
+        return np.asarray(self.key[field.word] >> field.shift & field.mask)
+
+    def _lift(self, j: int, amount: I64) -> None:
+        """Add to the load of the memory where item `j` lives."""
+        home = self._home(j)
+        for q in np.flatnonzero(self.homes[:, j]).tolist():
+            self.load[q] += amount[q] * (home == q)
+
+    def _forget(self, items: list[int]) -> None:
+        """Forget where these items live; of ways that differ in nothing else now, keep the cheapest."""
+        for j in items:
+            field = self.timeline.fields[j]
+            self.key[field.word] &= ~(field.mask << field.shift)
+        if items and len(self.cost) > 1:
+            order = np.lexsort((self.cost, *self.key))
+            key = self.key[:, order]
+            is_first = np.append(True, (key[:, 1:] != key[:, :-1]).any(axis=0))
+            self._keep(order[is_first])
+
+    def _branch(self, t: int, j: int, amount: I64) -> None:
+        """House an arriving item in each memory that has room for it in row `t`."""
+        field = self.timeline.fields[j]
+        children, homes = [], []
+        for q in np.flatnonzero(self.homes[:, j]).tolist():
+            cost = self.cost + self.price[q, j]
+            fits = self.load[q] + amount[q] <= self.timeline.room[q, t]
+            is_cheap = cost <= self.top
+            self.above = min(self.above, int(cost.min(initial=NEVER, where=fits & ~is_cheap)))
+            children.append(np.flatnonzero(fits & is_cheap))
+            homes.append(np.full(len(children[-1]), q, dtype=np.int8))
+        home = np.concatenate(homes)
+        self._keep(np.concatenate(children))
+        self.cost += self.price[home, j]
+        self.key[field.word] |= home.astype(np.int64) << field.shift
+        self.load[home, np.arange(len(home))] += amount[home]
+        self._watch(j)
+        if len(self.cost) > self.widest:
+            order = np.argsort(self.cost, kind="stable")
+            self.dropped = min(self.dropped, int(self.cost[order[self.widest]]))
+            self._keep(np.sort(order[: self.widest]))
+        self.steps.append((j, self.origin.astype(np.int32), self._home(j).astype(np.int8)))
+        self.origin = np.arange(len(self.cost))
+
+    def _watch(self, j: int) -> None:
+        """Note of each no-good whether all its items so far are where it speaks of; drop ways where all of them are."""
+        for number in self.timeline.watched[j]:
+            nogood, field = self.timeline.nogoods[number], self.timeline.fields[-1 - number]
+            is_there = self._home(j) == nogood.memory
+            if self.seen[number]:
+                is_there &= self._home(-1 - number) != 0
+            self.seen[number] += 1
+            is_last = self.seen[number] == len(self.timeline.members[number])
+            self.key[field.word] &= ~(field.mask << field.shift)
+            if is_last:
+                self._keep(np.flatnonzero(~is_there))
+            else:
+                self.key[field.word] |= is_there.astype(np.int64) << field.shift
+
+    def _pass(self, t: int) -> None:
+        """Charge for what is left free in row `t`; drop what does not fit or has become too dear."""
+        free = self.timeline.room[:, t, None] - self.load
+        self.cost = self.cost + (self.worth[:, t, None] * free).sum(axis=0)
+        fits = (free >= 0).all(axis=0)
+        is_cheap = self.cost <= self.top
+        self.above = min(self.above, int(self.cost.min(initial=NEVER, where=fits & ~is_cheap)))
+        if not (fits & is_cheap).all():
+            self._keep(np.flatnonzero(fits & is_cheap))
+
+    def _keep(self, ways: I64) -> None:
+        self.key, self.load = self.key[:, ways], self.load[:, ways]
+        self.cost, self.origin = self.cost[ways], self.origin[ways]
+
+    def _cheapest(self) -> Choice:
+        best = int(self.cost.argmin())
+        cost = int(self.cost[best]) // self.scale
+        home, at = np.array(self.timeline.home), int(self.origin[best])
+        for j, parent, homes in reversed(self.steps):
+            home[j], at = homes[at], int(parent[at])
+        return Choice(home, cost, min(cost, self._steps(self.dropped)), self._work())
+
+    def _steps(self, cost: int) -> int:
+        """Return a bound in whole steps."""
+        return NEVER if cost == NEVER else -(-cost // self.scale)
+
+    def _work(self) -> int:
+        return len(self.timeline.rows) * _ROW_WORK + sum(len(homes) for _, _, homes in self.steps) // _WAYS_A_UNIT
