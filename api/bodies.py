@@ -12,7 +12,7 @@ from fastapi import Request
 from api.problem_details import MediaTypeError, TooLargeError
 from planner.errors import shown
 
-JSON, CSV = "application/json", "text/csv"
+JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 _DRAIN_S = 1.0
 _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
@@ -56,13 +56,13 @@ async def _drain(stream: AsyncIterator[bytes]) -> None:
             pass
 
 
-def prefers_csv(request: Request) -> bool:
-    """Tell whether the caller names CSV as what it wants, and wants it more than JSON."""
+def preferred_type(request: Request, *known: str) -> str:
+    """Return which of the `known` media types the caller names as what it wants most; the first where it names none."""
     weights: dict[str, float] = {}
     for entry in request.headers.get("accept", "").split(","):
         name, *parameters = (part.strip().lower() for part in entry.split(";"))
         weights[name] = max(weights.get(name, 0.0), _weight(parameters))
-    return weights.get(CSV, 0.0) > weights.get(JSON, 0.0)
+    return max(known, key=lambda kind: weights.get(kind, 0.0))
 
 
 def _weight(parameters: list[str]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from sys import float_info
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -12,7 +12,8 @@ from starlette.datastructures import QueryParams
 
 from planner.errors import MAX_SHOWN, OptionError, place, sentences, shown
 from planner.rows import Row
-from solvers.registry import BY_NAME
+from solvers import registry
+from solvers.reference import table
 from solvers.solve import DEFAULT_TIME_LIMIT_S
 
 
@@ -37,13 +38,14 @@ Accepted = Annotated[
         }
     ),
 ]
-SolverName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["auto", *BY_NAME]})]
+SolverName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["auto", *registry.BY_NAME, *table.BY_NAME]})]
 
 
 class Options(Row):
     """How to plan: how long, with which solver, what is good enough (`"fit"`, or percent above the bound), the seed.
 
-    `deterministic` gives the same plan on every machine.
+    `deterministic` gives the same plan on every machine. `format` is how the plan is written, whatever the caller's
+    Accept says.
     """
 
     time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = DEFAULT_TIME_LIMIT_S
@@ -51,6 +53,7 @@ class Options(Row):
     accept: Accepted = None
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     deterministic: bool = False
+    format: Literal["json", "csv", "tables", "triples", "exir"] | None = None
 
 
 def read_options(value: Any) -> Options:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-Problem = Annotated[str, typer.Argument(metavar="PROBLEM", help="A file, JSON or CSV, or - for standard input.")]
+Problem = Annotated[
+    str, typer.Argument(metavar="PROBLEM", help="A file: JSON, CSV or a model, or - for standard input.")
+]
 Capacities = Annotated[
     list[str] | None,
     typer.Option(
@@ -27,8 +29,11 @@ class FileFormat(StrEnum):
 
 
 class Shown(StrEnum):
-    """What a plan is shown as: for programs, or for people."""
+    """What a plan is shown as: for programs, for people, or as users of other compilers know it."""
 
     json = "json"
     csv = "csv"
     table = "table"
+    tables = "tables"
+    triples = "triples"
+    exir = "exir"

@@ -14,8 +14,10 @@ from api.cli.arguments import Capacities, Problem, Quiet, Shown
 from api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from api.cli.progress import ProgressLine, run_in_thread
 from api.cli.streams import format_for, is_terminal, read_problem, refuse_unwritable, say, write
+from api.cli.sweep import WRITERS, Sweep, run_sweep, show_points, status_of
 from api.sizes import with_capacities
-from planner.formats import FORMATS
+from api.spellings import spell
+from planner.errors import OptionError
 from planner.lint import lint
 from planner.plan import Plan
 from planner.problem import Problem as MemoryProblem
@@ -35,15 +37,22 @@ def plan(
     accept: Annotated[
         str | None, typer.Option(metavar="fit|GAP%", help="Be content with any plan that fits, or with this gap.")
     ] = None,
-    shown: Annotated[Shown | None, typer.Option("--format", help="JSON by default; a table is for people.")] = None,
+    shown: Annotated[
+        Shown | None,
+        typer.Option("--format", help="JSON by default; a table is for people; tables, triples, exir as elsewhere."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For what the search leaves to chance.")] = 0,
     deterministic: Annotated[bool, typer.Option(help="The same plan on every machine.")] = False,
     picture_file: Annotated[
         str | None, typer.Option("--picture", metavar="FILE", help="Draw the plan: .svg, .png or .pdf.")
     ] = None,
+    swept: Annotated[
+        str | None,
+        typer.Option("--sweep", metavar="[NAME=]FROM:TO:STEP", help="Cost and peaks for each size of a pool."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Plan a problem: a pool and an offset for every buffer.
+    """Plan a problem: a pool and an offset for every buffer. With --sweep, tell what each size of a pool is worth.
 
     Exit status: 0 a plan was found, 1 none fits, 2 wrong input, 130 interrupted (the best plan so far is written).
     """
@@ -54,11 +63,11 @@ def plan(
         refuse_unwritable(file)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)
     problem = with_capacities(read_problem(problem_file), capacity or ())
+    sweep = None if swept is None else _read_sweep(swept, problem, plan_format, picture_file)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
     with graceful_interrupts() as cancelled:
         work = partial(
             solve,
-            problem,
             time_limit_s=time_limit,
             solver=solver,
             accept=accept,
@@ -66,14 +75,21 @@ def plan(
             seed=seed,
             on_progress=line.take,
             cancelled=cancelled,
-            started=started,
         )
-        answer = run_in_thread(work, lambda: line.draw(time.monotonic() - started))
+        if sweep is not None:
+            points = run_sweep(sweep, problem, lambda posed, known: work(posed, start=known), cancelled, line)
+            if output is not None or not is_table:
+                write(output, WRITERS[plan_format](points))
+            if is_table or (is_terminal(sys.stdout) and not quiet):
+                show_points(points, sweep.pool)
+            raise typer.Exit(status_of(points, cancelled.is_set()))
+        posed = partial(work, problem, started=started)
+        answer = run_in_thread(posed, lambda: line.draw(time.monotonic() - started))
         line.erase()
         if not quiet:
             _warn(problem)
         if output is not None or not is_table:
-            write(output, FORMATS[plan_format].write_plan(answer, problem))
+            write(output, spell(answer, problem, plan_format))
         if picture_file is not None and picture_format is not None:
             write(picture_file, picture.draw(problem, answer, picture_format))
     if is_table or (is_terminal(sys.stdout) and not quiet):
@@ -81,6 +97,14 @@ def plan(
     elif not quiet and answer.explanation is not None:
         say(f"memplan: {answer.explanation.message}")
     raise typer.Exit(_status(answer, cancelled.is_set()))
+
+
+def _read_sweep(text: str, problem: MemoryProblem, written: str, picture_file: str | None) -> Sweep:
+    if picture_file is not None:
+        raise OptionError("picture: must not be asked of a sweep, which is many plans")
+    if written not in WRITERS:
+        raise OptionError(f"format: must be json, csv or table for a sweep, got {written}")
+    return Sweep.read(text, problem)
 
 
 def _warn(problem: MemoryProblem) -> None:

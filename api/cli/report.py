@@ -9,11 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from api.sizes import spell_size
+from api.solver_facts import SolverFacts
 from planner.bounds import live_bytes
 from planner.compiling import compile_problem
 from planner.plan import Plan
 from planner.problem import Problem
-from solvers.registry import Row
+from solvers.reference.table import PREFIX
+from solvers.registry import EVERYTHING
 
 _CHART_COLUMNS, _CHART_ROWS = 64, 6
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -29,15 +31,22 @@ def show_plan(problem: Problem, plan: Plan) -> None:
         console.print(escape(line), soft_wrap=True)
 
 
-def show_solvers(rows: Iterable[Row]) -> None:
-    """Show what is installed and what each solver can do, on standard error."""
-    table = Table(box=None, pad_edge=False)
+def show_solvers(facts: Iterable[SolverFacts]) -> None:
+    """Show what is installed and what each solver can do, on standard error; other systems' planners apart."""
+    own, others = Table(box=None, pad_edge=False), Table(box=None, pad_edge=False)
     for heading in ("solver", "installed", "proves", "what it is", "cannot do"):
-        table.add_column(heading)
-    for row in rows:
-        lacks = ", ".join(sorted(Row("", "", "").can - row.can)) or "-"
-        table.add_row(row.name, _yes(row.is_installed), _yes(row.proves), escape(row.summary), lacks)
-    Console(stderr=True, highlight=False).print(table)
+        own.add_column(heading)
+    others.add_column(PREFIX, no_wrap=True)
+    others.add_column("what it is")
+    for solver in facts:
+        if solver.source is not None:
+            others.add_row(solver.name.removeprefix(PREFIX), escape(solver.summary))
+            continue
+        lacks = ", ".join(sorted(EVERYTHING.difference(solver.can))) or "-"
+        own.add_row(solver.name, _yes(solver.installed), _yes(solver.proves), escape(solver.summary), lacks)
+    console = Console(stderr=True, highlight=False)
+    for table in (own, others):
+        console.print(table)
 
 
 def headline(plan: Plan) -> str:

@@ -8,19 +8,23 @@ from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
-from api.bodies import CSV, JSON, media_type, prefers_csv, read_body
+from api.bodies import CSV, JSON, TEXT, media_type, preferred_type, read_body
 from api.openapi import PLAN_ANSWER, PLAN_REQUEST
 from api.options import Options
 from api.problem_details import error_answers
 from api.service import Service
 from api.settings import Settings
+from api.spellings import spell
 from api.submissions import check_cells, read_submission
 from planner.errors import OptionError, shown
-from planner.formats import FORMATS
 from planner.problem import Problem
 from solvers.solve import solve
 
 router = APIRouter()
+
+_SPELLINGS = {JSON: "json", CSV: "csv", TEXT: "tables"}
+"""What a plan is written as for who accepts a media type."""
+_MEDIA_TYPES = {spelling: kind for kind, spelling in _SPELLINGS.items()}
 
 
 @router.post(
@@ -42,10 +46,10 @@ async def plan(request: Request) -> Response:
     body = await read_body(request, service.settings.max_body_bytes)
     problem, options = await service.briefly(partial(read_submission, kind, body, request.query_params))
     _check_limits(problem, options, service.settings)
-    wants_csv = prefers_csv(request)
+    spelling = options.format or _SPELLINGS[preferred_type(request, *_SPELLINGS)]
 
     def answer(cancelled: threading.Event) -> Response:
-        return _answer(problem, options, started, cancelled, wants_csv=wants_csv)
+        return _answer(problem, options, started, cancelled, spelling)
 
     answered = await service.solving(request, answer, started + options.time_limit_s)
     return Response() if answered is None else answered
@@ -58,9 +62,7 @@ def _check_limits(problem: Problem, options: Options, settings: Settings) -> Non
     check_cells(problem, settings.max_cells)
 
 
-def _answer(
-    problem: Problem, options: Options, started: float, cancelled: threading.Event, *, wants_csv: bool
-) -> Response:
+def _answer(problem: Problem, options: Options, started: float, cancelled: threading.Event, spelling: str) -> Response:
     found = solve(
         problem,
         time_limit_s=options.time_limit_s,
@@ -71,6 +73,6 @@ def _answer(
         cancelled=cancelled,
         started=started,
     )
-    is_csv = wants_csv and found.status in ("optimal", "feasible")
-    content = FORMATS["csv" if is_csv else "json"].write_plan(found, problem)
-    return Response(content, media_type=CSV if is_csv else JSON)
+    if found.status not in ("optimal", "feasible"):
+        spelling = "json"
+    return Response(spell(found, problem, spelling), media_type=_MEDIA_TYPES.get(spelling, JSON))

@@ -15,6 +15,7 @@ from solvers.bench.peers import PEERS
 from solvers.bench.results import Result
 from solvers.bench.suites import instances
 from solvers.bench.worker import Job
+from solvers.reference import table
 from solvers.solve import MAX_TIME_LIMIT_S
 
 
@@ -34,7 +35,7 @@ def jobs(
         raise OptionError(
             f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
         )
-    known = ("auto", *registry.BY_NAME, *PEERS)
+    known = ("auto", *registry.BY_NAME, *table.BY_NAME, *PEERS)
     for solver in solvers:
         if solver not in known and peers.find(solver) is None:
             raise OptionError(f"solvers: must be among {', '.join(known)}, or module:function, got {shown(solver)}")

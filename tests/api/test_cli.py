@@ -118,6 +118,17 @@ def test_verify_names_every_violation_and_exits_with_3(two: str, tmp_path: Path,
     assert err.startswith("memplan: overlap: ")
 
 
+def test_verify_warns_of_what_is_legal_but_surely_not_meant(tmp_path: Path, capfd: Captured) -> None:
+    problem, plan = tmp_path / "aligned.json", tmp_path / "plan.csv"
+    problem.write_bytes(TWO.replace(b'"size": 64', b'"size": 60, "alignment": 64'))
+    plan.write_text("id,offset\na,0\nb,64\n")
+    assert main(["verify", str(problem), str(plan)]) == 0
+    assert capfd.readouterr().err == (
+        'memplan: warning: neighbours-alignment: buffer "b": lies at 64 of "default", the end of "a" (60) rounded up '
+        "to the alignment of that (64); its own (1) asks for 60\nmemplan: valid, 2 placements\n"
+    )
+
+
 def test_convert_writes_what_was_read(two: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     table = tmp_path / "two.csv"
     assert main(["convert", two, str(table)]) == 0
@@ -134,7 +145,8 @@ def test_solvers_lists_what_is_installed(capfd: Captured) -> None:
     assert main(["solvers", "--format", "table"]) == 0
     out, err = capfd.readouterr()
     assert out == ""
-    assert {line.split()[0] for line in err.splitlines() if not line.startswith(" ")} == {"solver", *rows}
+    names = {name.removeprefix("reference:") for name in ("solver", "reference:", *rows)}
+    assert {line.split()[0].removeprefix("reference:") for line in err.splitlines() if line[0] != " "} == names
 
 
 @pytest.mark.parametrize("suffix", [".lp", ".mps"])

@@ -12,6 +12,8 @@ from planner import __version__
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.verify import verify
+from solvers import registry
+from solvers.reference.table import PLANNERS
 from solvers.registry import SOLVERS
 from tests.api.server import Running
 from tests.strategies import raw_problems
@@ -132,8 +134,9 @@ def test_every_plan_of_the_service_is_valid_for_it(server: Running) -> None:
 
 def test_the_solvers_are_listed(server: Running) -> None:
     listed = server.client.get("/v1/solvers").json()["solvers"]
-    assert [row["name"] for row in listed] == [row.name for row in SOLVERS]
-    assert all(row["installed"] and "holes" in row["can"] for row in listed)
+    assert [row["name"] for row in listed] == [row.name for row in (*SOLVERS, *PLANNERS)]
+    assert all(row["installed"] and row["can"] for row in listed)
+    assert all((row["source"] is None) == (row["name"] in registry.BY_NAME) for row in listed)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
@@ -148,8 +151,8 @@ def test_no_answer_names_the_server(server: Running) -> None:
 
 def test_the_schema_names_every_call_and_its_examples_are_true(server: Running) -> None:
     schema = server.client.get("/openapi.json").json()
-    assert set(schema["paths"]) == {"/v1/plan", "/v1/verify", "/v1/solvers", "/healthz", "/readyz"}
-    for path in ("/v1/plan", "/v1/verify"):
+    assert set(schema["paths"]) == {"/v1/plan", "/v1/verify", "/v1/liveness", "/v1/solvers", "/healthz", "/readyz"}
+    for path in ("/v1/plan", "/v1/verify", "/v1/liveness"):
         for kind, content in schema["paths"][path]["post"]["requestBody"]["content"].items():
             examples = [one["value"] for one in content.get("examples", {}).values()] or [content["example"]]
             for example in examples:

@@ -12,6 +12,8 @@ from planner.verify import verify
 from solvers.bench.generators import tight
 from solvers.bench.peers import PEERS, find
 from solvers.bench.peers.intervals import intervals
+from solvers.bench.running import jobs
+from solvers.bench.worker import find_planner
 
 PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
 
@@ -49,6 +51,16 @@ def test_any_function_can_be_a_peer() -> None:
     assert peer.is_installed
     assert peer.load()(tight(1, 9, 64, 4, 2.0).problem, 1.0)[0] == 0
     assert find("nobody") is None
+
+
+def test_a_reference_planner_is_a_solver_and_no_peer() -> None:
+    solver = "reference:executorch-naive"
+    assert find(solver) is None
+    planner, version = find_planner(solver, time_limit_s=1.0, seed=1)
+    assert planner(tight(1, 9, 64, 4, 2.0).problem, None).solver == solver
+    assert version.startswith("memplan ")
+    with pytest.raises(OptionError, match='got "reference:executorch"'):
+        jobs(["tight:n=9,seed=1"], ["reference:executorch"], [1], 1.0, 2**30)
 
 
 @pytest.mark.parametrize("name", PEERS)

@@ -16,6 +16,7 @@ from typing import cast
 
 from planner.problem import Problem
 from planner.table import I64
+from solvers.reference.table import PREFIX
 
 PeerSolver = Callable[[Problem, float], I64]
 
@@ -76,6 +77,6 @@ PEERS = {
 
 def find(name: str) -> Peer | None:
     """Return the peer of that name; for `module:function`, anybody's own; None for what is neither."""
-    if ":" not in name:
+    if ":" not in name or name.startswith(PREFIX):
         return PEERS.get(name)
     return Peer(name, "a planner of your own", name, package=name.partition(":")[0].partition(".")[0])

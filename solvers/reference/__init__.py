@@ -1,0 +1,1 @@
+"""Other systems' planners, rule by rule: to compare with, and to be compatible with."""

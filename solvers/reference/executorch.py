@@ -1,0 +1,94 @@
+"""ExecuTorch's own planners, for one memory or for buffers that are told theirs.
+
+They have one alignment for everything, to which sizes are rounded up, so that sums of sizes are aligned: here the least
+common multiple of all that the problem asks for. They know neither sizes of memories nor what lies where they begin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import lcm
+
+from planner.problem import Problem
+from solvers.reference.tensors import Placed, Tensor, Watch, aligned, tensors
+
+
+@dataclass
+class _SharedObject:
+    """A range of bytes that tensors share, each at its offset inside; as large as the tensor that opened it."""
+
+    size: int
+    held: list[tuple[Tensor, int, int]] = field(default_factory=list)
+    """Tensor, its offset in the object, and where it ends there."""
+
+    def take(self, tensor: Tensor, offset: int, size: int) -> None:
+        self.held.append((tensor, offset, offset + size))
+
+    def is_free_for(self, tensor: Tensor) -> bool:
+        """Whether nothing here is alive with the tensor."""
+        return not any(other.meets(tensor) for other, _, _ in self.held)
+
+    def end_of_those_that_meet(self, tensor: Tensor) -> int:
+        """Return where the last of those ends that are alive with the tensor."""
+        return max((end for other, _, end in self.held if other.meets(tensor)), default=0)
+
+
+def greedy(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Place the largest first, into objects that lie side by side; among equal sizes, the last comes first.
+
+    Source: pytorch/executorch v1.5.1, exir/memory_planning.py: greedy (sorted by bisect.insort, then reversed),
+    pick_shared_obj, _compute_total_sizes. The time is quadratic.
+    """
+    asked = tensors(problem, watch)
+    step = _alignment(problem, asked)
+    rounded = {tensor.position: aligned(tensor.size, step) for tensor in asked}
+    objects: list[list[_SharedObject]] = [[] for _ in problem.pools]
+    largest_first = sorted(asked, key=lambda tensor: rounded[tensor.position])
+    largest_first.reverse()  # not a descending sort, which would keep equal sizes in the problem's order
+    for tensor in largest_first:
+        watch()
+        _share(objects[tensor.pools[0]], tensor, rounded[tensor.position])
+    places: dict[int, tuple[int, int]] = {}
+    for pool, side_by_side in enumerate(objects):
+        start = 0
+        for shared in side_by_side:
+            places |= {tensor.position: (pool, start + offset) for tensor, offset, _ in shared.held}
+            start += shared.size
+    return Placed(places)
+
+
+def _share(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
+    """Put a tensor into the first object that is free while it lives, else above what it meets in one, else alone."""
+    for shared in objects:
+        if shared.is_free_for(tensor):
+            shared.take(tensor, 0, size)
+            return
+    for shared in objects:
+        end = shared.end_of_those_that_meet(tensor)
+        if 0 < end <= shared.size - size:
+            shared.take(tensor, end, size)
+            return
+    objects.append(_SharedObject(size))
+    objects[-1].take(tensor, 0, size)
+
+
+def naive(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Place one tensor after the other, in the problem's order; no byte is used twice.
+
+    Source: pytorch/executorch v1.5.1, exir/memory_planning.py: naive, which refuses views; here they lie in their
+    buffers.
+    """
+    asked = tensors(problem, watch)
+    step = _alignment(problem, asked)
+    end = [0] * len(problem.pools)
+    places: dict[int, tuple[int, int]] = {}
+    for tensor in asked:
+        watch()
+        pool = tensor.pools[0]
+        places[tensor.position] = pool, end[pool]
+        end[pool] += aligned(tensor.size, step)
+    return Placed(places)
+
+
+def _alignment(problem: Problem, asked: list[Tensor]) -> int:
+    return lcm(*{pool.alignment for pool in problem.pools}, *{tensor.alignment for tensor in asked})

@@ -1,0 +1,143 @@
+"""The gate of the reference planners: what they answer is verified, and is a plan only if it keeps every rule.
+
+These systems do make plans that break rules which they do not know: capacities, alignments of single buffers, overlaps
+that they call views. Such an answer is none, and says which rules were broken.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from planner.errors import InvalidPlanError, OptionError, shown
+from planner.instance import Instance
+from planner.objective import total_cost
+from planner.placements import PlacementTable
+from planner.plan import Explanation, Plan, StopReason
+from planner.problem import ADDRESS_SPACE, Problem
+from planner.table import column
+from planner.verify import verify
+from solvers import answer
+from solvers.explanation import explain
+from solvers.reference.table import ReferencePlanner
+from solvers.reference.tensors import Placed, StoppedError, Watch, carriers
+from solvers.search import Progress, Shared
+
+_NAMED = 3
+"""How many buffers or broken rules are named in a sentence."""
+
+
+def plan_by_reference(problem: Problem, instance: Instance, planner: ReferencePlanner, search: Shared) -> Plan:
+    """Return the planner's plan, verified, with the search's bound; `unknown`, with an explanation, where it has none.
+
+    That nothing fits at all is known only from the search. Raises OptionError for what the planner cannot express.
+    """
+    missing = asked_features(problem, instance) - planner.can
+    if missing:
+        raise OptionError(f"solver: {planner.name} cannot do {', '.join(sorted(missing))}")
+    if search.infeasible is not None:
+        return answer.nothing(problem, instance, search, explain(problem, instance, search))
+    try:
+        placed = planner.load()(problem, search.seed, _watch(search))
+    except StoppedError:
+        message = f"{planner.name} was stopped before it had placed every buffer"
+        return answer.nothing(problem, instance, search, Explanation(message=message))
+    failure = _failure(problem, planner, placed)
+    if failure is not None:
+        return answer.nothing(problem, instance, search, failure)
+    placements = _placements(problem, placed)
+    broken = _broken_rules(problem, planner, placements)
+    if broken is not None:
+        return answer.nothing(problem, instance, search, broken)
+    return _judged(problem, instance, planner, search, placements)
+
+
+def asked_features(problem: Problem, instance: Instance) -> frozenset[str]:
+    """Return what the planner must be able to do; that views leave holes is none of it, as they keep a buffer alive."""
+    has_holes = bool((np.diff(problem.buffers.first) > 1).any())
+    return instance.features if has_holes else instance.features - {"holes"}
+
+
+def _watch(search: Shared) -> Watch:
+    def watch() -> None:
+        if search.is_over:
+            raise StoppedError
+
+    return watch
+
+
+def _failure(problem: Problem, planner: ReferencePlanner, placed: Placed) -> Explanation | None:
+    """Explain what the planner could not place, or placed where no memory can be."""
+    ids, sizes = problem.buffers.ids, problem.buffers.size
+    if placed.stuck or placed.because is not None:
+        names = ", ".join(f"buffer {shown(ids[i])} ({sizes[i]} bytes)" for i in placed.stuck[:_NAMED])
+        names += ", ..." * (len(placed.stuck) > _NAMED)
+        because = placed.because or f"cannot fit {names} in any memory"
+        return Explanation(message=f"{planner.name}: {because}", buffers=tuple(ids[i] for i in placed.stuck))
+    for i, (pool, offset) in _everywhere(problem, placed).items():
+        if not 0 <= offset < ADDRESS_SPACE:
+            where = f"offset {offset} of {shown(problem.pools[pool].name)}"
+            message = f"{planner.name}: buffer {shown(ids[i])} would lie at {where}, which no memory has"
+            return Explanation(message=message, pool=problem.pools[pool].name, buffers=(ids[i],))
+    return None
+
+
+def _everywhere(problem: Problem, placed: Placed) -> dict[int, tuple[int, int]]:
+    """Return the places of all buffers: what is carried by another one lies where that one takes it."""
+    places = dict(placed.places)
+    for i, (carrier, distance) in carriers(problem).items():
+        if i not in places and carrier in places:
+            pool, offset = places[carrier]
+            places[i] = pool, offset + distance
+    return places
+
+
+def _placements(problem: Problem, placed: Placed) -> PlacementTable:
+    places = sorted(_everywhere(problem, placed).items())
+    return PlacementTable(
+        tuple(problem.buffers.ids[i] for i, _ in places),
+        tuple(pool.name for pool in problem.pools),
+        column([pool for _, (pool, _) in places]),
+        column([offset for _, (_, offset) in places]),
+    )
+
+
+def _broken_rules(problem: Problem, planner: ReferencePlanner, placements: PlacementTable) -> Explanation | None:
+    """Explain which rules of the problem the placements break."""
+    violations = verify(problem, Plan(placements=placements))
+    if not violations:
+        return None
+    sentences = "; ".join(violation.message for violation in violations[:_NAMED])
+    more = "; ..." * (len(violations) > _NAMED)
+    message = f"{planner.name} made a plan that breaks rules of the problem: {sentences}{more}"
+    named = (name for violation in violations[:_NAMED] for name in (violation.first, violation.second))
+    return Explanation(message=message, buffers=tuple(dict.fromkeys(name for name in named if name is not None)))
+
+
+def _judged(
+    problem: Problem, instance: Instance, planner: ReferencePlanner, search: Shared, placements: PlacementTable
+) -> Plan:
+    """Make the plan of placements that keep every rule."""
+    cost = None
+    if problem.objective == "cost":
+        source = instance.source
+        cost = total_cost(instance, placements.pool[source], placements.offset[source] // instance.unit)
+    plan = answer.found(problem, instance, search, placements, planner.name, cost)
+    plan = plan.model_copy(update={"stop_reason": _stop_reason(plan, search)})
+    if violations := verify(problem, plan):
+        raise InvalidPlanError(f"{planner.name}: {violations[0].message}")
+    if search.on_progress is not None:
+        elapsed_s = time.monotonic() - search.started
+        search.on_progress(Progress(elapsed_s, plan.peak, plan.lower_bound or 0, planner.name))
+    return plan
+
+
+def _stop_reason(plan: Plan, search: Shared) -> StopReason | None:
+    """Say what a finished planner's plan is good for; these planners look for nothing better."""
+    if plan.status == "optimal":
+        return "proved"
+    if search.accept is None:
+        return None
+    wanted = search.accept.gap
+    return "accepted" if wanted is None or (plan.gap is not None and plan.gap <= wanted) else None

@@ -1,0 +1,174 @@
+"""One table of reference planners: name, where it lives, its source, what it can express."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from planner.errors import OptionError, shown
+from solvers.reference.tensors import Planner
+
+PREFIX = "reference:"
+"""What stands before a reference planner's name where a solver is named."""
+
+ANY = frozenset({"capacity", "alignment", "cost"})
+"""What needs no rule of its own: a planner that knows nothing of it may keep to it, and the verifier says if not."""
+
+
+@dataclass(frozen=True)
+class ReferencePlanner:
+    """Another system's planner: `where` is `module:function`, a `tensors.Planner`.
+
+    `source` names repository, version, file and function. `can` names the features of problems that it can express, in
+    the words of `solvers.registry`; others are refused.
+    """
+
+    name: str
+    summary: str
+    source: str
+    where: str
+    can: frozenset[str] = ANY
+
+    def load(self) -> Planner:
+        """Import the planner's function."""
+        module, function = self.where.split(":")
+        return cast(Planner, getattr(import_module(module), function))
+
+
+_EXECUTORCH = "pytorch/executorch v1.5.1"
+_CADENCE = f"{_EXECUTORCH}, backends/cadence/aot/memory_planning.py"
+_CADENCE_CAN = ANY | {"pools", "pins", "relative"}
+_USMP = "apache/tvm v0.16.0, src/tir/usmp/algo"
+_USMP_CAN = ANY | {"pools", "conflicts", "holes"}
+_XLA = "openxla/xla 16569562fc04, xla/service/heap_simulator.cc"
+
+PLANNERS = (
+    ReferencePlanner(
+        "reference:executorch-greedy",
+        "largest first, into shared objects laid side by side (ExecuTorch)",
+        f"{_EXECUTORCH}, exir/memory_planning.py: greedy, pick_shared_obj, materialize_buffer",
+        "solvers.reference.executorch:greedy",
+        ANY | {"pools"},
+    ),
+    ReferencePlanner(
+        "reference:executorch-naive",
+        "one after the other, nothing shared (ExecuTorch)",
+        f"{_EXECUTORCH}, exir/memory_planning.py: naive",
+        "solvers.reference.executorch:naive",
+        ANY | {"pools"},
+    ),
+    ReferencePlanner(
+        "reference:cadence-position-based-greedy-with-hierarchy",
+        "largest first, into the fastest memory with room, bumped past what overlaps (Cadence)",
+        f"{_CADENCE}: PositionBasedGreedyWithHierarchy",
+        "solvers.reference.cadence:position_based_greedy",
+        _CADENCE_CAN,
+    ),
+    ReferencePlanner(
+        "reference:cadence-greedy-by-size-with-hierarchy",
+        "largest first, into the smallest gap of the fastest memory with room (Cadence; arXiv 2001.03288)",
+        f"{_CADENCE}: GreedyWithHeuristic",
+        "solvers.reference.cadence:greedy_by_size",
+        _CADENCE_CAN,
+    ),
+    ReferencePlanner(
+        "reference:cadence-greedy-by-size-paper-literal",
+        "the same with the paper's update of prev_offset taken literally: nearly nothing is shared",
+        f"{_CADENCE}: GreedyWithHeuristic, the comment on prev_offset; arXiv 2001.03288, algorithm 3",
+        "solvers.reference.cadence:greedy_by_size_paper_literal",
+        _CADENCE_CAN,
+    ),
+    ReferencePlanner(
+        "reference:tvm-greedy-by-size",
+        "largest first, above all its conflicts, rounded to their alignment (TVM USMP)",
+        f"{_USMP}/greedy.cc: GreedySize",
+        "solvers.reference.tvm_usmp:greedy_by_size",
+        _USMP_CAN,
+    ),
+    ReferencePlanner(
+        "reference:tvm-greedy-by-size-own-alignment",
+        "the same, rounded to the buffer's own alignment",
+        f"{_USMP}/greedy.cc: GreedySize, but for the rounding",
+        "solvers.reference.tvm_usmp:greedy_by_size_own_alignment",
+        _USMP_CAN,
+    ),
+    ReferencePlanner(
+        "reference:tvm-greedy-by-conflicts",
+        "most conflicts first, above all of them, rounded to their alignment (TVM USMP)",
+        f"{_USMP}/greedy.cc: GreedyConflicts",
+        "solvers.reference.tvm_usmp:greedy_by_conflicts",
+        _USMP_CAN,
+    ),
+    ReferencePlanner(
+        "reference:tvm-greedy-by-conflicts-own-alignment",
+        "the same, rounded to the buffer's own alignment",
+        f"{_USMP}/greedy.cc: GreedyConflicts, but for the rounding",
+        "solvers.reference.tvm_usmp:greedy_by_conflicts_own_alignment",
+        _USMP_CAN,
+    ),
+    ReferencePlanner(
+        "reference:tvm-hill-climb",
+        "first fit, in an order changed by at most 500 swaps below the top (TVM USMP)",
+        f"{_USMP}/hill_climb.cc: HillClimbAllocator",
+        "solvers.reference.tvm_usmp:hill_climb",
+        _USMP_CAN,
+    ),
+    ReferencePlanner(
+        "reference:tvm-hill-climb-own-alignment",
+        "the same, rounded to the buffer's own alignment",
+        f"{_USMP}/hill_climb.cc: HillClimbAllocator, but for the rounding",
+        "solvers.reference.tvm_usmp:hill_climb_own_alignment",
+        _USMP_CAN,
+    ),
+    ReferencePlanner(
+        "reference:relay-storage-tokens",
+        "whole storages handed on, each buffer at the start of one (TVM Relay, graph executor)",
+        "apache/tvm v0.14.0, src/relay/backend/graph_plan_memory.cc and token_allocator.cc: TokenAllocator1D",
+        "solvers.reference.relay:storage_tokens",
+    ),
+    ReferencePlanner(
+        "reference:tflite-micro-greedy",
+        "largest first, into the lowest gap (TFLite Micro)",
+        "tensorflow/tflite-micro 17bebc092249, "
+        "tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc: GreedyMemoryPlanner",
+        "solvers.reference.tflite_micro:greedy",
+        ANY | {"pins"},
+    ),
+    ReferencePlanner(
+        "reference:xla-best-fit-by-size",
+        "largest first, into the smallest gap (XLA)",
+        f"{_XLA}: GlobalDecreasingSizeBestFitHeap, kSpatial",
+        "solvers.reference.xla:best_fit_by_size",
+    ),
+    ReferencePlanner(
+        "reference:xla-best-fit-by-life",
+        "longest alive first, into the smallest gap (XLA)",
+        f"{_XLA}: GlobalDecreasingSizeBestFitHeap, kTemporal",
+        "solvers.reference.xla:best_fit_by_life",
+    ),
+    ReferencePlanner(
+        "reference:xla-best-fit",
+        "the smaller of both, as the compiler takes it (XLA)",
+        f"{_XLA}: ChooseBestHeapAlgorithm; xla/service/buffer_assignment.cc",
+        "solvers.reference.xla:best_fit",
+    ),
+    ReferencePlanner(
+        "reference:vela-hill-climb",
+        "first fit, in an order learnt from the highest buffer (Vela, the compiler for Ethos-U)",
+        "ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py: HillClimbAllocator",
+        "solvers.reference.vela:hill_climb",
+    ),
+)
+
+BY_NAME = {planner.name: planner for planner in PLANNERS}
+
+
+def find(name: str) -> ReferencePlanner | None:
+    """Return the reference planner of that name, None for a name of something else; raises OptionError."""
+    if not name.startswith(PREFIX):
+        return None
+    if name not in BY_NAME:
+        known = ", ".join(planner.name.removeprefix(PREFIX) for planner in PLANNERS)
+        raise OptionError(f"solver: {PREFIX} must come with one of {known}, got {shown(name)}")
+    return BY_NAME[name]

@@ -1,0 +1,122 @@
+"""What other systems' planners see of a problem, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import lcm
+
+from planner.problem import Problem
+from planner.rows import MAX_TIME, MIN_TIME
+from planner.table import ABSENT
+
+
+class StoppedError(Exception):
+    """Raised by a Watch: the time is over, or nobody waits for the answer any more."""
+
+
+Watch = Callable[[], None]
+"""Called by planners at every step; raises StoppedError."""
+
+NEVER = (MAX_TIME, MIN_TIME)
+"""From when to when a tensor lives that does not: it meets nobody."""
+_OFTEN = 1 << 12
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A buffer with all that is placed with it; alive in [start, end), at no time where it ends before it starts.
+
+    `position` is that in the problem, `pools` are positions of pools it may live in, in order of preference; `offset`
+    is where it is pinned.
+    """
+
+    position: int
+    size: int
+    start: int
+    end: int
+    alignment: int
+    pools: tuple[int, ...]
+    offset: int | None
+
+    def meets(self, other: Tensor) -> bool:
+        """Whether both are alive at some time."""
+        return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What a planner answers: (position of a pool, offset in bytes) by position of a buffer.
+
+    What is placed with another buffer may be left out. `stuck` are the positions of those that it could not place, the
+    one that ended its work first; it need not have looked at all. `because` says it in a sentence, where there is more
+    to say than their names.
+    """
+
+    places: Mapping[int, tuple[int, int]]
+    stuck: tuple[int, ...] = ()
+    because: str | None = None
+
+
+Planner = Callable[[Problem, int, Watch], Placed]
+"""A planner gets the problem (in bytes, buffers in their order), a seed, and a Watch."""
+
+
+def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
+    """Return, for each buffer that is placed with another one, (that one, bytes above its start).
+
+    An alias lies inside it; what is `relative` to it may lie anywhere.
+    """
+    relatives, rigid = problem.buffers.relatives, problem.rigid
+    source = {lead: (i, distance) for i, (lead, distance) in rigid.items() if i not in relatives}
+    found: dict[int, tuple[int, int]] = {}
+    for i in relatives:
+        lead, distance = rigid[i]
+        carrier, below = source[lead]
+        found[i] = carrier, distance - below
+    for i, (root, distance) in problem.roots.items():
+        carrier, more = found.get(root, (root, 0))
+        found[i] = carrier, distance + more
+    return found
+
+
+def tensors(problem: Problem, watch: Watch = lambda: None) -> list[Tensor]:
+    """Return the buffers that are placed themselves, in the problem's order; each lives while one it carries does."""
+    table = problem.buffers
+    carried = carriers(problem)
+    spans: dict[int, tuple[int, int]] = {}
+    starts, ends = table.start.tolist(), table.end.tolist()
+    for i, (low, high) in enumerate(pairwise(table.first.tolist())):
+        if low < high:
+            carrier = carried[i][0] if i in carried else i
+            start, end = spans.get(carrier, NEVER)
+            spans[carrier] = min(start, *starts[low:high]), max(end, *ends[low:high])
+    pools: dict[tuple[int, tuple[str, ...]], tuple[int, ...]] = {}
+    columns = (table.size, table.alignment, table.offset, table.pool_choice)
+    found = []
+    for i, (size, alignment, offset, choice) in enumerate(zip(*(values.tolist() for values in columns), strict=True)):
+        if i % _OFTEN == 0:
+            watch()
+        if i in carried:
+            continue
+        kind = (choice, table.forbidden.get(i, ()))
+        allowed = pools.get(kind) or pools.setdefault(kind, problem.allowed_pools(i))
+        start, end = spans.get(i, NEVER)
+        found.append(Tensor(i, size, start, end, alignment, allowed, None if offset == ABSENT else offset))
+    return found
+
+
+def aligned(value: int, alignment: int) -> int:
+    """Return the least multiple of the alignment that is at least `value`."""
+    return -(-value // alignment) * alignment
+
+
+def step(problem: Problem, tensor: Tensor, pool: int) -> int:
+    """Return what a tensor's offset in a pool should be a multiple of, where the pool begins at such a multiple."""
+    return lcm(tensor.alignment, problem.pools[pool].alignment)
+
+
+def granule(problem: Problem, of: Iterable[Tensor]) -> int:
+    """Return the step that suits all these tensors in the first pool, for planners that know one alignment only."""
+    return lcm(*(step(problem, tensor, 0) for tensor in of))

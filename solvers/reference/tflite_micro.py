@@ -1,0 +1,52 @@
+"""The greedy planner of TFLite Micro: largest first, each into the lowest gap among those alive with it.
+
+Source: tensorflow/tflite-micro 17bebc092249, tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc
+(GreedyMemoryPlanner::CalculateOffsetsIfNeeded, ReverseSortInPlace). Its caller, micro_allocator.cc, rounds sizes up to
+16 bytes; here they are rounded up to what the alignments of the problem ask for, which is how it comes to keep to them.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+
+from planner.problem import Problem
+from solvers.reference.tensors import Placed, Tensor, Watch, aligned, granule, tensors
+
+Seat = tuple[int, int, Tensor]
+"""A tensor with its offset and its rounded size."""
+
+
+def greedy(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Place everything at the lowest gap that is found; knows no capacity."""
+    found = tensors(problem)
+    unit = granule(problem, found)
+    by_offset: list[Seat] = []
+    for tensor in _order(found, unit):
+        watch()
+        size = aligned(tensor.size, unit)
+        offset = _first_gap(by_offset, tensor, size) if tensor.offset is None else tensor.offset
+        insort(by_offset, (offset, size, tensor), key=lambda seat: seat[0])
+    return Placed({tensor.position: (0, offset) for offset, _, tensor in by_offset})
+
+
+def _order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
+    """Return those with an offset of their own as they come, then the others by size; of equal ones the last first.
+
+    The original fills its list of these from the end, and then sorts it stably.
+    """
+    planned = [tensor for tensor in found if tensor.offset is not None]
+    others = [tensor for tensor in reversed(found) if tensor.offset is None]
+    return planned + sorted(others, key=lambda tensor: -aligned(tensor.size, unit))
+
+
+def _first_gap(by_offset: Sequence[Seat], tensor: Tensor, size: int) -> int:
+    """Return the end of what lies below the first gap, between those alive with the tensor, that is large enough."""
+    end = 0
+    for offset, length, other in by_offset:
+        if not other.meets(tensor):
+            continue
+        if offset - end >= size:
+            break
+        end = max(end, offset + length)
+    return end

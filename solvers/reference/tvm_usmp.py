@@ -1,0 +1,75 @@
+"""USMP, a memory planner that TVM once had: greedy by size, greedy by conflicts, hill climb.
+
+Source: apache/tvm v0.16.0, src/tir/usmp/algo/greedy.cc and hill_climb.cc. There, the offset above a neighbour is
+rounded up to the neighbour's alignment, so a buffer may lie where its own alignment forbids it; such a plan is
+rejected. The forms with `_own_alignment` round up to the buffer's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from planner.problem import Problem
+from solvers.reference.tensors import Placed, Tensor, Watch
+from solvers.reference.tvm_usmp_greedy import Places, order_by_conflicts, order_by_size, place_above_conflicts
+from solvers.reference.tvm_usmp_hill_climb import hill_climb as climb
+from solvers.reference.tvm_usmp_workspace import MOST_CONFLICTS, TooManyConflictsError, Workspace, workspace
+
+Algorithm = Callable[[Workspace, Watch], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
+"""Returns (pool, offset) by position of a buffer, and the positions of those that fit nowhere."""
+
+
+def _greedy_by_size(task: Workspace, watch: Watch) -> tuple[Places, Sequence[int]]:
+    places, stuck = place_above_conflicts(task, order_by_size(task), watch)
+    return places, [] if stuck is None else [stuck]
+
+
+def _greedy_by_conflicts(task: Workspace, watch: Watch) -> tuple[Places, Sequence[int]]:
+    places, stuck = place_above_conflicts(task, order_by_conflicts(task), watch)
+    return places, [] if stuck is None else [stuck]
+
+
+def greedy_by_size(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Place the largest first, above all its conflicts."""
+    return _plan(problem, watch, _greedy_by_size)
+
+
+def greedy_by_size_own_alignment(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Do the same, but keep to each buffer's own alignment."""
+    return _plan(problem, watch, _greedy_by_size, rounds_to_own=True)
+
+
+def greedy_by_conflicts(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Place what has most conflicts first, above all of them."""
+    return _plan(problem, watch, _greedy_by_conflicts)
+
+
+def greedy_by_conflicts_own_alignment(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Do the same, but keep to each buffer's own alignment."""
+    return _plan(problem, watch, _greedy_by_conflicts, rounds_to_own=True)
+
+
+def hill_climb(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Change the order by swaps, at most 500 times; the seed is USMP's own, 0."""
+    return _plan(problem, watch, climb)
+
+
+def hill_climb_own_alignment(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Do the same, but keep to each buffer's own alignment."""
+    return _plan(problem, watch, climb, rounds_to_own=True)
+
+
+def _plan(problem: Problem, watch: Watch, algorithm: Algorithm, *, rounds_to_own: bool = False) -> Placed:
+    try:
+        task, found = workspace(problem, watch, rounds_to_own)
+    except TooManyConflictsError:
+        return Placed({}, because=f"USMP lists all conflicts; here are more than {MOST_CONFLICTS:,}")
+    places, stuck = algorithm(task, watch)
+    return Placed(
+        {found[i].position: place for i, place in places.items()},
+        stuck=_positions(found, stuck),
+    )
+
+
+def _positions(found: Sequence[Tensor], chosen: Sequence[int]) -> tuple[int, ...]:
+    return tuple(found[i].position for i in chosen)

@@ -1,0 +1,143 @@
+"""What USMP sees of a problem: buffers with lists of conflicts, and the most bytes that are alive together.
+
+Source: apache/tvm v0.16.0, include/tvm/tir/usmp/utils.h (BufferInfo) and src/tir/usmp/analysis/extract_buffer_info.cc
+(BufferInfoExtractor::operator()), which finds the conflicts by a sweep over time. A pair that meets again, after a hole
+in a lifetime, is listed again, and counts twice where buffers are ordered by their conflicts.
+
+The original leaves the order of a buffer's conflicts to the addresses of objects, which matters only where pools have
+sizes; here they come as the sweep meets them, then those that the problem lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from planner.problem import Problem
+from solvers.reference.tensors import Tensor, Watch, step, tensors
+
+MOST_CONFLICTS = 20_000_000
+"""How many entries all lists together may have: USMP's own lists would fill gigabytes, too."""
+
+
+class TooManyConflictsError(Exception):
+    """More conflicts than can be listed."""
+
+
+@dataclass(frozen=True)
+class BufferInfo:
+    """A buffer: pools in order of preference, its alignment in each pool, and the positions of its conflicts.
+
+    Conflicts need not be symmetric, and may repeat.
+    """
+
+    name: str
+    size: int
+    pools: tuple[int, ...]
+    alignments: tuple[int, ...]
+    conflicts: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A task for USMP: buffers, the size of each pool (None: unlimited), and the most bytes alive together.
+
+    With `rounds_to_own` an offset above a neighbour is rounded up to the buffer's own alignment, else, as in USMP, to
+    the neighbour's.
+    """
+
+    buffers: Sequence[BufferInfo]
+    pool_sizes: tuple[int | None, ...]
+    memory_pressure: int = 0
+    rounds_to_own: bool = False
+
+    def above(self, buffer: int, neighbour: int, pool: int, offset: int) -> int:
+        """Return the lowest offset for a buffer above a neighbour that lies at `offset` in the pool."""
+        below = self.buffers[neighbour]
+        alignment = (self.buffers[buffer] if self.rounds_to_own else below).alignments[pool]
+        return -(-(offset + below.size) // alignment) * alignment
+
+    def fits(self, buffer: int, pool: int, offset: int) -> bool:
+        """Return whether a buffer ends inside the pool."""
+        capacity = self.pool_sizes[pool]
+        return capacity is None or offset + self.buffers[buffer].size <= capacity
+
+
+def workspace(problem: Problem, watch: Watch, rounds_to_own: bool = False) -> tuple[Workspace, list[Tensor]]:
+    """Return the task that a problem is, and its buffers' tensors; raises TooManyConflictsError."""
+    found = tensors(problem)
+    conflicts, pressure = _sweep(problem, found, watch)
+    _add_listed(problem, found, conflicts)
+    infos = [
+        BufferInfo(
+            str(problem.buffers.ids[tensor.position]),
+            tensor.size,
+            tensor.pools,
+            tuple(step(problem, tensor, pool) for pool in range(len(problem.pools))),
+            listed,
+        )
+        for tensor, listed in zip(found, conflicts, strict=True)
+    ]
+    return Workspace(infos, tuple(pool.size for pool in problem.pools), pressure, rounds_to_own), found
+
+
+def _sweep(problem: Problem, found: Sequence[Tensor], watch: Watch) -> tuple[list[list[int]], int]:
+    """Return each tensor's conflicts in time, and the most bytes alive together. O(pairs)."""
+    conflicts: list[list[int]] = [[] for _ in found]
+    alive: dict[int, None] = {}  # a set that keeps its order
+    load = pressure = listed = 0
+    for _, is_start, i in sorted(_events(problem, found)):
+        watch()
+        if not is_start:
+            del alive[i]
+            load -= found[i].size
+            continue
+        for other in alive:
+            conflicts[other].append(i)
+        conflicts[i].extend(alive)
+        listed += 2 * len(alive)
+        if listed > MOST_CONFLICTS:
+            raise TooManyConflictsError
+        alive[i] = None
+        load += found[i].size
+        pressure = max(pressure, load)
+    return conflicts, pressure
+
+
+def _events(problem: Problem, found: Sequence[Tensor]) -> Iterator[tuple[int, bool, int]]:
+    """Yield (time, whether it starts, tensor) for every stretch of time that a tensor, or one inside it, is alive."""
+    table = problem.buffers
+    index = {tensor.position: i for i, tensor in enumerate(found)}
+    stretches: list[list[tuple[int, int]]] = [[] for _ in found]
+    for position in range(len(table)):
+        root = problem.roots.get(position, (position, 0))[0]
+        low, high = table.first[position], table.first[position + 1]
+        stretches[index[root]].extend(
+            zip(table.start[low:high].tolist(), table.end[low:high].tolist(), strict=True),
+        )
+    for i, mine in enumerate(stretches):
+        last: int | None = None
+        for start, end in sorted(mine):
+            if last is None or start > last:
+                if last is not None:
+                    yield last, False, i
+                yield start, True, i
+                last = end
+            else:
+                last = max(last, end)
+        if last is not None:
+            yield last, False, i
+
+
+def _add_listed(problem: Problem, found: Sequence[Tensor], conflicts: list[list[int]]) -> None:
+    """Add the conflicts that the problem lists, both ways, where they are not known already."""
+    if not problem.conflicts:
+        return
+    index = {tensor.position: i for i, tensor in enumerate(found)}
+    known = [set(listed) for listed in conflicts]
+    for names in problem.conflicts:
+        a, b = (index[problem.roots.get(i := problem.index[name], (i, 0))[0]] for name in names)
+        for one, other in ((a, b), (b, a)):
+            if one != other and other not in known[one]:
+                known[one].add(other)
+                conflicts[one].append(other)

@@ -1,0 +1,168 @@
+"""The hill climb of Vela, Arm's compiler for Ethos-U: first fit in an order that is learnt from the bottleneck.
+
+Source: ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py (HillClimbAllocator), called by
+tensor_allocation.py with at most 99,999 iterations and the size of the memory. Its random numbers are Python's own,
+from seed 1, so its plans are determined, and this reading of it gives the same, placement by placement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from planner.problem import Problem
+from solvers.reference.tensors import Placed, Tensor, Watch, aligned, step, tensors
+
+MAX_ITERATIONS = 99_999
+STUCK = 50
+"""After so many iterations without a gain, two swaps at a time are tried."""
+PATIENCE = 500
+"""A plan that fits the memory is improved until so many iterations brought nothing."""
+NO_LIMIT = 2**32
+"""The size that Vela assumes for a memory that it knows nothing of."""
+NOT_PLACED = -1
+
+
+def hill_climb(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Place everything where Vela does; the capacity tells it when to be content."""
+    found = tensors(problem)
+    ranges = _live_ranges(problem, [tensor for tensor in found if tensor.start < tensor.end], watch)
+    offset = {tensor.position: 0 for tensor in found}
+    if ranges:
+        size = problem.pools[0].size
+        addresses = _Climb(ranges, NO_LIMIT if size is None else size, watch).best_addresses()
+        offset.update((one.tensor.position, address) for one, address in zip(ranges, addresses, strict=True))
+    return Placed({position: (0, where) for position, where in offset.items()})
+
+
+@dataclass(eq=False)
+class _LiveRange:
+    """A buffer and what became of it when the buffers were last placed, or tried to be."""
+
+    tensor: Tensor
+    index: int
+    alignment: int
+    urgency: int = 0
+    neighbours: list[_LiveRange] = field(default_factory=list)
+    address: int = NOT_PLACED
+    end_address: int = 0
+    predecessor: _LiveRange | None = None
+    turn: int = 0
+
+    @property
+    def priority(self) -> tuple[int, int, int, int, int]:
+        """What comes first in the first order: much alive with it, long, early, large."""
+        start, end = self.tensor.start, self.tensor.end
+        return -self.urgency, start - end, start, -self.tensor.size, self.index
+
+    def place(self) -> None:
+        """Lie at the lowest address that is free, and remember who pushed last; O(neighbours) for each push."""
+        address, size = 0, self.tensor.size
+        pushed, pusher = True, None
+        while pushed:
+            pushed = False
+            for other in self.neighbours:
+                if other.address == NOT_PLACED or other.end_address <= address:
+                    continue
+                if other.address < address + size:
+                    pushed, pusher = True, other
+                    address = aligned(other.end_address, self.alignment)
+        self.address, self.end_address, self.predecessor = address, address + size, pusher
+
+
+def _live_ranges(problem: Problem, alive: list[Tensor], watch: Watch) -> list[_LiveRange]:
+    """Return the live ranges with their neighbours, those first that are met first in time, then by position.
+
+    The original walks through every time step; here through those at which something begins, which finds the same.
+    """
+    ranges = [_LiveRange(tensor, i, step(problem, tensor, 0)) for i, tensor in enumerate(alive)]
+    for time in sorted({tensor.start for tensor in alive}):
+        watch()
+        together = [one for one in ranges if one.tensor.start <= time < one.tensor.end]
+        load = sum(one.tensor.size for one in together)
+        starting = {one.index for one in together if one.tensor.start == time}
+        for one in together:
+            one.urgency = max(one.urgency, load)
+            is_new = one.index in starting
+            one.neighbours.extend(
+                other for other in together if other is not one and (is_new or other.index in starting)
+            )
+    return ranges
+
+
+class _Climb:
+    """The search: `ranges` keep the traces of the last attempt, also of one that was given up half-way."""
+
+    def __init__(self, ranges: list[_LiveRange], memory_limit: int, watch: Watch) -> None:
+        self.ranges = ranges
+        self.memory_limit = memory_limit
+        self.watch = watch
+        self.random = Random(1)
+        self.best_size = 2**63
+
+    def best_addresses(self) -> list[int]:
+        """Return the best addresses found, in the order of the ranges."""
+        order = [one.index for one in sorted(self.ranges, key=lambda one: one.priority)]
+        self.best_size = self._place_in(order)
+        addresses = [one.address for one in self.ranges]
+        least = max(one.urgency for one in self.ranges)
+        best_order, last_gain, i = order[:], 0, 0
+        while self.best_size > least and (
+            (self.best_size > self.memory_limit and i < MAX_ITERATIONS) or i - last_gain < PATIENCE
+        ):
+            self._swap(order, i - last_gain)
+            size = self._place_in(order)
+            if size > self.best_size:
+                order = best_order[:]
+            else:
+                last_gain = i if size < self.best_size else last_gain
+                self.best_size, best_order = size, order[:]
+                addresses = [one.address for one in self.ranges]
+            i += 1
+        return addresses
+
+    def _place_in(self, order: list[int]) -> int:
+        """Place in this order, until it is worse than the best; return the size reached."""
+        for one in self.ranges:
+            one.address = NOT_PLACED
+        size = 0
+        for turn, index in enumerate(order):
+            self.watch()
+            one = self.ranges[index]
+            one.place()
+            one.turn = turn
+            size = max(size, one.end_address)
+            if size > self.best_size:
+                break
+        return size
+
+    def _swap(self, order: list[int], stuck: int) -> None:
+        """Swap two of the buffers that had a part in where the bottleneck, the highest end, lies."""
+        bottleneck = max(self.ranges, key=lambda one: one.end_address)  # the first of equal ones
+        turns: dict[int, None] = {}  # a set that keeps its order
+        for one in (bottleneck, *bottleneck.neighbours):
+            self._add_chain(turns, one)
+        involved = list(turns)
+        apart = [turn for turn in involved if not bottleneck.tensor.meets(self.ranges[order[turn]].tensor)]
+        # Those that are not alive with the bottleneck make the gaps, and are picked more often.
+        few = apart if self.random.randint(0, 100) < 30 and apart else involved
+        a = few[self.random.randint(0, len(few) - 1)]
+        b = involved[self.random.randint(0, max(0, len(involved) - 2))]
+        self._exchange(order, a, involved[-1] if a == b else b)
+        if stuck > STUCK:
+            for turn in apart:
+                turns.update((other.turn, None) for other in self.ranges[order[turn]].neighbours)
+            involved = list(turns)
+            a, b = (involved[self.random.randint(0, len(involved) - 1)] for _ in range(2))
+            self._exchange(order, a, b)
+
+    @staticmethod
+    def _add_chain(turns: dict[int, None], one: _LiveRange | None) -> None:
+        """Add the turns of a range, of who pushed it last, of who pushed that one, and so on."""
+        while one is not None:
+            turns.setdefault(one.turn)
+            one = one.predecessor
+
+    @staticmethod
+    def _exchange(order: list[int], a: int, b: int) -> None:
+        order[a], order[b] = order[b], order[a]

@@ -1,0 +1,111 @@
+"""XLA's planner: best fit by decreasing size, or by decreasing life; the compiler takes the better of the two.
+
+Source: openxla/xla 16569562fc04, xla/service/heap_simulator.cc (GlobalDecreasingSizeBestFitHeap: Alloc, Free,
+GetSpatialBufferIntervalCompare, GetTemporalBufferIntervalCompare, FindChunkCandidate; ChooseBestHeapAlgorithm) and
+xla/service/buffer_assignment.cc (AssignBuffersWithSequentialOrdering), which runs both on the CPU and the GPU.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from planner.problem import Problem
+from solvers.reference.tensors import Placed, Tensor, Watch, aligned, granule, tensors
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A buffer with the ticks of its allocation and its release; no two of these are at the same tick."""
+
+    tensor: Tensor
+    start: int
+    end: int
+
+    @property
+    def life(self) -> int:
+        """How many ticks it is alive."""
+        return self.end - self.start
+
+
+Order = Callable[[Interval], tuple[int, int, int]]
+
+
+def _by_size(interval: Interval) -> tuple[int, int, int]:
+    return -interval.tensor.size, -interval.life, interval.tensor.position
+
+
+def _by_life(interval: Interval) -> tuple[int, int, int]:
+    return -interval.life, -interval.tensor.size, interval.tensor.position
+
+
+def best_fit_by_size(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Place the largest first, of equal ones the longest alive (kSpatial)."""
+    return _best_fit(problem, watch, _by_size)
+
+
+def best_fit_by_life(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Place the longest alive first, of equal ones the largest (kTemporal)."""
+    return _best_fit(problem, watch, _by_life)
+
+
+def best_fit(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Return the smaller of the two heaps, that by size where they are equal."""
+    heaps = [_best_fit(problem, watch, order) for order in (_by_size, _by_life)]
+    return min(heaps, key=lambda heap: _heap_size(problem, heap))
+
+
+def _heap_size(problem: Problem, heap: Placed) -> int:
+    size = problem.buffers.size
+    return max((offset + int(size[i]) for i, (_, offset) in heap.places.items()), default=0)
+
+
+def _best_fit(problem: Problem, watch: Watch, order: Order) -> Placed:
+    """Place every buffer in the smallest gap that holds it; one of no bytes, or never alive, lies at 0."""
+    found = tensors(problem)
+    step = granule(problem, found)
+    places = {tensor.position: (0, 0) for tensor in found}
+    by_offset: list[tuple[int, Interval]] = []
+    for interval in sorted(_intervals(found), key=order):
+        watch()
+        used = (
+            (offset, offset + other.tensor.size)
+            for offset, other in by_offset
+            if other.start <= interval.end and interval.start <= other.end
+        )
+        offset = _smallest_gap(used, interval.tensor.size, step)
+        places[interval.tensor.position] = (0, offset)
+        insort(by_offset, (offset, interval), key=lambda entry: entry[0])
+    return Placed(places)
+
+
+def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
+    """Number allocations and releases as the heap simulator meets them.
+
+    At each step come the releases of what is no longer alive, by start and then position, before the allocations, by
+    end and then position.
+    """
+    alive = [tensor for tensor in found if tensor.size > 0 and tensor.start < tensor.end]
+    releases = [(tensor.end, False, tensor.start, tensor.position) for tensor in alive]
+    allocations = [(tensor.start, True, tensor.end, tensor.position) for tensor in alive]
+    ticks: dict[int, list[int]] = {tensor.position: [] for tensor in alive}
+    for tick, (_, _, _, position) in enumerate(sorted(releases + allocations)):
+        ticks[position].append(tick)
+    return (Interval(tensor, *ticks[tensor.position]) for tensor in alive)
+
+
+def _smallest_gap(used: Iterable[tuple[int, int]], size: int, step: int) -> int:
+    """Return where the smallest gap of at least `size` bytes begins, the lowest of equal ones.
+
+    `used` are (start, end) in the order of their starts; gaps begin at multiples of the step, and the one above all is
+    larger than any other.
+    """
+    best: tuple[int, int] | None = None
+    end = 0
+    for low, high in used:
+        gap = low - end
+        if gap >= size and (best is None or gap < best[0]):
+            best = gap, end
+        end = max(end, aligned(high, step))
+    return end if best is None else best[1]

@@ -1,0 +1,85 @@
+"""ExecuTorch's planners: their rules on problems of a few buffers, and the peaks recorded for real models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from planner.formats import read_problem
+from planner.problem import Problem
+from solvers.solve import solve
+
+FOLDER = Path(__file__).parents[4] / "shared" / "instances" / "executorch"
+RECORDED = json.loads((FOLDER / "index.json").read_text()) if FOLDER.is_dir() else []
+
+
+def offsets(problem: dict[str, object], planner: str = "greedy") -> dict[int | str, tuple[str, int]]:
+    plan = solve(Problem.model_validate(problem), solver=f"reference:executorch-{planner}")
+    assert plan.explanation is None
+    return {row.id: (row.pool, row.offset) for row in plan.placements}
+
+
+def lives(name: str, size: int, start: int, end: int, **more: object) -> dict[str, object]:
+    return {"id": name, "size": size, "start": start, "end": end, **more}
+
+
+def test_among_equal_sizes_the_last_is_placed_first() -> None:
+    rows = [lives("a", 16, 0, 2), lives("b", 16, 0, 2), lives("c", 32, 0, 2)]
+    assert offsets({"buffers": rows}) == {"a": ("default", 48), "b": ("default", 32), "c": ("default", 0)}
+
+
+def test_a_tensor_shares_the_first_object_that_is_free_while_it_lives() -> None:
+    rows = [lives("large", 64, 0, 4), lives("late", 16, 4, 6), lives("other", 32, 0, 6), lives("later", 8, 6, 7)]
+    found = offsets({"buffers": rows})
+    assert found == {name: ("default", at) for name, at in (("large", 0), ("late", 0), ("other", 64), ("later", 0))}
+
+
+def test_inside_an_object_a_tensor_lies_above_those_that_it_meets() -> None:
+    rows = [lives("first", 64, 0, 2), lives("left", 24, 2, 5), lives("right", 16, 3, 4)]
+    assert offsets({"buffers": rows}) == {"first": ("default", 0), "left": ("default", 0), "right": ("default", 24)}
+
+
+def test_an_object_never_grows_which_is_what_it_wastes() -> None:
+    rows = [lives("first", 10, 0, 1), lives("left", 6, 1, 2), lives("right", 6, 1, 2)]
+    plan = solve(Problem.model_validate({"buffers": rows}), solver="reference:executorch-greedy")
+    assert (plan.peak, plan.lower_bound, plan.status, plan.stop_reason) == (16, 12, "feasible", None)
+    assert plan.gap == pytest.approx(1 / 3)
+
+
+def test_sizes_are_rounded_up_to_the_one_alignment_and_so_are_ties() -> None:
+    rows = [lives("a", 9, 0, 1), lives("b", 3, 0, 1), lives("c", 12, 0, 1)]
+    problem = {"buffers": rows, "pools": [{"alignment": 16}]}
+    assert offsets(problem) == {"c": ("default", 0), "b": ("default", 16), "a": ("default", 32)}
+
+
+def test_each_memory_has_objects_of_its_own_and_what_names_none_is_in_the_first() -> None:
+    rows = [lives("a", 8, 0, 1, pools=["slow"]), lives("b", 8, 0, 1), lives("c", 4, 0, 1, pools=["slow"])]
+    problem = {"buffers": rows, "pools": [{"name": "fast"}, {"name": "slow"}]}
+    assert offsets(problem) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("slow", 8)}
+
+
+def test_a_view_keeps_its_buffer_alive_and_is_not_placed_itself() -> None:
+    rows = [lives("base", 16, 0, 1), lives("view", 8, 3, 4, alias_of="base", alias_offset=8), lives("c", 8, 3, 4)]
+    assert offsets({"buffers": rows}) == {"base": ("default", 0), "view": ("default", 8), "c": ("default", 16)}
+
+
+def test_the_naive_planner_uses_no_byte_twice() -> None:
+    rows = [lives("a", 10, 0, 1), lives("b", 0, 1, 2), lives("c", 20, 2, 3)]
+    problem = {"buffers": rows, "pools": [{"alignment": 16}]}
+    assert offsets(problem, "naive") == {"a": ("default", 0), "b": ("default", 16), "c": ("default", 16)}
+
+
+@pytest.mark.skipif(not RECORDED, reason="needs ../shared/instances, which are not part of the project")
+def test_there_are_twenty_models() -> None:
+    assert len(RECORDED) == 20
+
+
+@pytest.mark.parametrize("planner", ["greedy", "naive"])
+@pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
+def test_peaks_of_real_models_are_the_recorded_ones(row: dict[str, dict[str, int]], planner: str) -> None:
+    file = str(row["file"])
+    problem = read_problem((FOLDER / file).read_bytes(), file)
+    plan = solve(problem, solver=f"reference:executorch-{planner}")
+    assert plan.peak == row["peer_peaks"][f"executorch_{planner}"]

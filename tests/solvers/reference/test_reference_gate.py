@@ -1,0 +1,147 @@
+"""The gate of the reference planners, and what it holds all of them to."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from planner.compiling import compile_problem
+from planner.errors import OptionError
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.verify import verify
+from solvers.reference import gate
+from solvers.reference.table import BY_NAME, PLANNERS, ReferencePlanner
+from solvers.reference.tensors import Placed, Watch
+from solvers.search import Progress, Shared
+from solvers.solve import solve
+from tests import oracle
+from tests.solvers.tiny import FEATURES, random_tiny
+
+GREEDY = "reference:executorch-greedy"
+PROBLEMS = FEATURES | {f"random {seed}": random_tiny(seed) for seed in range(15)}
+TIGHT: dict[str, Any] = {
+    "buffers": [
+        {"id": "a", "size": 10, "start": 0, "end": 1},
+        {"id": "b", "size": 6, "start": 1, "end": 2},
+        {"id": "c", "size": 6, "start": 1, "end": 2},
+    ]
+}
+"""12 bytes are enough; ExecuTorch needs 16, as only one of two fits into an object of 10."""
+EASY: dict[str, Any] = {"buffers": TIGHT["buffers"][:2]}
+
+
+def plan_of(problem: dict[str, Any], accept: str | None = None, cancelled: threading.Event | None = None) -> Plan:
+    return solve(Problem.model_validate(problem), solver=GREEDY, accept=accept, cancelled=cancelled)
+
+
+@pytest.mark.parametrize("planner", BY_NAME)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_planner_refuses_explains_or_gives_a_plan_that_holds(name: str, planner: str) -> None:
+    problem = PROBLEMS[name]
+    if cannot := gate.asked_features(problem, compile_problem(problem)) - BY_NAME[planner].can:
+        with pytest.raises(OptionError, match=f"solver: {planner} cannot do {', '.join(sorted(cannot))}"):
+            solve(problem, solver=planner)
+        return
+    plan = solve(problem, solver=planner)
+    assert verify(problem, plan) == ()
+    least = oracle.best_score(problem)
+    if plan.status == "infeasible":
+        assert least is None
+    elif plan.status == "unknown":
+        assert plan.explanation is not None
+        assert plan.explanation.message.startswith(planner)
+    else:
+        assert oracle.check(problem, list(plan.placements)) == []
+        assert least is not None
+        if plan.status == "optimal" and problem.objective != "fit":
+            assert tuple(pool.used for pool in reversed(plan.pools)) == least[-len(problem.pools) :]
+            assert plan.cost is None or plan.cost == pytest.approx(least[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("planner", PLANNERS, ids=lambda planner: planner.name)
+def test_a_planner_can_be_loaded_and_says_where_it_is_from(planner: ReferencePlanner) -> None:
+    assert callable(planner.load())
+    assert planner.source.count(":") >= 1
+    assert "(" not in planner.name
+
+
+@pytest.mark.parametrize("planner", BY_NAME)
+def test_the_same_problem_gives_the_same_plan(planner: str) -> None:
+    plans = [solve(FEATURES["plain"], solver=planner, deterministic=True) for _ in range(2)]
+    assert plans[0].model_dump_json() == plans[1].model_dump_json()
+
+
+def test_what_a_planner_cannot_express_is_named() -> None:
+    with pytest.raises(OptionError) as caught:
+        solve(FEATURES["holes"], solver=GREEDY)
+    assert str(caught.value) == f"solver: {GREEDY} cannot do holes"
+
+
+def test_a_planner_that_is_none_is_named_with_those_that_are() -> None:
+    with pytest.raises(OptionError) as caught:
+        solve(FEATURES["plain"], solver="reference:best")
+    assert str(caught.value).startswith("solver: reference: must come with one of executorch-greedy, ")
+    assert str(caught.value).endswith(', got "reference:best"')
+
+
+def test_a_plan_that_breaks_a_rule_is_no_plan_and_says_which() -> None:
+    assert plan_of({**TIGHT, "pools": [{"size": 16}]}).status == "feasible"
+    plan = plan_of({**TIGHT, "pools": [{"size": 15}]})
+    assert (plan.status, plan.placements.ids, plan.stop_reason) == ("unknown", (), None)
+    assert plan.explanation is not None
+    message = 'buffer "b": must end at 15 at the most, got offset 10 of "default"'
+    assert plan.explanation.message == f"{GREEDY} made a plan that breaks rules of the problem: {message}"
+    assert plan.explanation.buffers == ("b",)
+
+
+def test_that_nothing_fits_is_said_only_with_a_proof() -> None:
+    plan = plan_of({**TIGHT, "pools": [{"size": 11}]})
+    assert plan.status == "infeasible"
+    assert plan.explanation is not None
+    assert plan.explanation.missing_bytes == 1
+
+
+def test_a_plan_is_optimal_where_the_bound_says_so_and_else_has_no_reason_to_stop() -> None:
+    plan = plan_of(EASY)
+    assert (plan.status, plan.stop_reason, plan.gap) == ("optimal", "proved", 0.0)
+    assert plan.proof is not None
+    assert plan.proof.buffers == ("a",)
+    plan = plan_of(TIGHT)
+    assert (plan.status, plan.stop_reason, plan.lower_bound, plan.peak) == ("feasible", None, 12, 16)
+    assert plan_of(TIGHT, accept="40%").stop_reason == "accepted"
+    assert plan_of(TIGHT, accept="30%").stop_reason is None
+    assert plan_of({**TIGHT, "objective": "fit"}).stop_reason == "accepted"
+
+
+def test_a_plan_is_told_to_who_watches() -> None:
+    told: list[Progress] = []
+    solve(Problem.model_validate(TIGHT), solver=GREEDY, on_progress=told.append)
+    assert [(now.peak, now.lower_bound, now.by) for now in told] == [(16, 12, GREEDY)]
+
+
+def test_a_cancelled_planner_says_that_it_was_stopped() -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    plan = plan_of(EASY, cancelled=cancelled)
+    assert (plan.status, plan.stop_reason) == ("unknown", "cancelled")
+    assert plan.explanation is not None
+    assert plan.explanation.message == f"{GREEDY} was stopped before it had placed every buffer"
+
+
+def nowhere(problem: Problem, seed: int, watch: Watch) -> Placed:
+    """Place nothing, as if four buffers fitted nowhere."""
+    return Placed({}, stuck=(0, 1, 2, 3))
+
+
+def test_of_many_buffers_that_fit_nowhere_a_few_are_named() -> None:
+    problem = Problem.model_validate({"buffers": [{"id": i, "size": i, "start": 0, "end": 1} for i in range(4)]})
+    planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:nowhere")
+    instance = compile_problem(problem)
+    plan = gate.plan_by_reference(problem, instance, planner, Shared(instance, deadline=float("inf")))
+    assert plan.explanation is not None
+    names = "buffer 0 (0 bytes), buffer 1 (1 bytes), buffer 2 (2 bytes), ..."
+    assert plan.explanation.message == f"reference:nowhere: cannot fit {names} in any memory"
+    assert plan.explanation.buffers == (0, 1, 2, 3)

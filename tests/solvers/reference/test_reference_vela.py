@@ -1,0 +1,82 @@
+"""Vela's hill climb: the same placements as the original, wherever that is installed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from planner.formats import read_problem
+from planner.problem import Problem
+from solvers.reference.vela import NO_LIMIT, hill_climb
+
+hillclimb_allocation = pytest.importorskip("ethosu.vela.hillclimb_allocation", reason="needs the extra peers")
+
+FOLDER = Path(__file__).parents[4] / "shared" / "instances"
+REAL = sorted(
+    path.relative_to(FOLDER).as_posix()
+    for names in ("vela/*.csv", "xla/mlp*.csv", "xla/*adam.csv")
+    for path in FOLDER.glob(names)
+)
+
+
+@dataclass(frozen=True)
+class LiveRange:
+    """What the original wants to know of a buffer; `end_time` is the last step at which it is alive."""
+
+    start_time: int
+    end_time: int
+    size: int
+    alignment: int
+
+    def get_alignment(self) -> int:
+        return self.alignment
+
+
+def original(problem: Problem) -> list[int]:
+    ranges = [
+        LiveRange(row.start or 0, (row.end or 0) - 1, row.size, row.alignment * problem.pools[0].alignment)
+        for row in problem.buffers
+    ]
+    size = problem.pools[0].size
+    found: list[int] = hillclimb_allocation.allocate_live_ranges(ranges, None, NO_LIMIT if size is None else size)
+    return found
+
+
+def ours(problem: Problem) -> list[int]:
+    places = hill_climb(problem, 0, lambda: None).places
+    return [places[i][1] for i in range(len(places))]
+
+
+def drawn(seed: int) -> Problem:
+    """Draw a crowded problem: the search has to swap, also two at a time."""
+    rng = random.Random(seed)
+    rows = []
+    for i in range(rng.randint(2, 24)):
+        start = rng.randint(0, 12)
+        size, alignment = rng.randint(0, 40), rng.choice((1, 1, 2, 16))
+        rows.append({"id": i, "size": size, "start": start, "end": start + rng.randint(1, 6), "alignment": alignment})
+    capacity = rng.choice((None, None, 1000, 100_000))
+    return Problem.model_validate({"buffers": rows, "pools": [{"size": capacity}]})
+
+
+def test_random_problems_are_placed_as_by_the_original() -> None:
+    problems = [drawn(seed) for seed in range(40)]
+    assert [ours(problem) for problem in problems] == [original(problem) for problem in problems]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_problems_are_placed_as_by_the_original(name: str) -> None:
+    problem = read_problem((FOLDER / name).read_bytes(), name)
+    assert ours(problem) == original(problem)
+
+
+def test_nothing_is_placed_where_there_is_nothing() -> None:
+    assert ours(Problem.model_validate({"buffers": []})) == []
+
+
+def test_a_buffer_that_is_never_alive_lies_at_the_start() -> None:
+    rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "idle", "size": 4}]
+    assert ours(Problem.model_validate({"buffers": rows})) == [0, 0]
