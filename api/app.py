@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from api.openapi import add_schemas
 from api.problem_details import add_error_answers
 from api.readiness import warm_up
-from api.routes import health, plan, solvers, verify
+from api.routes import health, liveness, plan, solvers, verify
 from api.service import Service
 from api.settings import Settings, read_settings
 from planner import __version__
@@ -31,7 +31,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = Service(settings or read_settings())
-    for module in (plan, verify, solvers, health):
+    for module in (plan, verify, liveness, solvers, health):
         app.include_router(module.router)
     add_error_answers(app)
     add_schemas(app)

@@ -9,9 +9,11 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from api.bodies import CSV, JSON
+from api.bodies import CSV, JSON, TEXT
+from api.liveness_requests import LivenessAnswer, LivenessRequest
 from api.options import Options
 from api.problem_details import ProblemDetails
+from planner.operations import Operations
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.verify import Violation
@@ -46,7 +48,18 @@ class Verdict(BaseModel):
     violations: list[Violation]
 
 
-_MODELS: tuple[type[BaseModel], ...] = (Problem, Options, PlanRequest, Plan, VerifyRequest, Verdict, ProblemDetails)
+_MODELS: tuple[type[BaseModel], ...] = (
+    Problem,
+    Options,
+    PlanRequest,
+    Plan,
+    VerifyRequest,
+    Verdict,
+    ProblemDetails,
+    Operations,
+    LivenessRequest,
+    LivenessAnswer,
+)
 
 PROBLEM_EXAMPLE: dict[str, Any] = {
     "buffers": [
@@ -55,6 +68,24 @@ PROBLEM_EXAMPLE: dict[str, Any] = {
     ]
 }
 OPTIONS_EXAMPLE: dict[str, Any] = {"time_limit_s": 2, "solver": "auto", "accept": "5%"}
+OPERATIONS_EXAMPLE: dict[str, Any] = {
+    "functions": {
+        "main": {
+            "params": ["image"],
+            "results": ["scores"],
+            "buffers": [
+                {"id": "image", "dtype": "int8", "shape": [1, 96, 96, 3]},
+                {"id": "features", "dtype": "int8", "shape": [1, 48, 48, 8]},
+                {"id": "columns", "size": 2304},
+                {"id": "scores", "dtype": "float32", "shape": [1, 10]},
+            ],
+            "body": [
+                {"op": "conv", "inputs": ["image"], "outputs": ["features"], "temporaries": ["columns"]},
+                {"op": "classify", "inputs": ["features"], "outputs": ["scores"]},
+            ],
+        }
+    }
+}
 CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
 PLAN_EXAMPLE: dict[str, Any] = {
     "status": "optimal",
@@ -110,11 +141,22 @@ PLAN_REQUEST: dict[str, Any] = {
         },
     },
 }
+_TRIPLES: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "array", "minItems": 3, "maxItems": 3},
+    "description": "With format triples: id, pool and offset of every buffer.",
+}
+_EXIR: dict[str, Any] = {
+    "type": "object",
+    "required": ["bufsizes", "specs"],
+    "description": "With format exir: the plan in ExecuTorch's numbers, memories counted from 1.",
+}
 PLAN_ANSWER: dict[str, Any] = {
-    "description": "The plan; as CSV where the caller's Accept prefers it and there is one.",
+    "description": "The plan; as CSV or as tables of memories where the caller's Accept prefers it and there is one.",
     "content": {
-        JSON: {"schema": _ref(Plan), "example": PLAN_EXAMPLE},
+        JSON: {"schema": {"anyOf": [_ref(Plan), _TRIPLES, _EXIR]}, "example": PLAN_EXAMPLE},
         CSV: {"schema": {"type": "string"}, "example": CSV_PLAN_EXAMPLE},
+        TEXT: {"schema": {"type": "string", "description": "what each memory holds, and the most at one time"}},
     },
 }
 VERIFY_REQUEST: dict[str, Any] = {
@@ -128,6 +170,27 @@ VERIFY_REQUEST: dict[str, Any] = {
 VERDICT_ANSWER: dict[str, Any] = {
     "description": "The verdict.",
     "content": {JSON: {"schema": _ref(Verdict), "example": {"valid": True, "violations": []}}},
+}
+LIVENESS_REQUEST: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {
+                "schema": {"anyOf": [_ref(LivenessRequest), _ref(Operations)]},
+                "examples": {
+                    "operations": {"summary": "bare operations", "value": OPERATIONS_EXAMPLE},
+                    "options": {
+                        "summary": "operations and options",
+                        "value": {"operations": OPERATIONS_EXAMPLE, "options": {"compare": True, "time_limit_s": 2}},
+                    },
+                },
+            },
+        },
+    },
+}
+LIVENESS_ANSWER: dict[str, Any] = {
+    "description": "The problem, and what is known of it; `peaks` where they were asked for.",
+    "content": {JSON: {"schema": _ref(LivenessAnswer)}},
 }
 
 

@@ -6,6 +6,7 @@ MemplanError
 │   ├── FormatError          the bytes are not what their format says
 │   ├── ProblemError         a problem breaks a rule; one sentence a broken rule
 │   ├── PlanError            the same for a plan that is read back
+│   ├── OperationsError      the same for operations, from which lifetimes follow
 │   └── OptionError          an option, or a solver that cannot do what is asked
 └── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
 ```
@@ -48,6 +49,10 @@ class ProblemError(InputError):
 
 class PlanError(InputError):
     """A plan that was read back breaks one or more rules."""
+
+
+class OperationsError(InputError):
+    """Operations, from which lifetimes follow, break one or more rules."""
 
 
 class OptionError(InputError):

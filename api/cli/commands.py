@@ -7,10 +7,14 @@ from typing import Annotated
 import typer
 
 from api.cli.bench import bench
+from api.cli.compare import compare
 from api.cli.convert import convert
+from api.cli.export import export
+from api.cli.liveness import liveness
 from api.cli.model import model
 from api.cli.plan import plan
 from api.cli.serve import serve
+from api.cli.shadow import shadow
 from api.cli.solver_list import solvers
 from api.cli.verify import verify
 from api.cli.warm_up import warm_up
@@ -25,7 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (plan, verify, convert, solvers, model, bench, serve, warm_up):
+for command in (plan, verify, convert, export, compare, liveness, shadow, solvers, model, bench, serve, warm_up):
     app.command()(command)
 
 

@@ -6,17 +6,19 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 
-from planner import formats
+from planner import formats, importers
 from planner.errors import InputError
 from planner.plan import Plan
 from planner.problem import Problem
 
 STANDARD = "-"
+T = TypeVar("T")
 
 
 class FileError(InputError):
@@ -24,10 +26,19 @@ class FileError(InputError):
 
 
 def read_problem(path: str) -> Problem:
-    """Read a problem from a file, or from standard input for `-`; raises InputError."""
+    """Read a problem, or a model that poses one, from a file, or from standard input for `-`; raises InputError."""
     data = _read(path)
     with _named(path):
+        if importers.detect(data, path) is not None:
+            return importers.read_model(data, path).problem
         return formats.read_problem(data, path)
+
+
+def read_as(path: str, reader: Callable[[bytes], T]) -> T:
+    """Read whatever a reader makes of the bytes of a file likewise."""
+    data = _read(path)
+    with _named(path):
+        return reader(data)
 
 
 def read_plan(path: str, problem: Problem) -> Plan:

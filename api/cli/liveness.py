@@ -1,0 +1,102 @@
+"""`memplan liveness`: from operations to the problem that they pose."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from api.cli.arguments import Quiet
+from api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from api.cli.progress import run_in_thread
+from api.cli.streams import format_for, read_as, refuse_unwritable, say, write
+from api.liveness_requests import LivenessAnswer, answer_request, read_operations, read_options
+from api.sizes import spell_size
+from planner.formats import FORMATS
+from solvers.solve import DEFAULT_TIME_LIMIT_S
+
+
+class HowAlive(StrEnum):
+    """What a lifetime goes by."""
+
+    usage = "usage"
+    scope = "scope"
+
+
+class WhenInside(StrEnum):
+    """When what a call or an operation uses inside is alive."""
+
+    nested = "nested"
+    lifted = "lifted"
+
+
+OperationsFile = Annotated[str, typer.Argument(metavar="OPERATIONS", help="A file, JSON, or - for standard input.")]
+By = Annotated[HowAlive, typer.Option("--liveness", help="From first to last use, or from alloc to free.")]
+Temporaries = Annotated[WhenInside, typer.Option(help="Alive for their own part of a call, or for the whole of it.")]
+Inputs = Annotated[bool, typer.Option("--plan-inputs/--no-plan-inputs", help="Place the program's inputs, too.")]
+Outputs = Annotated[bool, typer.Option("--plan-outputs/--no-plan-outputs", help="Place the program's outputs, too.")]
+
+
+def liveness(
+    operations_file: OperationsFile,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="PROBLEM", help="Write the problem alone: .json or .csv.")
+    ] = None,
+    by: By = HowAlive.usage,
+    temporaries: Temporaries = WhenInside.nested,
+    plan_inputs: Inputs = True,
+    plan_outputs: Outputs = True,
+    compare: Annotated[bool, typer.Option("--compare", help="Plan what each way to read lifetimes needs.")] = False,
+    time_limit: Annotated[float, typer.Option(help="Seconds for comparing.")] = DEFAULT_TIME_LIMIT_S,
+    quiet: Quiet = False,
+) -> None:
+    """Find when the buffers of a program are alive, from its operations: a problem to plan, and what is known of it.
+
+    All of it goes to standard output as JSON; with -o, the problem alone is written, for `memplan plan` to read.
+    """
+    started = time.monotonic()
+    written = format_for(output, None)
+    refuse_unwritable(output)
+    operations = read_as(operations_file, read_operations)
+    options = read_options(
+        liveness=by.value,
+        temporaries=temporaries.value,
+        plan_inputs=plan_inputs,
+        plan_outputs=plan_outputs,
+        compare=compare,
+        time_limit_s=time_limit,
+    )
+    with graceful_interrupts() as cancelled:
+        work = partial(answer_request, operations, options, cancelled=cancelled, started=started)
+        answer = run_in_thread(work, lambda: None)
+    if output is None:
+        write(None, answer.model_dump_json().encode() + b"\n")
+    else:
+        write(output, FORMATS[written].write_problem(answer.problem))
+    if not quiet:
+        _tell(answer)
+    raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0)
+
+
+def _tell(answer: LivenessAnswer) -> None:
+    """Say the most important of it to people."""
+    for warning in answer.warnings:
+        say(f"memplan: warning: {warning.rule}: {warning.message}")
+    space = answer.workspace
+    where = "" if space.path is None else f", at {space.path}"
+    say(f"memplan: {len(answer.problem.buffers):,} buffers, at most {_spelled(space.live_bytes)} alive{where}")
+    if answer.order == "tentative":
+        say(f"memplan: the order is tentative; in any order, {_spelled(space.any_order_live_bytes)} are alive at once")
+    for row in answer.readings[1:]:
+        if row.lost_bytes:
+            say(f"memplan: {row.temporaries} by {row.liveness}: {_spelled(row.lost_bytes)} more alive")
+    for peak in answer.peaks or ():
+        found = peak.status if peak.peak is None else f"peak {_spelled(peak.peak)}"
+        say(f"memplan: {peak.temporaries} by {peak.liveness}, planned {peak.planning}: {found}")
+
+
+def _spelled(size: int) -> str:
+    return f"{size:,} bytes ({spell_size(size)})" if size >= 1024 else f"{size} bytes"

@@ -1,0 +1,74 @@
+"""`POST /v1/liveness`: operations in, a problem out, with what is known of it before anybody plans it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from fastapi import APIRouter, Request, Response
+
+from api.bodies import JSON, media_type, read_body
+from api.liveness_requests import LivenessAnswer, LivenessOptions, answer_request, read_request
+from api.openapi import LIVENESS_ANSWER, LIVENESS_REQUEST
+from api.problem_details import error_answers
+from api.service import Service
+from api.settings import Settings
+from api.submissions import check_cells
+from planner.errors import OptionError, shown
+from planner.liveness.expansion import MAX_EXPANDED
+from planner.operations import Operations
+
+router = APIRouter()
+
+
+@router.post(
+    "/v1/liveness",
+    summary="Find lifetimes",
+    response_class=Response,
+    responses={200: LIVENESS_ANSWER, **error_answers(400, 413, 415, 422, 429)},
+    openapi_extra=LIVENESS_REQUEST,
+)
+async def liveness(request: Request) -> Response:
+    """Answer with the problem that operations pose, and what it is worth to know lifetimes better.
+
+    Nothing is solved, unless `compare` asks for the peaks; then the answer comes within the time limit.
+    """
+    started = time.monotonic()
+    service = Service.of(request)
+    media_type(request, JSON)
+    body = await read_body(request, service.settings.max_body_bytes)
+    operations, options = await service.briefly(lambda: read_request(body))
+    if not options.compare:
+        return await service.briefly(lambda: _written(_answer(operations, options, service.settings)))
+    _check_limit(options, service.settings)
+
+    def work(cancelled: threading.Event) -> Response:
+        return _written(_answer(operations, options, service.settings, cancelled, started))
+
+    answered = await service.solving(request, work, started + options.time_limit_s)
+    return Response() if answered is None else answered
+
+
+def _check_limit(options: LivenessOptions, settings: Settings) -> None:
+    if options.time_limit_s > settings.max_time_limit_s:
+        most = f"{settings.max_time_limit_s:g}"
+        raise OptionError(
+            f"options.time_limit_s: must be at most {most} on this server, got {shown(options.time_limit_s)}"
+        )
+
+
+def _answer(
+    operations: Operations,
+    options: LivenessOptions,
+    settings: Settings,
+    cancelled: threading.Event | None = None,
+    started: float | None = None,
+) -> LivenessAnswer:
+    most = min(MAX_EXPANDED, settings.max_cells)
+    found = answer_request(operations, options, most=most, cancelled=cancelled, started=started)
+    check_cells(found.problem, settings.max_cells)
+    return found
+
+
+def _written(answer: LivenessAnswer) -> Response:
+    return Response(answer.model_dump_json(), media_type=JSON)

@@ -1,0 +1,224 @@
+"""From operations to a problem, and to what is known before anybody plans it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import Any, get_args
+
+from planner.errors import OperationsError, shown
+from planner.finding import Finding
+from planner.formats.memplan_json import problem_from
+from planner.liveness.expansion import MAX_EXPANDED, expand
+from planner.liveness.facts import (
+    Analysis,
+    Event,
+    FunctionFacts,
+    InsertFree,
+    ReadingFacts,
+    Step,
+    TemporaryCounts,
+    Workspace,
+)
+from planner.liveness.lifetimes import Alive, Liveness, Reading, Temporaries, Way, is_planned, lifetimes
+from planner.liveness.timeline import NOWHERE, Timeline
+from planner.liveness.uses import first_access
+from planner.operations import Operations
+from planner.problem import Problem
+
+
+def analyse(operations: Operations, reading: Reading | None = None, *, most: int = MAX_EXPANDED) -> Analysis:
+    """Return the problem that operations pose, read by usage and nested by default, and what is known of it.
+
+    Nothing is solved. Raises OperationsError for more than `most` steps and buffers, and for uses outside of scopes.
+    """
+    reading = reading or Reading()
+    timeline = expand(operations, most=most)
+    alive = list(lifetimes(timeline, reading))
+    load = _load(timeline, alive, reading.way)
+    functions = tuple(_functions(operations, timeline, alive, reading.way))
+    return Analysis(
+        problem=_problem(operations, timeline, alive, reading.way),
+        reading=reading,
+        order=operations.order,
+        workspace=_workspace(timeline, load, alive),
+        readings=tuple(_readings(timeline, alive)),
+        functions=functions,
+        temporaries=_temporaries(operations, functions),
+        **_apart(timeline, reading, {found.variable for found in alive}),
+        orphans=tuple(_orphans(timeline, alive)),
+        steps=tuple(_steps(timeline, load)),
+        events=tuple(_events(timeline, alive, reading.way)),
+        insert_free=tuple(_insert_free(timeline, alive)),
+        warnings=tuple(_warnings(timeline, alive)),
+    )
+
+
+def problem_of(operations: Operations, reading: Reading | None = None, *, most: int = MAX_EXPANDED) -> Problem:
+    """Return the problem that operations pose, and nothing else; as `analyse` does."""
+    return pose(operations, expand(operations, most=most), reading or Reading())
+
+
+def pose(operations: Operations, timeline: Timeline, reading: Reading) -> Problem:
+    """Return the problem that a function of the operations poses, laid out in time."""
+    return _problem(operations, timeline, lifetimes(timeline, reading), reading.way)
+
+
+def _problem(operations: Operations, timeline: Timeline, alive: Iterable[Alive], way: Way) -> Problem:
+    rows: list[dict[str, Any]] = []
+    for found in alive:
+        intervals = found.by[way].intervals
+        for i in timeline.families[found.variable]:
+            variable = timeline.variables[i]
+            row: dict[str, Any] = {"id": variable.id, "size": variable.size, "alignment": variable.alignment}
+            if variable.pools is not None:
+                row["pools"] = variable.pools
+            if i != found.variable:  # its family is alive whenever it is
+                row["alias_of"] = timeline.variables[found.variable].id
+                row["alias_offset"] = variable.distance
+            elif len(intervals) == 1:
+                row["start"], row["end"] = intervals[0]
+            else:
+                row["lifetimes"] = intervals
+            rows.append(row)
+    for name, count in Counter(row["id"] for row in rows).items():
+        if count > 1:
+            raise OperationsError(f"{name}: must be the name of one buffer only, with the path of its call before it")
+    return problem_from(
+        {"name": operations.name, "buffers": rows, "pools": operations.pools, "objective": operations.objective}
+    )
+
+
+def _load(timeline: Timeline, alive: Iterable[Alive], way: Way) -> list[int]:
+    """Return the bytes alive in each step, from that before the first to that after the last."""
+    change = [0] * (timeline.steps + 3)
+    for found in alive:
+        size = timeline.variables[found.variable].size
+        for start, end in found.by[way].intervals:
+            change[start + 1] += size
+            change[end + 1] -= size
+    return list(accumulate(change[:-1]))
+
+
+def _most(timeline: Timeline, alive: Iterable[Alive], way: Way) -> int:
+    """Return the most bytes alive at a time; O(m log m) for m intervals."""
+    change: defaultdict[int, int] = defaultdict(int)
+    for found in alive:
+        size = timeline.variables[found.variable].size
+        for start, end in found.by[way].intervals:
+            change[start] += size
+            change[end] -= size
+    return max(accumulate(change[time] for time in sorted(change)), default=0)
+
+
+def _workspace(timeline: Timeline, load: list[int], alive: Iterable[Alive]) -> Workspace:
+    needed: defaultdict[int, int] = defaultdict(int)
+    for found in alive:
+        for stretch in {use.stretch for use in found.uses if not use.is_about_scope}:
+            needed[stretch] += timeline.variables[found.variable].size
+    any_order = max(needed.values(), default=0)
+    largest = max(load)
+    if largest == 0:
+        return Workspace(0, None, None, any_order)
+    time = load.index(largest) - 1
+    return Workspace(largest, time, timeline.path(_stretch_at(timeline)[time]), any_order)
+
+
+def _stretch_at(timeline: Timeline) -> dict[int, int]:
+    """Return the innermost statement that takes each step."""
+    return {row.start: i for i, row in enumerate(timeline.stretches) if row.end == row.start + 1}
+
+
+def _readings(timeline: Timeline, alive: list[Alive]) -> Iterator[ReadingFacts]:
+    """Yield what each way to read says; by usage and nested, which loses nothing, comes first."""
+    least = _most(timeline, alive, ("usage", "nested"))
+    for temporaries in get_args(Temporaries):
+        for liveness in get_args(Liveness):
+            most = _most(timeline, alive, (liveness, temporaries))
+            yield ReadingFacts(liveness, temporaries, most, most - least)
+
+
+def _functions(operations: Operations, timeline: Timeline, alive: list[Alive], way: Way) -> Iterator[FunctionFacts]:
+    calls = Counter(activation.function for activation in timeline.activations)
+    first = {activation.function: activation for activation in reversed(timeline.activations)}
+    own = [found for found in alive if timeline.variables[found.variable].role == "temporary"]
+    for name, function in operations.functions.items():
+        most = None
+        if name in first:
+            low, high = (
+                bisect_left(own, variable, key=lambda found: found.variable)
+                for variable in (first[name].first_variable, first[name].after_variables)
+            )
+            most = _most(timeline, own[low:high], way)
+        yield FunctionFacts(name, calls[name], len(function.temporaries), most)
+
+
+def _temporaries(operations: Operations, functions: Iterable[FunctionFacts]) -> TemporaryCounts:
+    counts = [row.temporaries for row in functions if row.calls and row.name != operations.entry]
+    one = counts.count(1)
+    none = counts.count(0)
+    return TemporaryCounts(none, one, len(counts) - none - one)
+
+
+def _apart(timeline: Timeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
+    """Return what is not in the problem: constants (of a function once, however often it is called), and the rest."""
+    constants: dict[tuple[str, str], int] = {}
+    not_planned, unused = [], []
+    for i, row in enumerate(timeline.variables):
+        if row.root != NOWHERE or i in planned:
+            continue
+        if row.role == "constant":
+            activation = timeline.activations[row.activation]
+            constants.setdefault((activation.function, row.id.removeprefix(activation.path)), i)
+        elif is_planned(row, reading):
+            unused.append(row.id)
+        else:
+            not_planned.append(row.id)
+    return {
+        "constants": tuple(timeline.variables[i].id for i in constants.values()),
+        "constant_bytes": sum(timeline.variables[i].size for i in constants.values()),
+        "not_planned": tuple(not_planned),
+        "unused": tuple(unused),
+    }
+
+
+def _orphans(timeline: Timeline, alive: Iterable[Alive]) -> Iterator[str]:
+    for found in alive:
+        row = timeline.variables[found.variable]
+        actions = {use.action for use in found.uses if not use.is_about_scope} - {"hold"}
+        if row.role == "temporary" and actions <= {"write", "part"}:
+            yield row.id
+
+
+def _steps(timeline: Timeline, load: list[int]) -> Iterator[Step]:
+    at = _stretch_at(timeline)
+    for time in range(timeline.steps):
+        yield Step(time, timeline.path(at[time]), timeline.stretches[at[time]].label, load[time + 1])
+
+
+def _events(timeline: Timeline, alive: Iterable[Alive], way: Way) -> list[Event]:
+    """List who gets and gives back its room, in time order; at one time, room is given back first."""
+    found = []
+    for row in alive:
+        name = timeline.variables[row.variable].id
+        for start, end in row.by[way].intervals:
+            found += [Event(start, "alloc", name), Event(end, "kill", name)]
+    return sorted(found, key=lambda event: (event.time, event.kind == "alloc"))
+
+
+def _insert_free(timeline: Timeline, alive: Iterable[Alive]) -> Iterator[InsertFree]:
+    for found in alive:
+        row = timeline.variables[found.variable]
+        if row.role == "temporary" and not row.is_persistent:
+            for death in found.by["usage", "nested"].deaths:
+                yield InsertFree(row.id, death.where, death.path)
+
+
+def _warnings(timeline: Timeline, alive: Iterable[Alive]) -> Iterator[Finding]:
+    for found in alive:
+        row = timeline.variables[found.variable]
+        if not row.is_persistent and first_access(timeline.whole, found.uses)[0]:
+            message = f"buffer {shown(row.id)}: may be read before it is written"
+            yield Finding("read-before-written", message, (row.id,))

@@ -1,0 +1,120 @@
+"""What is known of a program before anybody plans it, as the answer of the analysis spells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import field_serializer
+
+from planner.finding import Finding
+from planner.liveness.lifetimes import Liveness, Reading, Temporaries
+from planner.liveness.usage import Where
+from planner.operations import OrderStatus
+from planner.problem import Problem
+from planner.rows import Row
+
+
+@dataclass(frozen=True)
+class Event:
+    """A buffer gets its room, or gives it back, at the beginning of a time step."""
+
+    time: int
+    kind: Literal["alloc", "kill"]
+    buffer: str
+
+
+@dataclass(frozen=True)
+class InsertFree:
+    """Where a program that allocates by itself may free a buffer at the earliest, by its uses.
+
+    It is after the statement at `path`, or at the start of the branch (or program) there: one place for each way.
+    """
+
+    buffer: str
+    where: Where
+    path: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of time, the statement that takes it, and the bytes that are alive in it."""
+
+    time: int
+    path: str
+    label: str
+    live_bytes: int
+
+
+@dataclass(frozen=True)
+class FunctionFacts:
+    """A function: how often it is called, its temporaries, and the most bytes of these alive in its first call.
+
+    Temporaries of what it calls count in `live_bytes`, which is null for a function that is never called.
+    """
+
+    name: str
+    calls: int
+    temporaries: int
+    live_bytes: int | None
+
+
+@dataclass(frozen=True)
+class TemporaryCounts:
+    """How many functions that are called have no temporary, one, and several."""
+
+    none: int
+    one: int
+    many: int
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The most bytes alive at a time, which no plan can do without, and where that is; null for a program of no steps.
+
+    In whatever order the operations run, one of them needs `any_order_live_bytes` by itself.
+    """
+
+    live_bytes: int
+    time: int | None
+    path: str | None
+    any_order_live_bytes: int
+
+
+@dataclass(frozen=True)
+class ReadingFacts:
+    """A way to read the same operations, the most bytes alive then, and how many more than by usage and nested."""
+
+    liveness: Liveness
+    temporaries: Temporaries
+    live_bytes: int
+    lost_bytes: int
+
+
+class Analysis(Row):
+    """What follows from operations, read in one way.
+
+    `constants` lie apart and are not planned; nor are `not_planned` inputs and outputs, and `unused` buffers. Nobody
+    reads `orphans`.
+    """
+
+    problem: Problem
+    reading: Reading
+    order: OrderStatus
+    workspace: Workspace
+    readings: tuple[ReadingFacts, ...]
+    functions: tuple[FunctionFacts, ...]
+    temporaries: TemporaryCounts
+    constant_bytes: int
+    constants: tuple[str, ...]
+    not_planned: tuple[str, ...]
+    unused: tuple[str, ...]
+    orphans: tuple[str, ...]
+    steps: tuple[Step, ...]
+    events: tuple[Event, ...]
+    insert_free: tuple[InsertFree, ...]
+    warnings: tuple[Finding, ...]
+
+    @field_serializer("problem")
+    def _as_a_caller_would_write_it(self, problem: Problem) -> Any:
+        return problem.model_dump(mode="json", exclude_defaults=True)

@@ -1,0 +1,140 @@
+"""A program laid out in time: what runs when, which buffers there are, and where they are used.
+
+Every statement without a body takes one step of time. Calls are replaced by what they do; branches lie one after the
+other, so that they never meet in time, while what lives across them covers them all; a loop's body lies there once.
+The caller's filling of the inputs is step -1, and its reading of the outputs the step after the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+Role = Literal["input", "output", "constant", "temporary"]
+Action = Literal["read", "write", "update", "part", "scratch", "hold", "alloc", "free", "end"]
+"""What a statement does to a buffer.
+
+`update` reads and writes it, `part` writes some of it, `scratch` uses it as its own temporary, `hold` keeps what is in
+it. The last three are about scopes only; `end` is the end of one that no statement ends.
+"""
+NOWHERE = -1
+
+
+@dataclass(frozen=True)
+class Activation:
+    """One call of a function, or the program itself; `stretch` is that of the call, `path` names it.
+
+    Its variables are `first_variable:after_variables`, those of the calls in it included.
+    """
+
+    path: str
+    function: str
+    stretch: int
+    first_variable: int
+    after_variables: int = 0
+
+
+class Stretch(NamedTuple):
+    """The time `[start, end)` of a statement, in the run at `depth`, and the place in its function.
+
+    `operation` is the stretch of the outermost operation of the program's own that it is inside of, or NOWHERE.
+    """
+
+    activation: int
+    position: tuple[int, ...]
+    label: str
+    start: int
+    end: int
+    depth: int
+    operation: int = NOWHERE
+
+
+class Mark(NamedTuple):
+    """What is done to a variable in a stretch; one of a call itself `is_passed`, before what happens inside."""
+
+    stretch: int
+    action: Action
+    is_passed: bool = False
+
+
+@dataclass
+class Variable:
+    """A buffer of one activation, in bytes; `marks` are in program order. An alias lies in the variable `root`."""
+
+    id: str
+    size: int
+    alignment: int
+    pools: tuple[str, ...] | None
+    role: Role
+    activation: int
+    is_persistent: bool = False
+    root: int = NOWHERE
+    distance: int = 0
+    marks: list[Mark] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A time `[start, end)` in which steps and parts follow each other; it begins the stretches `first:after`."""
+
+    start: int
+    end: int
+    first: int
+    after: int
+    depth: int
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Branches: in each execution, the time of one of them is gone through and the others' is not."""
+
+    start: int
+    end: int
+    first: int
+    after: int
+    path: str
+    branches: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A body that may be gone through again and again, and at least once where `surely_runs`."""
+
+    start: int
+    end: int
+    first: int
+    after: int
+    path: str
+    body: Run
+    surely_runs: bool
+
+
+Part: TypeAlias = Choice | Loop
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """A program in time, from step -1 to `steps`. Activation 0 is the program itself."""
+
+    whole: Run
+    steps: int
+    stretches: list[Stretch]
+    activations: list[Activation]
+    variables: list[Variable]
+
+    def path(self, stretch: int) -> str:
+        """Name the place of a stretch: `main/3:f/0` is the first statement of what the fourth of main calls."""
+        found = self.stretches[stretch]
+        path = self.activations[found.activation].path
+        return f"{path}/{'.'.join(map(str, found.position))}" if found.position else path
+
+    @cached_property
+    def families(self) -> dict[int, list[int]]:
+        """From each variable that is no alias to its aliases and itself, itself first."""
+        found: dict[int, list[int]] = {i: [i] for i, row in enumerate(self.variables) if row.root == NOWHERE}
+        for i, row in enumerate(self.variables):
+            if row.root != NOWHERE:
+                found[row.root].append(i)
+        return found

@@ -1,0 +1,96 @@
+"""The uses of one variable, found again in the parts of a program's time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from planner.liveness.timeline import Action, Loop, Part, Run, Timeline
+
+
+class Use(NamedTuple):
+    """What a stretch does to a variable, or to a family of a buffer and its aliases."""
+
+    stretch: int
+    start: int
+    end: int
+    depth: int
+    action: Action
+
+    @property
+    def is_about_scope(self) -> bool:
+        """Whether it says something of the variable's scope only, and needs none of its bytes."""
+        return self.action in ("alloc", "free", "end")
+
+
+class Item(NamedTuple):
+    """A use in a run itself (`part` is None), or all uses that lie in one of its parts."""
+
+    start: int
+    end: int
+    part: Part | None
+    uses: Sequence[Use]
+
+
+def family_uses(timeline: Timeline, root: int, *, passed: bool = False) -> list[Use]:
+    """Return the uses of a buffer and its aliases in program order, with those that calls pass on where asked for.
+
+    A write to an alias of a part writes a part.
+    """
+    found: list[Use] = []
+    size = timeline.variables[root].size
+    for i in timeline.families[root]:
+        row = timeline.variables[i]
+        for mark in row.marks:
+            if mark.is_passed and not passed:
+                continue
+            stretch = timeline.stretches[mark.stretch]
+            action: Action = "part" if mark.action == "write" and row.size < size else mark.action
+            found.append(Use(mark.stretch, stretch.start, stretch.end, stretch.depth, action))
+    if len(timeline.families[root]) > 1:
+        found.sort(
+            key=lambda use: (use.stretch, use.action not in ("read", "update"))
+        )  # a statement reads, then writes
+    return found
+
+
+def items(run: Run, uses: Sequence[Use]) -> Iterator[Item]:
+    """Yield the uses in a run, in program order, those in one of its parts together; O(log n) each."""
+    at = 0
+    while at < len(uses):
+        use = uses[at]
+        if use.depth == run.depth:
+            yield Item(use.start, use.end, None, [use])
+            at += 1
+        else:
+            part = run.parts[bisect_right(run.parts, use.stretch, key=lambda part: part.first) - 1]
+            behind = bisect_left(uses, part.after, lo=at, key=lambda use: use.stretch)
+            yield Item(part.start, part.end, part, uses[at:behind])
+            at = behind
+
+
+def within(run: Run, uses: Sequence[Use]) -> Sequence[Use]:
+    """Return the uses that lie in a run, of those around it, too."""
+    low = bisect_left(uses, run.first, key=lambda use: use.stretch)
+    return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
+
+
+def first_access(run: Run, uses: Sequence[Use]) -> tuple[bool, bool]:
+    """Say whether a variable may be read before it is written or allocated, and whether one of these surely happens."""
+    for item in items(run, uses):
+        may_read, surely_written = _first_access(item)
+        if may_read or surely_written:
+            return may_read, surely_written
+    return False, False
+
+
+def _first_access(item: Item) -> tuple[bool, bool]:
+    if item.part is None:
+        action = item.uses[0].action
+        return action in ("read", "update"), action in ("write", "scratch", "alloc")
+    if isinstance(item.part, Loop):
+        may_read, surely_written = first_access(item.part.body, item.uses)
+        return may_read, surely_written and item.part.surely_runs
+    found = [first_access(branch, within(branch, item.uses)) for branch in item.part.branches]
+    return any(may_read for may_read, _ in found), all(surely for _, surely in found)

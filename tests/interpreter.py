@@ -1,0 +1,214 @@
+"""Programs run by brute force: every way through them, event by event; shares no code with the analysis.
+
+Reads operations as JSON spells them. A loop is gone through `rounds` times at most: at least once where its trips are
+known, else perhaps not at all. Meant for programs of a few statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class TooManyWaysError(Exception):
+    """The program has more ways through it than anybody wants to look at."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happens at a place of the program: to a buffer, or a step of time, a loop, an iteration, a loop's end."""
+
+    kind: str
+    path: str
+    buffer: str = ""
+    time: int = 0
+
+
+Way = tuple[Event, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that is being run: the buffers that the names of its function mean, and what the function frees."""
+
+    path: str
+    names: dict[str, str]
+    freed: frozenset[str]
+    ends: list[str] = field(default_factory=list)
+    operation: str | None = None
+
+
+@dataclass
+class Interpreter:
+    """Finds the ways through a program. Buffers are named by the path of their call; aliases are `inside` others."""
+
+    program: dict[str, Any]
+    rounds: int = 2
+    most: int = 600
+    sizes: dict[str, int] = field(default_factory=dict)
+    inside: dict[str, tuple[str, int]] = field(default_factory=dict)
+    arguments: list[str] = field(default_factory=list)
+    persistent: list[str] = field(default_factory=list)
+    spans: dict[str, tuple[int, int]] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+    operations_of: dict[str, set[str | None]] = field(default_factory=dict)
+    loops: list[str] = field(default_factory=list)
+    steps: int = 0
+
+    def ways(self) -> list[Way]:
+        """Return every way, from the step -1, in which inputs are written, to the one in which outputs are read."""
+        main = self.program["functions"]["main"]
+        call = self._call("main", "main", {})
+        self.arguments = [call.names[name] for name in dict.fromkeys((*main["params"], *main["results"]))]
+        body = self._function(main["body"], call)
+        inputs = [call.names[name] for name in main["params"]]
+        outputs = [call.names[name] for name in main["results"]]
+        first = self._taking_step([("write", name) for name in (*inputs, *self.persistent)], "main", -1)
+        last = self._taking_step([("read", name) for name in (*outputs, *self.persistent)], "main", self.steps)
+        return [(*first, *way, *last) for way in body]
+
+    def root(self, buffer: str) -> str:
+        """Return the buffer that an alias lies in, or the buffer itself."""
+        return self.inside.get(buffer, (buffer, 0))[0]
+
+    def _call(self, function: str, path: str, bound: dict[str, str]) -> Call:
+        found = self.program["functions"][function]
+        names = dict(bound)
+        for row in found["buffers"]:
+            if row["id"] not in bound:
+                name = names[row["id"]] = f"{path}/{row['id']}"
+                self.sizes[name] = row["size"]
+                self.owners[name] = path
+                if row.get("persistent"):
+                    self.persistent.append(name)
+        for row in found["buffers"]:
+            if "alias_of" in row:
+                around, distance = self.inside.get(names[row["alias_of"]], (names[row["alias_of"]], 0))
+                self.inside[names[row["id"]]] = around, distance + row["alias_offset"]
+        return Call(path, names, frozenset(_freed(found["body"])))
+
+    def _function(self, body: list[dict[str, Any]], call: Call) -> list[Way]:
+        ways = self._body(body, call, ())
+        ends = tuple(Event("end", call.path, name) for name in call.ends)
+        return [(*way, *ends) for way in ways]
+
+    def _body(self, body: list[dict[str, Any]], call: Call, position: tuple[int, ...]) -> list[Way]:
+        ways: list[Way] = [()]
+        ends: list[Event] = []
+        for k, statement in enumerate(body):
+            for name in statement.get("alloc", ()):
+                if name in call.freed:
+                    call.ends.append(call.names[name])
+                else:
+                    ends.append(Event("end", call.path, call.names[name]))
+            ways = self._product(ways, self._statement(statement, call, (*position, k)))
+        return [(*way, *ends) for way in ways]
+
+    def _product(self, first: Sequence[Way], second: Sequence[Way]) -> list[Way]:
+        if len(first) * len(second) > self.most:
+            raise TooManyWaysError
+        return [(*a, *b) for a in first for b in second]
+
+    def _statement(self, statement: dict[str, Any], call: Call, position: tuple[int, ...]) -> list[Way]:
+        path = f"{call.path}/{'.'.join(map(str, position))}"
+        if "op" in statement:
+            return self._operation(statement, call, position, path)
+        if "call" in statement:
+            return self._calling(statement, call, path)
+        if "branches" in statement:
+            return self._branches(statement, call, position, path)
+        if "loop" in statement:
+            return self._loop(statement, call, position, path)
+        kind = "alloc" if "alloc" in statement else "free"
+        events = [Event(kind, path, call.names[name]) for name in statement[kind]]
+        return [(*events, self._step(path))]
+
+    def _operation(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
+        uses = [(kind, call.names[name]) for kind, name in _uses(statement)]
+        for _, name in uses:
+            self.operations_of.setdefault(self.root(name), set()).add(call.operation)
+        if not statement.get("body"):
+            return [self._taking_step(uses, path, self._next())]
+        is_outermost = call.path == "main" and call.operation is None
+        inner = Call(call.path, call.names, call.freed, call.ends, path if is_outermost else call.operation)
+        start = self.steps
+        ways = self._body(statement["body"], inner, position)
+        if self.steps == start:
+            ways = self._product(ways, [(self._step(path),)])
+        if is_outermost:
+            self.spans[path] = start, self.steps
+        before = tuple(Event(kind, path, name) for kind, name in uses)
+        after = tuple(Event("hold", path, name) for _, name in uses)
+        return [(*before, *after, *way, *after) for way in ways]
+
+    def _calling(self, statement: dict[str, Any], call: Call, path: str) -> list[Way]:
+        function = self.program["functions"][statement["call"]]
+        formals, actuals = (*function["params"], *function["results"]), (*statement["inputs"], *statement["outputs"])
+        bound = {formal: call.names[actual] for formal, actual in zip(formals, actuals, strict=True)}
+        inner = self._call(statement["call"], f"{path}:{statement['call']}", bound)
+        inner = Call(inner.path, inner.names, inner.freed, inner.ends, call.operation)
+        start = self.steps
+        ways = self._function(function["body"], inner)
+        if self.steps == start:
+            ways = self._product(ways, [(self._step(path),)])
+        self.spans[inner.path] = start, self.steps
+        passed = [(kind, call.names[name]) for kind, name in _uses(statement)]
+        new = [name for name in inner.names.values() if self.owners[name] == inner.path]
+        before = (
+            *(Event(f"pass-{kind}", path, name) for kind, name in passed),
+            *(Event("new", path, name) for name in new if name not in (*self.persistent, *self.inside)),
+        )
+        after = tuple(Event("pass-hold", path, name) for _, name in passed)
+        return [(*before, *way, *after) for way in ways]
+
+    def _branches(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
+        choosing: Way = ()
+        if statement["inputs"]:
+            uses = [("read", call.names[name]) for name in statement["inputs"]]
+            for _, name in uses:
+                self.operations_of.setdefault(self.root(name), set()).add(call.operation)
+            choosing = self._taking_step(uses, path, self._next())
+        branches = [self._body(branch, call, (*position, k)) for k, branch in enumerate(statement["branches"])]
+        return [(*choosing, *way) for ways in branches for way in ways]
+
+    def _loop(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
+        trips = statement.get("trips")
+        if trips == 1:
+            return self._body(statement["loop"], call, position)
+        self.loops.append(path)
+        body = [(Event("iteration", path), *way) for way in self._body(statement["loop"], call, position)]
+        gone: list[Way] = [()]
+        found: list[Way] = [] if trips else [()]
+        for _ in range(self.rounds):
+            gone = self._product(gone, body)
+            found += gone
+        return [(Event("loop", path), *way, Event("loop-end", path)) for way in found]
+
+    def _taking_step(self, uses: list[tuple[str, str]], path: str, time: int) -> Way:
+        before = (Event(kind, path, name) for kind, name in uses)
+        after = (Event("hold", path, name) for _, name in uses)
+        return (*before, Event("step", path, time=time), *after)
+
+    def _next(self) -> int:
+        self.steps += 1
+        return self.steps - 1
+
+    def _step(self, path: str) -> Event:
+        return Event("step", path, time=self._next())
+
+
+def _uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
+    inputs, outputs = dict.fromkeys(statement["inputs"]), dict.fromkeys(statement["outputs"])
+    found = [("read", name) for name in inputs]  # all of it before anything is written
+    found += [("update" if name in inputs else "write", name) for name in outputs]
+    return found + [("scratch", name) for name in statement.get("temporaries", ())]
+
+
+def _freed(body: list[dict[str, Any]]) -> set[str]:
+    found = set()
+    for statement in body:
+        found.update(statement.get("free", ()))
+        for block in (*statement.get("branches", ()), statement.get("loop", ()), statement.get("body", ())):
+            found |= _freed(block)
+    return found

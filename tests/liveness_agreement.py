@@ -1,0 +1,126 @@
+"""The analysis and brute force on many random programs: `python -m tests.liveness_agreement 10000 [SEED]`.
+
+Too long for the test run; `tests/planner/test_liveness_agreement.py` runs a few hundred. Prints a line for each
+disagreement, and counts at the end.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from planner.errors import OperationsError
+from planner.liveness import Reading, analyse
+from planner.operations import Operations, operations_from
+from planner.plan import Plan
+from planner.shadow import shadow
+from tests import liveness_oracle as oracle
+from tests.interpreter import Interpreter, TooManyWaysError
+from tests.random_programs import random_program
+
+READINGS = [
+    Reading(liveness=liveness, temporaries=temporaries)
+    for liveness in ("usage", "scope")
+    for temporaries in ("nested", "lifted")
+]
+
+
+def alive(operations: Operations, reading: Reading) -> dict[str, set[int]] | None:
+    """The steps in which each buffer is alive, by the analysis; None where it finds a use outside of scopes."""
+    try:
+        problem = analyse(operations, reading).problem
+    except OperationsError:
+        return None
+    return {
+        str(row.id): {t for start, end in row.intervals for t in range(start, end)}
+        for row in problem.buffers
+        if row.alias_of is None
+    }
+
+
+def alive_by_force(program: Interpreter, ways: list[Any], reading: Reading) -> dict[str, set[int]] | None:
+    """The same by brute force."""
+    found = {}
+    by_scope = reading.liveness == "scope"
+    for root in program.sizes:
+        if root in program.inside:
+            continue
+        try:
+            scope = oracle.alive_by_scope(program, ways, root)
+        except oracle.ScopeError:
+            return None
+        if not oracle.is_used(program, ways, root):
+            continue
+        if reading.temporaries == "lifted":
+            found[root] = oracle.alive_if_lifted(program, ways, root, by_scope=by_scope)
+        else:
+            found[root] = scope if by_scope else oracle.alive_by_usage(program, ways, root)
+    return found
+
+
+def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
+    """Yield a line for each reading, and each plan, of a program on which the two do not agree."""
+    raw = random_program(seed)
+    operations = operations_from(raw)
+    try:
+        program, thrice = Interpreter(raw), Interpreter(raw, rounds=3)
+        ways, more_ways = program.ways(), thrice.ways()
+    except TooManyWaysError:
+        tally["skipped"] += 1
+        return
+    tally["programs"] += 1
+    tally["ways"] += len(ways)
+    for reading in READINGS:
+        found, expected = alive(operations, reading), alive_by_force(program, ways, reading)
+        tally["outside of scopes"] += expected is None
+        if found != expected:
+            yield f"seed {seed}, {reading.liveness} {reading.temporaries}: {found}, brute force {expected}"
+    if expected is None:
+        return
+    chance = random.Random(seed)
+    roots = [name for name in program.sizes if name not in program.inside]
+    for places in (packed(operations, chance), {name: chance.randint(0, 6) for name in roots}):
+        rows = [{"id": name, "pool": "default", "offset": offset} for name, offset in places.items()]
+        said = {(row.buffer, row.path) for row in shadow(operations, Plan.model_validate({"placements": rows}))}
+        forced = oracle.clobbered(thrice, more_ways, places)
+        tally["clobbered plans"] += bool(forced)
+        if said != forced:
+            yield f"seed {seed}, at {places}: {said}, brute force {forced}"
+
+
+def packed(operations: Operations, chance: random.Random) -> dict[str, int]:
+    """Place the buffers of the problem one after the other, in any order, each as low as the others allow."""
+    rows = [row for row in analyse(operations).problem.buffers if row.alias_of is None]
+    chance.shuffle(rows)
+    places: dict[str, int] = {}
+    for row in rows:
+        rivals = [
+            (places[str(other.id)], places[str(other.id)] + other.size)
+            for other in rows
+            if str(other.id) in places and any(a < d and c < b for a, b in row.intervals for c, d in other.intervals)
+        ]
+        offset = 0
+        while any(low < offset + row.size and offset < high for low, high in rivals):
+            offset += 1
+        places[str(row.id)] = offset
+    return places
+
+
+def main() -> int:
+    """Compare so many programs, from a first seed on; the exit status tells whether all agreed."""
+    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    tally: Counter[str] = Counter()
+    for seed in range(first, first + count):
+        for line in disagreements(seed, tally):
+            tally["disagreements"] += 1
+            print(line, flush=True)
+    print(dict(tally), f"{time.process_time():.0f} s of CPU")
+    return 1 if tally["disagreements"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
