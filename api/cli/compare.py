@@ -1,0 +1,52 @@
+"""`memplan compare`: what a model's own planner uses, and what memplan uses."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from functools import partial
+from typing import Annotated
+
+import typer
+from pydantic_core import to_json
+
+from api.cli.arguments import Quiet
+from api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from api.cli.streams import is_terminal, read_as, say, write
+from api.comparison import compare as compare_bytes
+from api.comparison import lines
+from solvers.solve import DEFAULT_TIME_LIMIT_S
+
+NOTHING_FITS = 1
+
+
+class Shown(StrEnum):
+    """What the comparison is shown as: for programs, or for people."""
+
+    json = "json"
+    table = "table"
+
+
+def compare(
+    model_file: Annotated[str, typer.Argument(metavar="MODEL", help="A model, or - for standard input.")],
+    dim: Dims = None,
+    views: ViewsOfModel = None,
+    alignment: AlignmentOfModel = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each plan.")] = DEFAULT_TIME_LIMIT_S,
+    shown: Annotated[Shown | None, typer.Option("--format", help="A table on a terminal, else JSON.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare a model's own memory planner with memplan: bytes used, the bound, and bytes saved.
+
+    Exit status: 0 there is a plan, 1 none was found, 2 wrong input.
+    """
+    options = model_options(dim, views, alignment)
+    found = read_as(model_file, partial(compare_bytes, name=model_file, options=options, time_limit_s=time_limit))
+    if not quiet:
+        for warning in found.warnings:
+            say(f"memplan: warning: {warning}")
+    if shown is Shown.table or (shown is None and is_terminal(sys.stdout)):
+        write(None, "".join(f"{line}\n" for line in lines(found)).encode())
+    else:
+        write(None, to_json(found) + b"\n")
+    raise typer.Exit(0 if found.saved is not None else NOTHING_FITS)

@@ -1,0 +1,57 @@
+"""How a model file is read: the options that commands have for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from planner.errors import OptionError, sentences, shown
+from planner.importers.imported import Options
+
+
+class Views(StrEnum):
+    """What a view of another buffer becomes."""
+
+    alias = "alias"
+    separate = "separate"
+
+
+Dims = Annotated[
+    list[str] | None,
+    typer.Option("--dim", metavar="NAME=SIZE", help="The size of a dimension that an ONNX model only names."),
+]
+ViewsOfModel = Annotated[
+    Views | None,
+    typer.Option("--views", help="Views in the place of what they look at, where that is safe (alias), or never."),
+]
+AlignmentOfModel = Annotated[
+    int | None,
+    typer.Option("--alignment", help="Align the buffers of a model to so many bytes; 16 for TFLite, 64 for ONNX."),
+]
+
+
+def model_options(dims: Sequence[str] | None, views: Views | None, alignment: int | None) -> Options:
+    """Return how a model is to be read; raises OptionError."""
+    given: dict[str, object] = {"dims": _sizes(dims or ()), "alignment": alignment}
+    if views is not None:
+        given["views"] = views.value
+    try:
+        return Options.model_validate(given)
+    except ValidationError as error:
+        raise OptionError(*sentences(error)) from error
+
+
+def _sizes(dims: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for text in dims:
+        name, _, size = text.rpartition("=")
+        if not name or not size.isdecimal() or len(size) > 18:
+            raise OptionError(f"dim: must be NAME=SIZE, as in batch=1, got {shown(text)}")
+        if name in found:
+            raise OptionError(f"dim: must be given once for each name, got {shown(name)} again")
+        found[name] = int(size)
+    return found

@@ -1,0 +1,183 @@
+"""A program while an importer draws it: values that are written once, views of them, branches and loops.
+
+A view (a reshape, say) has the bytes of its source, in its source's order. It becomes an alias where nobody can tell:
+no value of the family is a constant, which lies elsewhere; none is carried by a loop or persistent, as these are
+written again while a view of what they were may still be read; and at most one is an input or an output of the
+program, which are its caller's. An alias needs no operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from planner.errors import shown
+from planner.finding import MAX_LISTED, Finding
+from planner.importers.imported import Options, ViewFacts
+from planner.operations import Operations, operations_from
+
+Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
+"""What a value is; `carried` by a loop, `chosen` by branches, each of which may write it."""
+Statements = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Value:
+    size: int
+    kind: Kind
+    serial: int
+
+
+class Draft:
+    """The only function of a program, as far as it is drawn; statements go to the innermost open block."""
+
+    def __init__(self, name: str | None, results: Iterable[str], options: Options, alignment: int) -> None:
+        self.name, self.options, self.alignment = name, options, alignment
+        self.results = tuple(results)
+        self._is_result = frozenset(self.results)
+        self._values: dict[str, _Value] = {}
+        self._families: dict[str, list[str]] = {}
+        self._blocks: list[Statements] = [[]]
+        self._starts = [0]
+        self._apart: list[Finding] = []
+        self._alias_sizes: list[int] = []
+        self._apart_sizes: list[int] = []
+
+    def declare(self, name: str, size: int, kind: Kind = "plain") -> None:
+        """Add a value; if a statement writes it, it is one behind this point."""
+        self._values[name] = _Value(size, kind, len(self._values))
+        self._families[name] = [name]
+
+    def is_declared(self, name: str) -> bool:
+        """Say whether there is such a value."""
+        return name in self._values
+
+    def size(self, name: str) -> int:
+        """Return the bytes of a value."""
+        return self._values[name].size
+
+    def is_constant(self, name: str) -> bool:
+        """Say whether a value is a constant."""
+        return self._values[name].kind == "constant"
+
+    def operation(self, op: str, inputs: Iterable[str], outputs: Iterable[str]) -> None:
+        """Add an operation."""
+        row: dict[str, Any] = {"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+        self._blocks[-1].append(row)
+
+    def view(self, op: str, source: str, result: str) -> None:
+        """Add a view: an alias where that is safe, else an operation that copies."""
+        if self._families[source] is self._families[result]:  # what is run again is drawn again
+            return
+        self._joined(op, source, result, self._why_apart(source, result))
+
+    def hand_out(self, op: str, source: str, result: str) -> None:
+        """Let the branch that is open write a value that branches choose: in place, if it is made for nothing else."""
+        self._joined(op, source, result, self._why_not_in_place(source, result))
+
+    def begin_block(self) -> None:
+        """Open the body of a branch or a loop."""
+        self._blocks.append([])
+        self._starts.append(len(self._values))
+
+    def end_block(self) -> Statements:
+        """Close the innermost body and return its statements."""
+        self._starts.pop()
+        return self._blocks.pop()
+
+    def branches(self, inputs: Iterable[str], bodies: Iterable[Statements]) -> None:
+        """Add branches, one of which is gone through."""
+        self._blocks[-1].append({"branches": tuple(map(tuple, bodies)), "inputs": tuple(inputs)})
+
+    def loop(self, body: Statements, trips: int | None) -> None:
+        """Add a loop; None is any number of trips, none included."""
+        if trips != 0:
+            row = {"loop": tuple(body)}
+            self._blocks[-1].append(row if trips is None else row | {"trips": trips})
+
+    def operations(self) -> Operations:
+        """Return the program; raises OperationsError."""
+        function = {
+            "params": tuple(name for name, value in self._values.items() if value.kind == "param"),
+            "results": self.results,
+            "constants": tuple(name for name, value in self._values.items() if value.kind == "constant"),
+            "buffers": tuple(self._rows()),
+            "body": tuple(self._blocks[0]),
+        }
+        return operations_from({"name": self.name, "functions": {"main": function}})
+
+    @property
+    def views(self) -> ViewFacts:
+        """How many bytes views take."""
+        aliases, apart = self._alias_sizes, self._apart_sizes
+        return ViewFacts(len(aliases), sum(aliases), len(apart), sum(apart))
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """Which views are buffers of their own, and why; where that was asked for, none."""
+        return tuple(self._apart[:MAX_LISTED])
+
+    def _joined(self, op: str, source: str, result: str, reason: str | None) -> None:
+        size = self._values[result].size
+        if reason is None:
+            self._alias_sizes.append(size)
+            mine, others = self._families[source], self._families[result]
+            mine, others = (mine, others) if len(mine) >= len(others) else (others, mine)
+            mine += others
+            for name in others:
+                self._families[name] = mine
+            return
+        self.operation(op, (source,), (result,))
+        self._apart_sizes.append(size)
+        if self.options.views == "alias":
+            message = f"{op} {shown(result)}: takes {size} bytes beside {shown(source)}, as {reason}"
+            self._apart.append(Finding("view-apart", message, (f"main/{result}",)))
+
+    def _why_apart(self, source: str, result: str) -> str | None:
+        if self.options.views == "separate":
+            return "that was asked for"
+        if self._values[source].size != self._values[result].size:
+            return "it has not the same bytes"
+        kinds = self._kinds(source) | self._kinds(result)
+        if "constant" in kinds:
+            return "a constant lies elsewhere"
+        if "carried" in kinds:
+            return "a loop writes it again"
+        if "persistent" in kinds:
+            return "what is persistent may be written again"
+        if self._of_caller(source) and self._of_caller(result):
+            return "inputs and outputs are the caller's, each for itself"
+        return None
+
+    def _why_not_in_place(self, source: str, result: str) -> str | None:
+        reason = self._why_apart(source, result)
+        if reason is not None:
+            return reason
+        if "chosen" in self._kinds(source):
+            return "it is written for another output, too"
+        if any(self._values[name].serial < self._starts[-1] for name in self._families[source]):
+            return "others use it outside of the branch"
+        return None
+
+    def _kinds(self, name: str) -> set[Kind]:
+        return {self._values[member].kind for member in self._families[name]}
+
+    def _of_caller(self, name: str) -> bool:
+        family = self._families[name]
+        return "param" in self._kinds(name) or not self._is_result.isdisjoint(family)
+
+    def _rows(self) -> Iterable[Mapping[str, Any]]:
+        """Yield the buffers; an alias lies in its family's input or output, or else in the first of the family."""
+        root: dict[int, str] = {}
+        for name, family in self._families.items():
+            if id(family) not in root or self._values[name].kind == "param" or name in self._is_result:
+                root[id(family)] = name
+        for name, value in self._values.items():
+            row: dict[str, Any] = {"id": name, "size": value.size, "alignment": self.alignment}
+            inside = root[id(self._families[name])]
+            if inside != name:
+                row["alias_of"] = inside
+            if value.kind == "persistent":
+                row["persistent"] = True
+            yield row

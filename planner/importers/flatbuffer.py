@@ -1,0 +1,129 @@
+"""FlatBuffers, read with every bound checked: what points outside of its file is an error that says where.
+
+Generated readers trust the file. A broken one then gives numbers from anywhere in it, or lists of billions; here, all
+that is read of a file is in it, and is at most a few times as long.
+Source: the binary format, https://flatbuffers.dev/internals/.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from planner.errors import FormatError
+
+Number = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
+"""Whole numbers, as module struct writes them."""
+_SEEN_AGAIN = 4
+"""How many times a file's length may be read from it: parts may be pointed at more than once."""
+
+
+class File:
+    """The bytes of a file, and how many of them may still be read."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.left = _SEEN_AGAIN * len(data) + 1000
+
+    def number(self, at: int, kind: Number, path: str) -> int:
+        """Read a number."""
+        self.check(at, struct.calcsize(kind), path)
+        return int(struct.unpack_from(f"<{kind}", self.data, at)[0])
+
+    def check(self, at: int, size: int, path: str) -> None:
+        """Raise FormatError for a range that is not in the file."""
+        if at < 0 or at + size > len(self.data):
+            raise FormatError(f"{path}: must lie in the file ({len(self.data)} bytes), got bytes {at} to {at + size}")
+
+    def spend(self, size: int, path: str) -> None:
+        """Count what is read; raises FormatError where the same bytes are read again and again."""
+        self.left -= size
+        if self.left < 0:
+            rule = f"must not be reached after {_SEEN_AGAIN} times the file's {len(self.data)} bytes were read"
+            raise FormatError(f"{path}: {rule}")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in a file; fields are known by their number, and by their name in the errors."""
+
+    file: File
+    at: int
+    path: str
+
+    @classmethod
+    def root(cls, data: bytes, name: str) -> Table:
+        """Return the table that the file begins with."""
+        found = File(data)
+        return cls(found, found.number(0, "I", name), name)
+
+    def integer(self, field: int, name: str, kind: Number, default: int = 0) -> int:
+        """Return a number."""
+        at = self._find(field, name)
+        return default if at is None else self.file.number(at, kind, self._path(name))
+
+    def table(self, field: int, name: str) -> Table | None:
+        """Return a table inside."""
+        at = self._find(field, name)
+        return None if at is None else Table(self.file, self._follow(at, self._path(name)), self._path(name))
+
+    def tables(self, field: int, name: str) -> Iterator[Table]:
+        """Yield the tables of a list."""
+        start, count = self._list(field, name, 4)
+        for k in range(count):
+            path = f"{self._path(name)}[{k}]"
+            yield Table(self.file, self._follow(start + 4 * k, path), path)
+
+    def integers(self, field: int, name: str, kind: Number) -> tuple[int, ...]:
+        """Return a list of numbers."""
+        start, count = self._list(field, name, struct.calcsize(kind))
+        return struct.unpack_from(f"<{count}{kind}", self.file.data, start)
+
+    def length(self, field: int, name: str) -> int:
+        """Return the length of a list of bytes, which is in the file and is not read."""
+        at = self._find(field, name)
+        return 0 if at is None else self._extent(at, 1, self._path(name))[1]
+
+    def content(self, field: int, name: str) -> bytes:
+        """Return a list of bytes."""
+        start, count = self._list(field, name, 1)
+        return self.file.data[start : start + count]
+
+    def text(self, field: int, name: str) -> str:
+        """Return a text; what is not UTF-8 in it is spelled out."""
+        return self.content(field, name).decode(errors="backslashreplace")
+
+    def _path(self, name: str) -> str:
+        return f"{self.path}.{name}"
+
+    def _find(self, field: int, name: str) -> int | None:
+        """Return where a field is, None where it is absent."""
+        path = self._path(name)
+        self.file.spend(4, path)
+        index = self.at - self.file.number(self.at, "i", self.path)
+        slot = 4 + 2 * field
+        if slot + 2 > self.file.number(index, "H", path):
+            return None
+        distance = self.file.number(index + slot, "H", path)
+        return self.at + distance if distance else None
+
+    def _follow(self, at: int, path: str) -> int:
+        return at + self.file.number(at, "I", path)
+
+    def _list(self, field: int, name: str, width: int) -> tuple[int, int]:
+        """Return where the entries of a list begin, and how many there are; they will be read."""
+        at = self._find(field, name)
+        if at is None:
+            return 0, 0
+        path = self._path(name)
+        start, count = self._extent(at, width, path)
+        self.file.spend(count * width, path)
+        return start, count
+
+    def _extent(self, at: int, width: int, path: str) -> tuple[int, int]:
+        where = self._follow(at, path)
+        count = self.file.number(where, "I", path)
+        self.file.check(where + 4, count * width, path)
+        return where + 4, count

@@ -1,0 +1,78 @@
+"""What an importer is asked for, and what it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from planner.errors import FormatError, shown
+from planner.finding import Finding
+from planner.liveness import Reading, analyse
+from planner.operations import Operations
+from planner.problem import Problem
+from planner.rows import MAX_BYTES, Alignment, Name, Row
+
+Views = Literal["alias", "separate"]
+
+
+class Options(Row):
+    """How a model is read.
+
+    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to what the model's runtime
+    asks for. A view is an alias of what it looks at where that is proved safe, or else, and where `views` says
+    `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names.
+    """
+
+    alignment: Alignment | None = None
+    views: Views = "alias"
+    dims: dict[Name, Annotated[int, Field(ge=0, le=MAX_BYTES)]] = Field(default_factory=dict)
+    reading: Reading = Reading()
+
+
+@dataclass(frozen=True)
+class ViewFacts:
+    """How many bytes the views of a model take: none those that are aliases, and `apart_bytes` all others."""
+
+    aliases: int = 0
+    alias_bytes: int = 0
+    apart: int = 0
+    apart_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A problem, and where it comes from.
+
+    `operations` is None where a file tells lifetimes only; `own_peak` is what the planner that wrote the file used,
+    if the file says so.
+    """
+
+    problem: Problem
+    operations: Operations | None = None
+    views: ViewFacts = ViewFacts()
+    warnings: tuple[Finding, ...] = ()
+    own_peak: int | None = None
+
+
+def imported(
+    operations: Operations,
+    options: Options,
+    *,
+    views: ViewFacts = ViewFacts(),
+    warnings: tuple[Finding, ...] = (),
+    own_peak: int | None = None,
+) -> Imported:
+    """Return the problem that operations pose, with what else is known of it; raises OperationsError."""
+    problem = analyse(operations, options.reading).problem
+    return Imported(problem, operations, views, warnings, own_peak)
+
+
+def sized(what: str, elements: int, bits: int, alignment: int) -> int:
+    """Return the bytes of so many elements, packed, and rounded up to the alignment; raises FormatError."""
+    size = -(-elements * bits // 8)
+    size = -(-size // alignment) * alignment
+    if size > MAX_BYTES:
+        raise FormatError(f"{what}: must take at most {MAX_BYTES} bytes, got {shown(size)}")
+    return size

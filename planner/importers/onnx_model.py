@@ -1,0 +1,201 @@
+"""ONNX files: parsed, their functions put in place, dimensions that are only named given sizes, and shapes inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from planner.liveness.expansion import MAX_EXPANDED
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
+
+BITS: Mapping[int, int] = {
+    1: 32,  # FLOAT
+    2: 8,  # UINT8
+    3: 8,  # INT8
+    4: 16,  # UINT16
+    5: 16,  # INT16
+    6: 32,  # INT32
+    7: 64,  # INT64
+    9: 8,  # BOOL
+    10: 16,  # FLOAT16
+    11: 64,  # DOUBLE
+    12: 32,  # UINT32
+    13: 64,  # UINT64
+    14: 64,  # COMPLEX64
+    15: 128,  # COMPLEX128
+    16: 16,  # BFLOAT16
+    17: 8,  # FLOAT8E4M3FN
+    18: 8,  # FLOAT8E4M3FNUZ
+    19: 8,  # FLOAT8E5M2
+    20: 8,  # FLOAT8E5M2FNUZ
+    21: 4,  # UINT4
+    22: 4,  # INT4
+    23: 4,  # FLOAT4E2M1
+    24: 8,  # FLOAT8E8M0
+    25: 2,  # UINT2
+    26: 2,  # INT2
+}
+"""From TensorProto.DataType to the bits of an element; strings (8) have none."""
+_MOST_DIMENSIONS = 1000
+_MOST_FOLLOWED = 1_000_000
+"""How large a dimension may be where the numbers in tensors are followed; each takes about a hundred bytes then."""
+
+
+def load(data: bytes, dims: Mapping[str, int]) -> ModelProto:
+    """Return a model with the shapes that can be inferred.
+
+    Raises FormatError for what is no model, and OptionError for dimensions that the model does not name.
+    """
+    try:
+        import onnx
+        from google.protobuf.message import DecodeError
+        from onnx import shape_inference
+    except ImportError:
+        raise FormatError("must be read with the package onnx: pip install 'memplan[onnx]'") from None
+    try:
+        model = onnx.load_model_from_string(data)
+    except (DecodeError, RecursionError) as error:
+        raise FormatError(f"model: must be ONNX: {shown(str(error))}") from None
+    if not model.HasField("graph") or not model.ir_version:
+        raise FormatError("model: must be ONNX with a graph, got none")
+    _refuse_broken_texts(model)
+    _refuse_too_many(model)
+    _give_sizes(model, dims)
+    try:
+        if model.functions:
+            from onnx import inliner
+
+            model = inliner.inline_local_functions(model)
+            _refuse_broken_texts(model)
+        inferred = shape_inference.infer_shapes(model)
+        if _lacks_sizes(inferred.graph):
+            # Shapes that the model computes from shapes: the same again, with the numbers in small tensors followed.
+            inferred = shape_inference.infer_shapes(inferred, data_prop=True)
+    except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError) as error:
+        raise FormatError(f"model: must have shapes that agree: {shown(str(error).strip())}") from None
+    return inferred
+
+
+def spelled(node: NodeProto, k: int) -> str:
+    """Name the node at a place in its graph."""
+    op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else shown(node.op_type)
+    return f"node {shown(node.name)} ({op})" if node.name else f"node[{k}] ({op})"
+
+
+def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """Yield the graphs in a node's attributes, with the attributes' names."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.name, attribute.g
+        for graph in attribute.graphs:
+            yield attribute.name, graph
+
+
+def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
+    """Yield a graph and all graphs inside it."""
+    stack = [graph]
+    while stack:
+        found = stack.pop()
+        yield found
+        stack += [inner for node in found.node for _, inner in subgraphs(node)]
+
+
+def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
+    """Return a tensor's dimensions: a size, a name, or None where nothing is known; None without a shape."""
+    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
+        return None
+    dims = kind.tensor_type.shape.dim
+    return tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in dims)
+
+
+def _lacks_sizes(whole: GraphProto) -> bool:
+    """Say whether a size that is needed is not known, and following numbers may find it.
+
+    The inference takes every list for one of numbers, with an entry for each, so no list may be long.
+    """
+    lacks = False
+    for graph in graphs_of(whole):
+        shapes = {value.name: shape_of(value.type) for value in _values(graph)}
+        for shape in shapes.values():
+            if shape is not None and any(isinstance(size, int) and size > _MOST_FOLLOWED for size in shape):
+                return False
+        read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+        for node in graph.node:
+            for name in node.output:
+                found = shapes.get(name)
+                lacks = lacks or (name in read and (found is None or not all(isinstance(size, int) for size in found)))
+    return lacks
+
+
+def _refuse_broken_texts(model: ModelProto) -> None:
+    """Raise FormatError for names that are not UTF-8, which the parser hands on as bytes."""
+    for graph in graphs_of(model.graph):
+        names = [graph.name, *(tensor.name for tensor in graph.initializer)]
+        names += [sparse.values.name for sparse in graph.sparse_initializer]
+        for value in _values(graph):
+            names += [value.name, *(dim.dim_param for dim in value.type.tensor_type.shape.dim)]
+        for node in graph.node:
+            names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        for name in names:
+            if not isinstance(name, str):
+                raise FormatError(f"model: must have names in UTF-8, got {shown(name)}")
+
+
+def _give_sizes(model: ModelProto, dims: Mapping[str, int]) -> None:
+    """Put sizes in the place of names of dimensions."""
+    named: set[str] = set()
+    for graph in graphs_of(model.graph):
+        for value in _values(graph):
+            if len(value.type.tensor_type.shape.dim) > _MOST_DIMENSIONS:
+                raise FormatError(f"value {shown(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
+            for dim in value.type.tensor_type.shape.dim:
+                named.add(dim.dim_param)
+                if dim.dim_param in dims:
+                    dim.dim_value = dims[dim.dim_param]
+    if unknown := [name for name in dims if name not in named]:
+        known = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
+        raise OptionError(f"dim: must be a dimension that the model names ({known}), got {shown(unknown[0])}")
+
+
+def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
+    yield from graph.input
+    yield from graph.value_info
+    yield from graph.output
+
+
+def _refuse_too_many(model: ModelProto) -> None:
+    """Raise FormatError for a model of too many nodes, once its functions are replaced by what they do."""
+    bodies = {(function.domain, function.name): function.node for function in model.functions}
+    counts: dict[tuple[str, str], int] = {}
+    running: list[tuple[str, str]] = []
+
+    def count(nodes: list[NodeProto]) -> int:
+        total = 0
+        for node in nodes:
+            total += 1 + sum(count(list(inner.node)) for _, inner in subgraphs(node))
+            key = (node.domain, node.op_type)
+            if key in bodies:
+                total += counted(key)
+        return total
+
+    def counted(key: tuple[str, str]) -> int:
+        if key in running or len(running) >= 50:
+            raise FormatError(
+                f"model.functions: must not call themselves, or too many others inside, got {shown(key[1])}"
+            )
+        if key not in counts:
+            running.append(key)
+            counts[key] = count(list(bodies[key]))
+            running.pop()
+        return counts[key]
+
+    for key in bodies:
+        counted(key)
+    total = count(list(model.graph.node))
+    if total > MAX_EXPANDED:
+        raise FormatError(
+            f"model: must have at most {MAX_EXPANDED} nodes, those of its functions included, got {total}"
+        )

@@ -1,0 +1,248 @@
+"""TensorFlow Lite models: every tensor one buffer, its lifetime by the order of the operators.
+
+As TFLite Micro runs it, a subgraph has tensors of its own, into which the operator that runs it copies what it is
+given, and from which it copies what it gives; a tensor keeps its place however often its subgraph is run. Kernels'
+scratch buffers are not in the file, and not in the problem. Buffers are aligned to 16 bytes, as in its arena.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+
+from planner.errors import FormatError, OptionError, shown
+from planner.finding import MAX_LISTED, Finding
+from planner.importers.draft import Draft
+from planner.importers.imported import Imported, Options, imported, sized
+from planner.importers.tflite_model import IDENTIFIER, Model, Operator, Subgraph, Tensor, read_model
+from planner.importers.tflite_names import BITS, UNSIZED
+
+SUFFIXES: tuple[str, ...] = (".tflite", ".lite")
+OFFLINE_PLAN = "OfflineMemoryAllocation"
+"""The metadata in which a file tells TFLite Micro where each tensor lies."""
+ALIGNMENT = 16
+_VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
+_UNKNOWN = {"STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "DELEGATE"}
+_MOST_DRAWN = 200_000
+"""How many operators may run, those of a subgraph each time that it is run."""
+_MOST_RUNNING = 64
+"""How deep subgraphs may run each other."""
+
+
+def recognises(data: bytes) -> bool:
+    """Say whether the bytes are a FlatBuffer with TFLite's identifier."""
+    return data[4:8] == IDENTIFIER
+
+
+def read(data: bytes, options: Options) -> Imported:
+    """Read a model; raises FormatError, and OptionError for named dimensions, which TFLite has not."""
+    if options.dims:
+        raise OptionError(
+            f"dim: must not be given, as TFLite names no dimensions, got {shown(next(iter(options.dims)))}"
+        )
+    model = read_model(data)
+    program = _Program(model, options)
+    program.run()
+    draft = program.draft
+    return imported(
+        draft.operations(),
+        options,
+        views=draft.views,
+        warnings=(*draft.warnings, *_open_dimensions(model)),
+        own_peak=program.offline_peak(),
+    )
+
+
+class _Program:
+    """The program that a model is, as it is drawn: subgraphs are replaced by what they do."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self.model = model
+        self.alignment = options.alignment or ALIGNMENT
+        main = model.subgraphs[0]
+        self.given_back = {_result_name(main.tensors[index]): main.tensors[index] for index in main.outputs}
+        self.draft = Draft(None, self.given_back, options, self.alignment)
+        self.running: list[int] = []
+        self.n_drawn = 0
+
+    def run(self) -> None:
+        """Draw the first subgraph, with the program's inputs and outputs."""
+        main = self.model.subgraphs[0]
+        for index in dict.fromkeys(main.inputs):
+            tensor = main.tensors[index]
+            if tensor.is_constant:
+                raise FormatError(f"{main.path}.inputs: must not be constants, got {shown(tensor.id)}")
+            self._declare(tensor, is_param=True)
+        self._subgraph(0, main.inputs)
+        for name, tensor in self.given_back.items():
+            if name != tensor.id:
+                self.draft.declare(name, self._size(tensor))
+                self.draft.operation("copy", [tensor.id], [name])
+
+    def offline_peak(self) -> int | None:
+        """Return how many bytes the file's own plan takes, None where it has none of all that is planned."""
+        data = self.model.metadata.get(OFFLINE_PLAN)
+        if data is None:
+            return None
+        tensors = self.model.tensors
+        count = int.from_bytes(data[8:12], "little")
+        if count != len(tensors) or len(data) != 12 + 4 * count:
+            rule = f"must have an offset for each of {len(tensors)} tensors, got {count} in {len(data)} bytes"
+            raise FormatError(f"model.metadata {OFFLINE_PLAN}: {rule}")
+        peak = 0
+        for tensor, offset in zip(tensors, struct.unpack(f"<{count}i", data[12:]), strict=True):
+            if self.draft.is_declared(tensor.id) and not self.draft.is_constant(tensor.id):
+                if offset < 0:
+                    return None
+                peak = max(peak, offset + self._size(tensor))
+        return peak
+
+    def _subgraph(self, index: int, given: Iterable[int]) -> None:
+        """Draw a subgraph whose tensors `given` have been written."""
+        if index in self.running or len(self.running) >= _MOST_RUNNING:
+            cycle = " -> ".join(str(k) for k in (*self.running, index)[-8:])
+            raise FormatError(f"model.subgraphs[{index}]: must not run itself, or too many others inside, got {cycle}")
+        self.running.append(index)
+        subgraph = self.model.subgraphs[index]
+        written = set(given)
+        for operator in subgraph.operators:
+            self._count(operator.path)
+            self._read(subgraph, operator.inputs, written, operator.path)
+            for output in operator.outputs:
+                self._write(subgraph, output, written, operator)
+            self._operator(subgraph, operator)
+        self._read(subgraph, subgraph.outputs, written, subgraph.path)
+        self.running.pop()
+
+    def _operator(self, subgraph: Subgraph, operator: Operator) -> None:
+        inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]
+        outputs = [subgraph.tensors[index].id for index in operator.outputs]
+        name = operator.name
+        if name in _UNKNOWN:
+            raise FormatError(f"{operator.path}: must not be {name}: what it runs is not known here")
+        if name in _VIEWS and inputs and len(outputs) == 1:
+            self.draft.view(name, inputs[0], outputs[0])
+        elif name == "IF":
+            self._if(operator, inputs, outputs)
+        elif name == "WHILE":
+            self._while(operator, inputs, outputs)
+        elif name == "CALL":
+            self._run_inside(operator, operator.subgraphs[0], inputs, outputs)
+        elif name == "CALL_ONCE":
+            self.draft.begin_block()
+            self._run_inside(operator, operator.subgraphs[0], [], [])
+            self.draft.branches((), [self.draft.end_block(), []])
+        else:
+            self.draft.operation(name, inputs, outputs)
+
+    def _if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        if not inputs:
+            raise FormatError(f"{operator.path}.inputs: must begin with the condition, got none")
+        bodies = []
+        for index in operator.subgraphs:
+            self.draft.begin_block()
+            self._run_inside(operator, index, inputs[1:], outputs)
+            bodies.append(self.draft.end_block())
+        self.draft.branches(inputs[:1], bodies)
+
+    def _while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Draw a loop: its state is in the operator's outputs, which the condition and the body get copies of."""
+        if len(inputs) != len(outputs):
+            rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
+            raise FormatError(f"{operator.path}.inputs: {rule}")
+        condition, body = operator.subgraphs
+        for source, result in zip(inputs, outputs, strict=True):
+            self.draft.operation("copy", [source], [result])
+        self.draft.begin_block()
+        self._run_inside(operator, condition, outputs, None)
+        test = self.model.subgraphs[condition]
+        self.draft.operation("WHILE", [test.tensors[k].id for k in test.outputs], [])
+        # The last iteration ends here. What is alive behind the loop is its state, which is so all through it.
+        self._run_inside(operator, body, outputs, outputs)
+        self.draft.loop(self.draft.end_block(), None)
+
+    def _run_inside(self, operator: Operator, index: int, inputs: Sequence[str], outputs: Sequence[str] | None) -> None:
+        """Copy into a subgraph's inputs, run it, and copy its outputs to where they are asked for."""
+        subgraph = self.model.subgraphs[index]
+        for field, inside, outside in (
+            ("inputs", subgraph.inputs, inputs),
+            ("outputs", subgraph.outputs, subgraph.outputs if outputs is None else outputs),
+        ):
+            if len(inside) != len(outside):
+                rule = f"must be as many as the {field} of {subgraph.path} ({len(inside)}), got {len(outside)}"
+                raise FormatError(f"{operator.path}.{field}: {rule}")
+        for k, name in zip(subgraph.inputs, inputs, strict=True):
+            self._count(operator.path)
+            if subgraph.tensors[k].is_constant:
+                raise FormatError(f"{subgraph.path}.inputs: must not be constants, got {shown(subgraph.tensors[k].id)}")
+            self._declare(subgraph.tensors[k])
+            self.draft.operation("copy", [name], [subgraph.tensors[k].id])
+        self._subgraph(index, subgraph.inputs)
+        for k, name in zip(subgraph.outputs, outputs or (), strict=bool(outputs)):
+            self._count(operator.path)
+            self.draft.operation("copy", [subgraph.tensors[k].id], [name])
+
+    def _read(self, subgraph: Subgraph, indices: Sequence[int], written: set[int], path: str) -> None:
+        """Declare what can be read though nothing writes it; raises FormatError for everything else of that kind."""
+        for index in indices:
+            if index < 0 or index in written:
+                continue
+            tensor = subgraph.tensors[index]
+            if not (tensor.is_constant or tensor.is_variable or 0 in tensor.shape):
+                raise FormatError(f"{path}: must read what was written before, got {shown(tensor.id)}")
+            self._declare(tensor)
+
+    def _write(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
+        tensor = subgraph.tensors[index]
+        if index in written or tensor.is_constant:
+            raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {shown(tensor.id)}")
+        self._declare(tensor, is_carried=operator.name == "WHILE")
+        written.add(index)
+
+    def _declare(self, tensor: Tensor, *, is_param: bool = False, is_carried: bool = False) -> None:
+        if self.draft.is_declared(tensor.id):
+            return
+        size = self._size(tensor)
+        if is_param:
+            self.draft.declare(tensor.id, size, "param")
+        elif tensor.is_constant:
+            self.draft.declare(tensor.id, size, "constant")
+        elif tensor.is_variable:
+            self.draft.declare(tensor.id, size, "persistent")
+        else:
+            self.draft.declare(tensor.id, size, "carried" if is_carried else "plain")
+
+    def _size(self, tensor: Tensor) -> int:
+        bits = BITS.get(tensor.type)
+        if bits is None:
+            what = UNSIZED.get(tensor.type, f"of type {tensor.type}")
+            raise FormatError(f"{tensor.path}.type: must have a size before the program runs, got {what}")
+        return sized(f"{tensor.path}.shape", prod(tensor.shape), bits, self.alignment)
+
+    def _count(self, path: str) -> None:
+        self.n_drawn += 1
+        if self.n_drawn > _MOST_DRAWN:
+            raise FormatError(f"{path}: must not be run after {_MOST_DRAWN} operators, subgraphs' included")
+
+
+def _result_name(tensor: Tensor) -> str:
+    """Return the name of an output's buffer: the tensor's, but of constants, which lie elsewhere, a copy's."""
+    return f"#copy of {tensor.id}" if tensor.is_constant else tensor.id
+
+
+def _open_dimensions(model: Model) -> Iterator[Finding]:
+    """Yield what is planned for a size that may be another one; raises FormatError where nobody can choose it."""
+    main = model.subgraphs[0]
+    inputs = [main.tensors[index] for index in dict.fromkeys(main.inputs) if main.tensors[index].open_dims]
+    for tensor in inputs[:MAX_LISTED]:
+        k = tensor.open_dims[0]
+        size = tensor.shape[k] if k < len(tensor.shape) else "nothing"
+        message = (
+            f"input {shown(tensor.id)}: dimension {k} is open in its signature; planned for {size}, as its shape says"
+        )
+        yield Finding("open-dimension", message, (f"main/{tensor.id}",))
+    for tensor in model.tensors if not inputs else ():
+        if tensor.open_dims and not tensor.is_constant:
+            rule = f"must be known before the program runs, for {shown(tensor.id)}, got -1"
+            raise FormatError(f"{tensor.path}.shape_signature[{tensor.open_dims[0]}]: {rule}")

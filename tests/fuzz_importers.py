@@ -1,0 +1,113 @@
+"""Broken models: `python -m tests.fuzz_importers tflite 100000` reads that many, and ends at the first that is not
+refused with a sentence, or that takes more than half a minute or four gigabytes.
+
+Each is a good file that was cut, flipped, spliced with another, or given other numbers; a seed makes it again.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import random
+import struct
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from planner.errors import InputError
+from planner.importers import IMPORTERS
+from planner.importers.imported import Options
+
+MODELS = Path(__file__).parent / "models"
+_NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+_HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
+
+
+def _onnx() -> list[bytes]:
+    from tests import onnx_models
+
+    return [onnx_models.choice(), onnx_models.loop(), onnx_models.scan()]
+
+
+def _files(suffix: str) -> Callable[[], list[bytes]]:
+    return lambda: [path.read_bytes() for path in sorted(MODELS.glob(f"*{suffix}"))]
+
+
+SEEDS: Mapping[str, Callable[[], list[bytes]]] = {"tflite": _files(".tflite"), "onnx": _onnx}
+"""From an importer's name to good files."""
+
+
+def _broken_onnx(data: bytes, chance: random.Random) -> bytes:
+    """Return a model that is well-formed, with nodes, names, shapes or types changed."""
+    from tests import onnx_models
+
+    return onnx_models.changed(data, chance)
+
+
+INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {"onnx": _broken_onnx}
+"""From an importer's name to what breaks a file's content and leaves its form, which bytes at random mostly break."""
+
+
+def broken(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
+    """Return one of an importer's files with one to four things wrong."""
+    chance = random.Random(seed)
+    if name in INSIDE and seed % 2:
+        return INSIDE[name](chance.choice(seeds), chance)
+    data = bytearray(chance.choice(seeds))
+    for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 4))):
+        at = chance.randrange(len(data)) if data else 0
+        kind = chance.randrange(8)
+        if kind == 0:
+            del data[at:]
+        elif kind == 1:
+            del data[at : at + chance.randint(1, 16)]
+        elif kind == 2:
+            other = chance.choice(seeds)
+            start = chance.randrange(len(other))
+            data[at : at + chance.randint(0, 64)] = other[start : start + chance.randint(1, 64)]
+        elif kind == 3:
+            data[at:at] = data[at : at + chance.randint(1, 64)]
+        elif kind <= 5 and data:
+            data[at] ^= 1 << chance.randrange(8)
+        else:
+            width = chance.choice((1, 2, 4))
+            at -= at % width
+            value = chance.choice(_NUMBERS) if chance.random() < 0.5 else chance.randrange(1 << 12)
+            data[at : at + width] = struct.pack("<Q", value)[:width]
+    return bytes(data)
+
+
+def outcome(name: str, data: bytes) -> str:
+    """Read a file, and say what came of it: "read", or the name of an error that says in sentences what is wrong."""
+    try:
+        IMPORTERS[name].read(data, Options())
+    except InputError as error:
+        kind, sentences = type(error).__name__, error.sentences
+    else:
+        return "read"
+    assert sentences
+    assert all(sentence.isprintable() and len(sentence) < 2000 for sentence in sentences)
+    return kind
+
+
+def main(name: str, count: int, first: int = 0) -> None:
+    """Read so many broken files, from the seed `first` on, and tell how many of them were read or refused."""
+    import resource  # which not every system has
+
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    seeds = SEEDS[name]()
+    found: Counter[str] = Counter()
+    for seed in range(first, first + count):
+        faulthandler.dump_traceback_later(_HANGS_AFTER_S, exit=True)
+        try:
+            found[outcome(name, broken(name, seeds, seed))] += 1
+        except BaseException:
+            print(f"seed {seed}")
+            raise
+        if seed % 10_000 == 9_999:
+            print(seed + 1, dict(found), flush=True)
+    print(name, count, dict(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), *map(int, sys.argv[3:4]))

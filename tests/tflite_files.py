@@ -1,0 +1,82 @@
+"""Small TFLite files, written field by field, for what converters do not write."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+Fields: TypeAlias = Mapping[int, Any]
+"""From a field's number to (format, number), a text or bytes, fields (a table), a list of fields, or of numbers."""
+FLOAT32, INT8, STRING, INT4 = 0, 9, 5, 17
+CODES = {"ADD": 0, "RESHAPE": 22, "RELU": 19, "CUSTOM": 32, "IF": 118, "WHILE": 119, "CALL_ONCE": 129, "CASE": 209}
+
+
+def flatbuffer(root: Fields, identifier: bytes = b"TFL3") -> bytes:
+    """Return the bytes of a FlatBuffer."""
+    out = bytearray(struct.pack("<I", 0) + identifier)
+    struct.pack_into("<I", out, 0, _put(out, root))
+    return bytes(out)
+
+
+def _put(out: bytearray, value: Any) -> int:
+    """Append a table, a list or a text, and what it points at behind it; return where it is."""
+    if isinstance(value, Mapping):
+        n_fields = max(value, default=-1) + 1
+        index = len(out)
+        at = index + 4 + 2 * n_fields
+        places = {field: 4 + 8 * k for k, field in enumerate(value)}
+        slots = [places.get(field, 0) for field in range(n_fields)]
+        out += struct.pack(f"<HH{n_fields}H", 4 + 2 * n_fields, 4 + 8 * len(value), *slots)
+        out += struct.pack("<i", at - index) + bytes(8 * len(value))
+        for field, found in value.items():
+            if isinstance(found, tuple):
+                struct.pack_into(f"<{found[0]}", out, at + places[field], found[1])
+            else:
+                struct.pack_into("<I", out, at + places[field], _put(out, found) - at - places[field])
+        return at
+    at = len(out)
+    content = value.encode() if isinstance(value, str) else value
+    out += struct.pack("<I", len(content))
+    if isinstance(content, bytes):
+        out += content
+    elif content and isinstance(content[0], Mapping):
+        out += bytes(4 * len(content))
+        for k, found in enumerate(content):
+            struct.pack_into("<I", out, at + 4 + 4 * k, _put(out, found) - at - 4 - 4 * k)
+    else:
+        out += struct.pack(f"<{len(content)}i", *content)
+    return at
+
+
+def tensor(name: str, shape: Sequence[int], kind: int = FLOAT32, **more: Any) -> Fields:
+    """Return a tensor: `constant` ones have bytes, `signature` may leave dimensions open."""
+    fields: dict[int, Any] = {0: list(shape), 1: ("b", kind), 2: ("I", int(more.get("constant", False))), 3: name}
+    if more.get("variable"):
+        fields[5] = ("B", 1)
+    if "signature" in more:
+        fields[7] = more["signature"]
+    return fields
+
+
+def operator(name: str, inputs: Sequence[int], outputs: Sequence[int], *subgraphs: int) -> Fields:
+    """Return an operator, with the subgraphs that it runs."""
+    fields = {0: ("I", list(CODES).index(name)), 1: list(inputs), 2: list(outputs)}
+    return fields | ({4: {k: ("i", index) for k, index in enumerate(subgraphs)}} if subgraphs else {})
+
+
+def subgraph(
+    tensors: Sequence[Fields], inputs: Sequence[int], outputs: Sequence[int], operators: Sequence[Fields]
+) -> Fields:
+    """Return a subgraph."""
+    return {0: list(tensors), 1: list(inputs), 2: list(outputs), 3: list(operators)}
+
+
+def model(*subgraphs: Fields, offline_plan: Sequence[int] | None = None) -> bytes:
+    """Return the bytes of a model; buffer 0 is empty, buffer 1 has the bytes of all constants."""
+    buffers: list[Fields] = [{}, {0: b"some"}]
+    root: dict[int, Any] = {0: ("I", 3), 1: [{0: ("b", min(code, 127)), 3: ("i", code)} for code in CODES.values()]}
+    if offline_plan is not None:
+        buffers.append({0: struct.pack(f"<{len(offline_plan)}i", *offline_plan)})
+        root[6] = [{0: "OfflineMemoryAllocation", 1: ("I", 2)}]
+    return flatbuffer(root | {2: list(subgraphs), 4: buffers})
