@@ -227,7 +227,7 @@ def test_what_c_cannot_align_is_refused(target: str, row: dict[str, int], pool: 
 @pytest.mark.parametrize("target", ["ld", "armlink"])
 def test_a_reserved_range_among_the_buffers_is_not_linked(target: str) -> None:
     layout = one_pool({"offset": 64}, base_address=4096, reserved=[[0, 16]])
-    with pytest.raises(FormatError, match='pool "p": reserved ranges must not lie below 128, .*, got offset 0'):
+    with pytest.raises(FormatError, match=r'pool "p": reserved ranges must not lie below 128, .*, got offset 0'):
         EXPORTERS[target](layout, "plan")
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner.canonical import problem_hash
 from planner.errors import FormatError
@@ -169,6 +171,21 @@ def test_files_that_know_where_their_bytes_are_cannot_be_moved() -> None:
         with_metadata(model({**GRAPH, 3: [run]}), "name", b"")
     with pytest.raises(FormatError, match="model: must have at most 10 fields, whose kinds are known, got 12"):
         with_metadata(flatbuffer({0: ("I", 3), 11: "new"}), "name", b"")
+
+
+@given(st.data())
+def test_a_broken_file_is_refused_or_says_the_same_afterwards(data: st.DataObject) -> None:
+    broken = bytearray((MODELS / "view.tflite").read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        before = read_tensors(bytes(broken))
+        written = with_metadata(bytes(broken), "name", b"content")
+    except FormatError:
+        return
+    after = read_tensors(written)
+    assert after.subgraphs == before.subgraphs
+    assert after.metadata == {**before.metadata, "name": b"content"}
 
 
 def test_the_entries_of_a_buffer_plan_are_in_the_order_in_which_they_are_asked_for() -> None:

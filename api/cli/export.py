@@ -1,0 +1,82 @@
+"""`memplan export`: a plan in the words of those who run it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.arguments import Capacities, Problem
+from api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from api.cli.streams import STANDARD, read_as, read_plan, refuse_unwritable, write
+from api.sizes import with_capacities
+from planner import formats, importers
+from planner.errors import OptionError, shown
+from planner.exporters import EXPORTERS
+from planner.exporters.layout import lay_out
+from planner.importers.imported import Options
+from planner.problem import Problem as MemoryProblem
+
+
+class Target(StrEnum):
+    """What a plan can be exported to."""
+
+    c = "c"
+    malloc_c = "malloc-c"
+    ld = "ld"
+    armlink = "armlink"
+    tflm = "tflm"
+    buffer_plan = "buffer-plan"
+    mlf = "mlf"
+    executorch = "executorch"
+    triples = "triples"
+
+
+def export(
+    problem_file: Problem,
+    plan_file: Annotated[str, typer.Argument(metavar="PLAN", help="A file, JSON or CSV, or -.")],
+    target: Annotated[Target, typer.Option("--to", help="What to write.")],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write, or -; for C, a header is beside it."),
+    ],
+    capacity: Capacities = None,
+    dim: Dims = None,
+    views: ViewsOfModel = None,
+    alignment: AlignmentOfModel = None,
+) -> None:
+    """Write a plan for C, a linker, or another runtime, after it is verified.
+
+    The name of FILE begins the names in it. Exit status: 0 it is written, 2 wrong input, or a plan that is not valid.
+    """
+    if problem_file == plan_file == STANDARD:
+        raise OptionError("PLAN: must be a file where PROBLEM is standard input, got -")
+    options = model_options(dim, views, alignment)
+    posed, model = read_as(problem_file, partial(_read, name=problem_file, options=options))
+    problem = with_capacities(posed, capacity or ())
+    layout = lay_out(problem, read_plan(plan_file, problem), model)
+    path = Path(output)
+    files = EXPORTERS[target.value](layout, "memplan" if output == STANDARD else path.stem)
+    if "" in files:
+        write(output, files[""])
+        return
+    if output == STANDARD:
+        raise OptionError(f"output: must be a file for {target.value}, which is several, got -")
+    if path.suffix not in files:
+        raise OptionError(f"output: must end in {' or '.join(files)} for {target.value}, got {shown(output)}")
+    for suffix in files:
+        refuse_unwritable(str(path.with_suffix(suffix)))
+    for suffix, data in files.items():
+        write(str(path.with_suffix(suffix)), data)
+
+
+def _read(data: bytes, name: str, options: Options) -> tuple[MemoryProblem, bytes | None]:
+    """Return a problem, with the model that poses it, if one does."""
+    if importers.detect(data, name) is not None:
+        return importers.read_model(data, name, options).problem, data
+    if options != Options():
+        raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(importers.IMPORTERS)})")
+    return formats.read_problem(data, name), None

@@ -1,0 +1,31 @@
+"""Plans in the words of those who run them: C, linkers, and other systems' runtimes.
+
+An exporter takes a layout, which exists for verified plans only, and the name of the file without its suffix; it gives
+the bytes of files by suffix, "" for the one file that is asked for by its whole name. Nothing here opens a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from planner.exporters.c_arena import write_c
+from planner.exporters.c_malloc import write_malloc_c
+from planner.exporters.layout import Layout
+from planner.exporters.linker import write_ld, write_scatter
+from planner.exporters.lists import write_executorch, write_mlf, write_triples
+from planner.exporters.tflm import write_buffer_plan, write_tflm
+
+Exporter = Callable[[Layout, str], Mapping[str, bytes]]
+
+EXPORTERS: Mapping[str, Exporter] = {
+    "c": write_c,
+    "malloc-c": write_malloc_c,
+    "ld": write_ld,
+    "armlink": write_scatter,
+    "tflm": write_tflm,
+    "buffer-plan": write_buffer_plan,
+    "mlf": write_mlf,
+    "executorch": write_executorch,
+    "triples": write_triples,
+}
+"""What a plan can be exported to; `memplan convert` and `memplan plan` write tables."""

@@ -1,0 +1,73 @@
+"""What C and linkers can call a buffer, and how a value is written for them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from planner import __version__
+from planner.canonical import problem_hash
+from planner.errors import OptionError, shown
+from planner.problem import Problem
+
+_FOREIGN = re.compile(r"[^0-9A-Za-z_]")
+_LONGEST = 100
+"""Converters join names of operations that they fuse; some assemblers and linkers are slow with such symbols."""
+
+
+def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
+    """Return for each name one in letters, digits and underscores that no other has; it may begin with a digit.
+
+    What is such a name already keeps it; of others that would be the same, all but the first are numbered.
+    """
+    names = tuple(names)
+    spelled = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
+    kept = {plain for name, plain in zip(names, spelled, strict=True) if name == plain}
+    given: set[str] = set()
+    last: Counter[str] = Counter()
+    for k, (name, plain) in enumerate(zip(names, spelled, strict=True)):
+        mine = plain
+        while mine in given or (mine in kept and name != mine):
+            last[plain] += 1
+            mine = f"{plain}_{last[plain] + 1}"
+        given.add(mine)
+        spelled[k] = mine
+    return tuple(spelled)
+
+
+def prefix_of(stem: str) -> str:
+    """Return what begins all names of a file, made of its name without suffix."""
+    plain = identifiers([stem])[0].lower()
+    return plain if plain[:1].isalpha() else f"memplan_{plain}"
+
+
+def include_of(stem: str) -> str:
+    """Return the line that includes the header beside a source; raises OptionError for a name that C cannot include."""
+    if not stem.isprintable() or '"' in stem or "\\" in stem:
+        raise OptionError(f"output: must have a name that C can include, got {shown(stem)}")
+    return f'#include "{stem}.h"\n'
+
+
+def written_by(problem: Problem) -> str:
+    """Return the sentence that begins a file: who wrote it, of which problem."""
+    name = f" of {in_comment(problem.name)}" if problem.name else ""
+    return f"Written by memplan {__version__}: a plan{name}, {problem_hash(problem)}."
+
+
+def in_comment(value: object) -> str:
+    """Return a value such that it can stand in a comment of C or of a linker script."""
+    return shown(value).replace("*/", "* /").replace("/*", "/ *")
+
+
+def constant(value: int) -> str:
+    """Return an unsigned integer constant: its type is the first of int, long and long long that is large enough."""
+    return f"{value}u"
+
+
+def guarded(header: str, prefix: str, *, needs: str | None = None) -> str:
+    """Return a header that may be included twice, and from C++; it includes what it `needs`."""
+    guard = f"{prefix.upper()}_H"
+    body = f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{header}\n#ifdef __cplusplus\n}}\n#endif\n'
+    include = "" if needs is None else f"#include <{needs}>\n\n"
+    return f"#ifndef {guard}\n#define {guard}\n\n{include}{body}\n#endif\n"

@@ -1,0 +1,90 @@
+"""Linker scripts: a region a pool, at its base address, with the array that the C source puts there.
+
+Sources: the GNU ld manual (MEMORY, output sections, INCLUDE); Arm Compiler's reference of scatter files (execution
+regions, UNINIT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from planner.errors import FormatError, shown
+from planner.exporters.c_arena import section_of
+from planner.exporters.c_names import in_comment, prefix_of, written_by
+from planner.exporters.layout import Layout, PlacedPool
+
+
+def write_ld(layout: Layout, stem: str) -> Mapping[str, bytes]:
+    """Return a script for GNU ld to be included before .bss, with a symbol for every pool and buffer.
+
+    Raises FormatError where pools have addresses in common, or where a reserved range is among those in use.
+    """
+    _pools_are_apart(layout)
+    _nothing_of_others_is_inside(layout)
+    prefix = prefix_of(stem)
+    pools = layout.used_pools
+    regions = [
+        f"  {prefix}_{pool.name} : ORIGIN = 0x{pool.pool.base_address:x}, LENGTH = 0x{_length(pool):x}"
+        f" /* {in_comment(pool.pool.name)} */"
+        for pool in pools
+    ]
+    symbols = [
+        f"  {prefix}_buffer_{buffer.name} = 0x{layout.pools[buffer.pool].pool.base_address + buffer.offset:x};"
+        f" /* {in_comment(buffer.id)}, {buffer.size} bytes */"
+        for buffer in layout.buffers
+    ]
+    lines = [f"/* {written_by(layout.problem)} */", "MEMORY", "{", *regions, "}", "SECTIONS", "{"]
+    for pool in pools:
+        lines += _output_section(pool, prefix)
+    return {"": "\n".join([*lines, *symbols, "}", ""]).encode()}
+
+
+def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
+    name = f"{prefix}_{pool.name}"
+    return [
+        f"  .{name} 0x{pool.pool.base_address:x} (NOLOAD) :",
+        "  {",
+        f"    PROVIDE({prefix}_pool_{pool.name} = .);",
+        f"    KEEP(*({section_of(pool, prefix)}))",
+        f"    . = 0x{max(pool.extent, 1):x};",
+        f"  }} > {name}",
+    ]
+
+
+def write_scatter(layout: Layout, stem: str) -> Mapping[str, bytes]:
+    """Return execution regions for armlink, to be included in a load region; raises FormatError likewise."""
+    _pools_are_apart(layout)
+    _nothing_of_others_is_inside(layout)
+    prefix = prefix_of(stem)
+    lines = [f"; {written_by(layout.problem)}"]
+    for pool in layout.used_pools:
+        lines += [
+            f"; {in_comment(pool.pool.name)}",
+            f"{prefix}_{pool.name} 0x{pool.pool.base_address:x} UNINIT 0x{_length(pool):x}",
+            "{",
+            f"  * ({section_of(pool, prefix)})",
+            "}",
+        ]
+    return {"": "\n".join([*lines, ""]).encode()}
+
+
+def _length(pool: PlacedPool) -> int:
+    return max(pool.extent if pool.pool.size is None else pool.pool.size, 1)
+
+
+def _pools_are_apart(layout: Layout) -> None:
+    pools = sorted(layout.used_pools, key=lambda pool: pool.pool.base_address)
+    for low, high in pairwise(pools):
+        end = low.pool.base_address + _length(low)
+        if high.pool.base_address < end:
+            rule = f"must not lie below 0x{end:x}, where {shown(low.pool.name)} ends, for a linker"
+            raise FormatError(f"pool {shown(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
+
+
+def _nothing_of_others_is_inside(layout: Layout) -> None:
+    for pool in layout.used_pools:
+        for offset, size in pool.pool.reserved:
+            if size > 0 and offset < pool.extent:
+                rule = f"must not lie below {pool.extent}, up to where the pool is in use, for a linker"
+                raise FormatError(f"pool {shown(pool.pool.name)}: reserved ranges {rule}, got offset {offset}")

@@ -1,0 +1,70 @@
+"""Plans as lists of places, for programs of other projects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from planner.exporters.c_names import prefix_of
+from planner.exporters.layout import Layout
+
+_CPU = 1
+"""What TVM calls the device of all pools."""
+
+
+def write_triples(layout: Layout, stem: str) -> Mapping[str, bytes]:
+    """Return (id, pool, offset) for every buffer, as a list of lists."""
+    names = [pool.pool.name for pool in layout.pools]
+    return _json([[buffer.id, names[buffer.pool], buffer.offset] for buffer in layout.buffers])
+
+
+def write_executorch(layout: Layout, stem: str) -> Mapping[str, bytes]:
+    """Return the (mem_id, offset) of every spec, and `bufsizes`: memories count from 1, and 0 is for constants.
+
+    Sizes are rounded up to the pool's alignment, as Cadence's runtime asks for it.
+    """
+    sizes = [-(-pool.extent // pool.pool.alignment) * pool.pool.alignment for pool in layout.pools]
+    specs = [
+        {"id": buffer.id, "mem_id": buffer.pool + 1, "mem_offset": buffer.offset, "size": buffer.size}
+        for buffer in layout.buffers
+    ]
+    return _json({"bufsizes": [0, *sizes], "specs": specs})
+
+
+def write_mlf(layout: Layout, stem: str) -> Mapping[str, bytes]:
+    """Return the part `memory` of a module in TVM's Model Library Format, version 7, as a whole `metadata.json`.
+
+    A plan knows no operators and no constants, and its inputs and outputs are in the workspace. Beside what TVM writes,
+    `pools` and each storage's pool and byte offset say what TVM's own planner of pools would.
+    """
+    workspace = {
+        "device": _CPU,
+        "workspace_size_bytes": sum(pool.extent for pool in layout.pools),
+        "constants_size_bytes": 0,
+        "io_size_bytes": 0,
+    }
+    memory: dict[str, Any] = {
+        "functions": {"main": [workspace], "operator_functions": []},
+        "pools": [
+            {"pool_name": pool.pool.name, "size_hint_bytes": pool.pool.size, "allocated_size": pool.extent}
+            for pool in layout.pools
+        ],
+        "sids": [
+            {
+                "storage_id": k,
+                "name": str(buffer.id),
+                "size_bytes": buffer.size,
+                "pool_name": layout.pools[buffer.pool].pool.name,
+                "byte_offset": buffer.offset,
+            }
+            for k, buffer in enumerate(layout.buffers)
+        ],
+    }
+    module = prefix_of(stem)
+    return _json({"version": 7, "modules": {module: {"model_name": module, "memory": memory}}})
+
+
+def _json(value: object) -> Mapping[str, bytes]:
+    return {"": to_json(value, indent=2) + b"\n"}

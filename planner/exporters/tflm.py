@@ -1,0 +1,92 @@
+"""TFLite Micro: where each tensor lies, as metadata of the model, or as the structure that its shim of a planner reads.
+
+Source: tensorflow/lite/micro, micro_allocation_info.cc and memory_planner/memory_plan_struct.h. It adds offsets to the
+start of its arena, which is aligned to 16 bytes, and checks nothing but their number. The offsets it reads for a
+subgraph are the first ones, whichever subgraph it is; so it takes no such plan for a model of several.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from planner.errors import FormatError, shown
+from planner.exporters.c_names import guarded, in_comment, prefix_of, written_by
+from planner.exporters.layout import Layout
+from planner.exporters.tflite_metadata import with_metadata
+from planner.importers.tflite import ALIGNMENT, OFFLINE_PLAN, recognises
+from planner.importers.tflite_model import Tensor, read_model
+
+_AT_RUN_TIME = -1
+_VERSION, _SUBGRAPHS = 0, 1
+
+
+def write_tflm(layout: Layout, stem: str) -> Mapping[str, bytes]:
+    """Return the model with its plan: an offset for every tensor, -1 for constants and what is not planned.
+
+    Raises FormatError for what is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
+    """
+    if layout.model is None or not recognises(layout.model):
+        raise FormatError("problem: must be the model, a .tflite file, for tflm")
+    model = read_model(layout.model)
+    if len(model.subgraphs) > 1:
+        rule = "must be one for tflm, as TFLite Micro reads the same offsets for each; try buffer-plan"
+        raise FormatError(f"model.subgraphs: {rule}, got {len(model.subgraphs)}")
+    places = _places(layout, "tflm")
+    offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
+    content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
+    return {"": with_metadata(layout.model, OFFLINE_PLAN, content)}
+
+
+def write_buffer_plan(layout: Layout, stem: str) -> Mapping[str, bytes]:
+    """Return a header with a structure that is laid out as tflite::BufferPlan; of a problem that is no model, in order.
+
+    Of a model, entries are in the order in which TFLite Micro asks: all tensors but constants, variables and those
+    without bytes. Kernels' scratch buffers, which it asks for after them, are in no model and so in no plan.
+    """
+    prefix = prefix_of(stem)
+    rows = list(_entries(layout))
+    entries = [f"        {{{offset}}}, /* {k}: {in_comment(name)} */" for k, (name, offset) in enumerate(rows)]
+    text = "\n".join(
+        [
+            "/* Laid out as tflite::BufferPlan; a pointer to it can be cast to one to that. */",
+            f"struct {prefix}_buffer_plan {{",
+            "    int32_t buffer_count;",
+            f"    struct {{ int32_t offset; }} buffer_plan_entries[{max(len(rows), 1)}];",
+            "};",
+            f"static const struct {prefix}_buffer_plan {prefix}_buffer_plan = {{",
+            f"    {len(rows)},",
+            "    {",
+            *(entries or ["        {0},"]),
+            "    },",
+            "};",
+            "",
+        ]
+    )
+    header = guarded(text, f"{prefix}_buffer_plan", needs="stdint.h")
+    return {"": f"/* {written_by(layout.problem)} */\n{header}".encode()}
+
+
+def _entries(layout: Layout) -> Iterator[tuple[int | str, int]]:
+    places = _places(layout, "buffer-plan")
+    if layout.model is None or not recognises(layout.model):
+        yield from places.items()
+        return
+    for tensor in read_model(layout.model).tensors:
+        if not tensor.is_constant and not tensor.is_variable and prod(tensor.shape) > 0:
+            # A tensor that no operator touches is asked for, too, and can lie anywhere.
+            yield tensor.id, max(_offset(tensor, places), 0)
+
+
+def _places(layout: Layout, target: str) -> dict[int | str, int]:
+    layout.only_pool(target)
+    for buffer in layout.buffers:
+        if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
+            rule = f"must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite Micro"
+            raise FormatError(f"buffer {shown(buffer.id)}: {rule}, got {buffer.offset}")
+    return {buffer.id: buffer.offset for buffer in layout.buffers}
+
+
+def _offset(tensor: Tensor, places: Mapping[int | str, int]) -> int:
+    return places.get(f"main/{tensor.id}", _AT_RUN_TIME)
