@@ -13,13 +13,15 @@ from math import fsum
 import numpy as np
 
 from planner.cliques import heavy_clique
-from planner.instance import Instance
+from planner.instance import Bool, Instance
 from planner.objective import Score
 from planner.plan import ProofKind
 from planner.rooms import Rooms
 from planner.table import I64
 
 _PEAKS_TRIED = 8
+_GRIDS_TRIED = 4
+"""How many alignments are looked at for a bound of their own, beside what divides them all."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +59,16 @@ def live_bytes(instance: Instance) -> list[tuple[int, int]]:
 def lower_bound(instance: Instance) -> Bound:
     """Return the best bound that live sets, alignment, reserved ranges and pins give; O(m + n) a set of memories."""
     rooms = Rooms.of(instance)
-    plain = _Packing(instance, rooms, 1)
-    granule = _granule(instance)
-    packings = [plain] if granule == 1 else [plain, _Packing(instance, rooms, granule)]
+    packings = [_Packing(instance, rooms, grid) for grid in _grids(instance)]
+    plain = packings[0]
     nothing_fits = _homeless(instance) or next(filter(None, (packing.overflow() for packing in packings)), None)
     clique = heavy_clique(instance) if _has_cliques(instance) else None
     forced = _single_ends(instance)
     ends: list[int] = []
     witnesses: list[Witness] = []
     for q in reversed(range(len(instance.memories))):
-        found = [packing.least_end(q) for packing in packings]
-        if q in forced:
-            found.append(forced[q])
+        found = [plain.least_end(q), *([forced[q]] if q in forced else [])]
+        found += [packing.least_end(q) for packing in packings[1:]]
         if clique is not None:
             found += [packing.clique_end(clique) for packing in packings]
         end, why = max(found, key=lambda pair: pair[0])
@@ -105,16 +105,40 @@ def _has_cliques(instance: Instance) -> bool:
     return is_plain and len(instance.conflict) > 0 and len(instance.memories) == 1
 
 
-def _granule(instance: Instance) -> int:
-    """Return the largest step that all offsets are multiples of, whatever the plan; 1 where there is none.
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """Offsets of the `kept` buffers in memory `q` are shift[q] + k * granule, whatever the plan."""
 
-    Nor where there are rigid groups: in these, whole granules may overlap where the buffers do not.
+    granule: int
+    shift: list[int]
+    kept: Bool
+
+
+def _grids(instance: Instance) -> list[_Grid]:
+    """Return the grid of all offsets, and those of the buffers with coarser alignments, of the commonest ones.
+
+    Not of these where there are rigid groups: in them, whole granules may overlap where the buffers do not.
     """
-    if "relative" in instance.features:
-        return 1
-    asked = instance.alignment[instance.allowed]
-    step = int(np.gcd.reduce(asked, initial=0)) or 1
-    return step if not (instance.residue[instance.allowed] % step).any() else 1
+    everywhere = _Grid(1, [0] * len(instance.memories), np.ones(len(instance), dtype=np.bool_))
+    if "relative" in instance.features or not (instance.alignment > 1).any():
+        return [everywhere]
+    steps, counts = np.unique(instance.alignment[instance.allowed], return_counts=True)
+    common = int(np.gcd.reduce(steps))
+    coarse = {common, *steps[np.argsort(-counts, kind="stable")][:_GRIDS_TRIED].tolist()} - {1}
+    grids = [_grid(instance, step) for step in sorted(coarse)]
+    return [everywhere, *(grid for grid in grids if grid.kept.any())]
+
+
+def _grid(instance: Instance, step: int) -> _Grid:
+    """Return the grid of the buffers whose offsets are congruent modulo `step` in each memory, most of those."""
+    allowed, remainder = instance.allowed, instance.residue % step
+    kept = np.asarray((~allowed | (instance.alignment % step == 0)).all(axis=0))
+    shifts = []
+    for mine, rest in zip(allowed, remainder, strict=True):
+        found, counts = np.unique(rest[mine & kept], return_counts=True)
+        shifts.append(int(found[counts.argmax()]) if len(found) else 0)
+        kept &= ~mine | (rest == shifts[-1])
+    return _Grid(step, shifts, kept)
 
 
 def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
@@ -145,19 +169,20 @@ class _Group:
 
 
 class _Packing:
-    """The live-set argument, with sizes rounded up to a granule; groups of memories are bit sets."""
+    """The live-set argument for the buffers of a grid, whose sizes are rounded up to granules."""
 
-    def __init__(self, instance: Instance, rooms: Rooms, granule: int) -> None:
-        self.instance, self.rooms, self.granule = instance, rooms, granule
-        self.waste: I64 = (granule - rooms.size % granule) % granule
-        self.size: I64 = rooms.size + self.waste
+    def __init__(self, instance: Instance, rooms: Rooms, grid: _Grid) -> None:
+        self.instance, self.rooms, self.grid, self.granule = instance, rooms, grid, grid.granule
+        is_kept = grid.kept[rooms.owner]
+        self.waste: I64 = np.where(is_kept, -rooms.size % self.granule, 0)
+        self.size: I64 = np.where(is_kept, rooms.size + self.waste, 0)
         self.room = [self._free(q, memory.capacity) for q, memory in enumerate(instance.memories)]
         self.groups = [self._group(memories) for memories in self._groups()]
         self.groups_of: list[list[_Group]] = [[] for _ in self.room]
         for group in self.groups:
             for q in group.memories:
                 self.groups_of[q].append(group)
-        self.largest_load = max((group.load for group in self.groups), default=0) if granule == 1 else 0
+        self.largest_load = max((group.load for group in self.groups), default=0)
 
     def _groups(self) -> list[list[int]]:
         """Return the sets of memories that some buffer is confined to, and the set of all."""
@@ -182,23 +207,25 @@ class _Packing:
         live_sets = []
         for t in map(int, tried):
             rows = self.rooms.alive(t)
-            live_sets.append((int(self.instance.live_set_time[t]), rows[is_confined[rows]]))
+            counted = rows[is_confined[rows] & (self.size[rows] > 0)]
+            live_sets.append((int(self.instance.live_set_time[t]), counted))
         return _Group(memories, int(load.max()), live_sets, room)
 
+    def _above(self, q: int, offset: int) -> int:
+        """Return the first offset of memory `q`'s grid that is not below an offset, as its distance from the first."""
+        return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
+
     def _reserved(self, q: int) -> list[tuple[int, int]]:
-        step = self.granule
         ranges = self.instance.memories[q].reserved.tolist()
-        return [(-(-low // step) * step, -(-high // step) * step) for low, high in ranges]
+        return [(self._above(q, low), self._above(q, high)) for low, high in ranges]
 
     def _free(self, q: int, end: int) -> int:
         """Return how much below `end` is free for buffers, in whole granules."""
-        end = -(-end // self.granule) * self.granule
+        end = self._above(q, end)
         return end - sum(max(0, min(high, end) - low) for low, high in self._reserved(q) if low < end)
 
     def _reach(self, q: int, amount: int) -> int:
-        """Return the least end below which `amount` is free; 0 where nothing is needed."""
-        if amount <= 0:
-            return 0
+        """Return the least end, from the first offset of the grid, below which `amount` is free."""
         end = amount
         for low, high in self._reserved(q):
             if low < end:
@@ -237,10 +264,11 @@ class _Packing:
     def _end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
         """Return the least end of memory `q` where all but `elsewhere` of what must lie apart lies in it."""
         amount = sum(size.tolist()) - elsewhere
-        return self._reach(q, amount) - int(waste.max(initial=0)) if amount > 0 else 0
+        return self.grid.shift[q] + self._reach(q, amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
         """Return the least end of the only memory with all of a clique in it."""
-        waste = (self.granule - self.instance.size[clique] % self.granule) % self.granule
-        end = self._end(0, self.instance.size[clique] + waste, waste)
-        return end, Witness("clique", buffers=tuple(clique.tolist()), memory=0)
+        counted = clique[self.grid.kept[clique]]
+        waste = -self.instance.size[counted] % self.granule
+        end = self._end(0, self.instance.size[counted] + waste, waste)
+        return end, Witness("clique", buffers=tuple(counted.tolist()), memory=0)

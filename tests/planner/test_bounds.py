@@ -63,6 +63,8 @@ def test_buffers_of_a_witness_conflict_pairwise(problem: Problem) -> None:
         (bound(A, B, pools=[{"reserved": [[2, 9]]}]), (16,), "live-set"),
         (bound(A | {"alignment": 4}, B | {"alignment": 4}), (7,), "live-set"),
         (bound(A | {"size": 5, "alignment": 4}, B | {"size": 6, "alignment": 8}), (13,), "alignment"),
+        (bound(A, *({"id": k, "size": 5, "start": 0, "end": 9, "alignment": 8} for k in range(3))), (21,), "alignment"),
+        (bound(*({**row, "alignment": 8} for row in (A, B)), pools=[{"base_address": 3}]), (16,), "alignment"),
         (bound(A, B | {"offset": 9}), (12,), "pinned"),
         (bound(A | {"alignment": 6}, pools=[{"base_address": 4}]), (3,), "largest-buffer"),
         (bound(A, C, conflicts=[["a", "c"]]), (3,), "clique"),
