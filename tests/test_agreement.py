@@ -1,9 +1,23 @@
-"""A few of the problems of `tests.agreement`; the exact search alone, since CP-SAT needs a process of its own."""
+"""A few of the problems of `tests.agreement`."""
 
 from __future__ import annotations
 
-from tests.agreement import disagreements
+from collections import Counter
+
+import pytest
+
+from tests import oracle
+from tests.agreement import disagreements, faults
+from tests.tied_problems import tied_problem
 
 
 def test_the_exact_search_and_brute_force_agree() -> None:
     assert [line for seed in range(300) for line in disagreements(seed, ("exact",))] == []
+
+
+@pytest.mark.parametrize("solver", ["greedy", "local-search", "cp-sat"])
+def test_what_mixes_all_constraints_is_planned_as_brute_force_says(solver: str) -> None:
+    problems = [tied_problem(seed) for seed in range(40)]
+    tally: Counter[str] = Counter()
+    assert faults(solver, [(problem, oracle.best_score(problem)) for problem in problems], tally) == []
+    assert tally[f"{solver} proved"] > 0

@@ -4,10 +4,12 @@
 suite     = { change ":" } source
 source    = a folder | a file | family [ ":" parameter "=" value { "," … } ]
 change    = "shuffled" | "mirrored"         the buffers in another order; time backwards
+          | "window" N                      N buffers that start one after the other
 ```
 
 `seeds=8` among a family's parameters stands for the seeds 1 to 8, `seed=3` for one; `shuffled*5:` for five orders,
-`shuffled@2:` for one of them. Each instance of a suite has a name in the same language, so that it can be run alone.
+`shuffled@2:` for one of them, and so for windows. Each instance of a suite has a name in the same language, so that it
+can be run alone.
 """
 
 from __future__ import annotations
@@ -22,9 +24,12 @@ from planner.errors import FormatError, InputError, OptionError, sentences, show
 from planner.formats import read_problem
 from planner.problem import Pool
 from solvers.bench.generators import FAMILIES, Family, Posed
-from solvers.bench.variants import mirrored, shuffled, with_changes
+from solvers.bench.variants import mirrored, shuffled, window, with_changes
 
-_CHANGE = re.compile(r"(?P<kind>shuffled|mirrored)(?:(?P<how>[*@])(?P<count>[0-9]{1,6}))?:(?P<rest>.*)", re.DOTALL)
+_CHANGE = re.compile(
+    r"(?P<kind>shuffled|mirrored|window(?P<size>[1-9][0-9]{0,5}))(?:(?P<how>[*@])(?P<count>[0-9]{1,6}))?:(?P<rest>.*)",
+    re.DOTALL,
+)
 _SUFFIXES = (".csv", ".json")
 _LISTING = "index.json"
 """A file that lists what is known of a folder's others: objects with `file`, and perhaps `peer_peaks` and `pools`."""
@@ -51,7 +56,10 @@ def pose(name: str) -> Posed:
         posed = pose(change["rest"])
         if change["kind"] == "mirrored":
             return Posed(mirrored(posed.problem), posed.known_peak)
-        return Posed(shuffled(posed.problem, int(change["count"] or 1)), posed.known_peak)
+        seed = int(change["count"] or 1)
+        if change["size"]:
+            return Posed(window(posed.problem, int(change["size"]), seed))
+        return Posed(shuffled(posed.problem, seed), posed.known_peak)
     family, _, text = name.partition(":")
     if family in FAMILIES and not Path(name).exists():
         return FAMILIES[family].make(**_arguments(FAMILIES[family], text))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
+from planner.errors import ProblemError, sentences
 from planner.problem import Problem
 
 
@@ -24,6 +26,25 @@ def mirrored(problem: Problem) -> Problem:
         if "lifetimes" in row:
             row["lifetimes"] = tuple(_backwards(start, end) for start, end in reversed(row["lifetimes"]))
     return with_changes(problem, buffers=rows)
+
+
+def window(problem: Problem, n: int, seed: int) -> Problem:
+    """Return the problem with `n` of its buffers (all, if it has no more) that start one after the other.
+
+    Conflicts among them stay. Raises ProblemError where one of them is an alias of, or tied to, what is left out.
+    """
+    table = problem.buffers
+    first = np.full(len(table), np.iinfo(np.int64).max)
+    np.minimum.at(first, np.repeat(np.arange(len(table)), np.diff(table.first)), table.start)
+    n = min(n, len(table))
+    low = int(np.random.default_rng(seed).integers(0, len(table) - n + 1))
+    chosen = np.sort(np.argsort(first, kind="stable")[low : low + n]).tolist()
+    ids = {table.ids[i] for i in chosen}
+    conflicts = [pair for pair in problem.conflicts if ids.issuperset(pair)]
+    try:
+        return with_changes(problem, buffers=[table.fields(i) for i in chosen], conflicts=conflicts)
+    except ValidationError as error:
+        raise ProblemError(*(f"window{n}@{seed}: {sentence}" for sentence in sentences(error))) from error
 
 
 def _backwards(start: int, end: int) -> tuple[int, int]:

@@ -10,13 +10,22 @@ from planner.problem import Problem
 from tests.oracle import best_score, check
 from tests.solvers.engine_batch import ROOT, Answer, Job, ask
 from tests.solvers.small_problems import small_problems
+from tests.tied_problems import tied_problem
 
 INSTANCES = ROOT.parent / "shared" / "instances" / "minimalloc_small"
 
 
 def check_that_it_agrees_with_brute_force(engine: str, count: int) -> None:
     """Ask with and without the bound and a start: the optimum is found and proved, what fits not is said to."""
-    problems = small_problems(seed=5, count=count)
+    _check_against_brute_force(engine, small_problems(seed=5, count=count))
+
+
+def check_that_it_keeps_every_constraint(engine: str, count: int) -> None:
+    """Ask the same of problems that mix rigid groups, sharing, pages, banks and companies."""
+    _check_against_brute_force(engine, [tied_problem(seed, most=5) for seed in range(700, 700 + count)])
+
+
+def _check_against_brute_force(engine: str, problems: list[Problem]) -> None:
     ways = [Job(p, is_untold=k % 2 == 0, has_start=k % 3 == 0) for k, p in enumerate(problems)]
     for problem, answer in zip(problems, ask(engine, ways), strict=True):
         wanted = best_score(problem)

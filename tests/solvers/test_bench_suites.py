@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from planner.errors import FormatError, InputError, OptionError
 from planner.problem import Buffer, Problem
 from planner.table import BufferTable
 from solvers.bench.suites import instances, pose
-from solvers.bench.variants import mirrored, shuffled
+from solvers.bench.variants import mirrored, shuffled, window
 
 ROWS = "id,lower,upper,size\na,0,3,8\nb,2,5,16\nc,3,9,4\n"
 
@@ -82,6 +83,33 @@ def test_shuffling_keeps_what_is_said_of_pools_and_conflicts() -> None:
     other = shuffled(problem, 1)
     assert other.buffers.ids != problem.buffers.ids
     assert (other.conflicts, other.pools) == (problem.conflicts, problem.pools)
+
+
+def test_a_window_holds_buffers_that_start_one_after_the_other() -> None:
+    names = instances("window6*4:shuffled@1:tight:n=20,seed=2")
+    assert names == [f"window6@{seed}:shuffled@1:tight:n=20,seed=2" for seed in (1, 2, 3, 4)]
+    starts = sorted(buffer.start or 0 for buffer in pose("tight:n=20,seed=2").problem.buffers)
+    windows = [sorted(buffer.start or 0 for buffer in pose(name).problem.buffers) for name in names]
+    assert all(any(window == starts[k : k + 6] for k in range(len(starts) - 5)) for window in windows)
+    assert len({tuple(window) for window in windows}) > 1
+
+
+def test_a_window_keeps_the_conflicts_within_it() -> None:
+    rows = [{"id": k, "size": 8, "start": k, "end": k + 1} for k in range(4)]
+    problem = Problem.model_validate({"buffers": rows, "conflicts": [(0, 1), (1, 2), (2, 3)]})
+    cut = window(problem, 3, seed=1)
+    ids = set(cut.buffers.ids)
+    assert len(ids) == 3
+    assert cut.conflicts == tuple(pair for pair in problem.conflicts if set(pair) <= ids)
+
+
+def test_a_window_that_cuts_an_alias_off_is_refused() -> None:
+    rows: list[dict[str, object]] = [{"id": k, "size": 8, "start": k, "end": k + 1} for k in range(2)]
+    problem = Problem.model_validate({"buffers": [rows[0], rows[1] | {"alias_of": 0}]})
+    cut_off = next(seed for seed in range(99) if np.random.default_rng(seed).integers(0, 2) == 1)
+    with pytest.raises(InputError) as caught:
+        window(problem, 1, cut_off)
+    assert caught.value.sentences[0] == f"window1@{cut_off}: buffers[0].alias_of: must be the id of a buffer, got 0"
 
 
 def test_a_listing_tells_peaks_and_pools(folder: Path) -> None:

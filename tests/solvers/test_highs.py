@@ -7,6 +7,10 @@ def test_it_agrees_with_brute_force_on_every_feature() -> None:
     engine_checks.check_that_it_agrees_with_brute_force("highs", count=120)
 
 
+def test_it_keeps_every_constraint() -> None:
+    engine_checks.check_that_it_keeps_every_constraint("highs", count=60)
+
+
 def test_it_proves_the_small_public_set() -> None:
     engine_checks.check_that_it_proves_the_small_set("highs")
 
