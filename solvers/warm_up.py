@@ -13,35 +13,20 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from pkgutil import iter_modules
 
 import numpy as np
 
-from planner.compiling import compile_problem
-from planner.problem import Problem
 from planner.table import I64
 from solvers import kernel_cache
-from solvers.registry import SOLVERS
-from solvers.search import Shared
 
 _LOG = logging.getLogger("memplan")
 _LOOK_EVERY_S = 0.02
-_PATIENCE_S = 300.0
-"""More than compiling takes on any machine; a search ends as soon as it has its proof."""
 _NICENESS = 5
-_ABOVE_ITS_BOUND = Problem.model_validate(
-    {
-        "buffers": [
-            {"id": i, "size": size, "start": start, "end": end}
-            for i, (size, start, end) in enumerate(
-                [(1, 1, 3), (2, 1, 5), (5, 0, 1), (3, 4, 7), (2, 1, 4), (4, 3, 7), (2, 2, 4), (5, 0, 2)]
-            )
-        ]
-    }
-)
-"""Ten bytes are alive at once, but no plan needs less than eleven: a search has to prove it."""
 
 _starting = threading.Lock()
 _process: subprocess.Popen[bytes] | None = None
@@ -85,22 +70,34 @@ def are_ready() -> bool:
 
 
 def _load() -> None:
-    """Import all kernels, and run the solvers whose kernels are compiled when they first run."""
+    """Import all kernels."""
+    for name in _modules():
+        import_module(name)
+
+
+def _compile() -> None:
+    """Have each core compile some modules' kernels, then load them all, with whatever is missing."""
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as processes:
+        for done in [processes.submit(_import, name) for name in _modules()]:
+            done.result()
+    _load()
+
+
+def _import(name: str) -> None:
+    """Import a module, and return nothing that would have to be sent back."""
+    import_module(name)
+
+
+def _modules() -> list[str]:
     from solvers import kernels
 
-    for module in iter_modules(kernels.__path__, f"{kernels.__name__}."):
-        import_module(module.name)
-    instance = compile_problem(_ABOVE_ITS_BOUND)
-    for row in SOLVERS:
-        if row.is_compiled:
-            deadline = time.monotonic() + _PATIENCE_S
-            row.load()(instance, Shared(instance, deadline, trusted=frozenset({row.name})))
+    return [module.name for module in iter_modules(kernels.__path__, f"{kernels.__name__}.")]
 
 
 def main() -> None:
     """Be the process that compiles."""
     os.nice(_NICENESS)
-    kernel_cache.fill(_load)
+    kernel_cache.fill(_compile)
 
 
 if __name__ == "__main__":

@@ -13,25 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from numba import types
 
 from planner.table import I64
+from solvers.kernels.exact_branching import chosen_section, list_options, skip
+from solvers.kernels.exact_compiling import step, tuple_type, whole
+from solvers.kernels.exact_moves import place, settle, start, undo, unplace
 from solvers.kernels.exact_nogoods import component, known_failure, remember
-from solvers.kernels.exact_state import (
-    FAR,
-    LOGGED,
-    MOVES,
-    UNPLACED,
-    State,
-    lift,
-    lifted,
-    place,
-    settle,
-    start,
-    step,
-    undo,
-    unplace,
-    whole,
-)
+from solvers.kernels.exact_state import FAR, LOGGED, MOVES, UNPLACED, State
 from solvers.sections import Sections
 
 FOUND, EXHAUSTED, STOPPED, FULL = 1, 0, -1, -2
@@ -43,12 +32,37 @@ _POLL_EVERY = 256
 (SECTION, FLOOR, NEXT, END, NEED, LEFT, RIGHT, KEY_A, KEY_B, MOVE, MARK, TOUCHED_LEFT, TOUCHED_RIGHT) = range(13)
 
 
-@whole
+@step
+def take_back(sections: Sections, state: State, frame: I64) -> None:
+    """Undo the last move of a frame."""
+    undo(sections, state, frame[MARK])
+    if frame[MOVE] != SKIP:
+        unplace(sections, state, frame[MOVE], frame[FLOOR])
+
+
+_SIGNATURE = types.UniTuple(types.int64, 3)(
+    tuple_type(Sections, frozenset({"obstacle", "block", "code"})),
+    tuple_type(State, frozenset({"key", "log", "frame"})),
+    types.int64[:, ::1],
+    types.int64[::1],
+    types.int64[::1],
+    types.float64[::1],
+    types.int64,
+    types.float64,
+    types.int64,
+    types.boolean,
+    types.int64[::1],
+    types.int64[::1],
+)
+
+
+@whole(_SIGNATURE)
 def search(
     sections: Sections,
     state: State,
     nogoods: I64,
     rank: I64,
+    guide: I64,
     weight: npt.NDArray[np.float64],
     capacity: int,
     skip_weight: float,
@@ -60,10 +74,11 @@ def search(
     """Search for offsets whose largest end is at most `capacity`; return (outcome, nodes, need).
 
     FOUND: `offset` holds them. EXHAUSTED: there are none, nor under any capacity below `need`. STOPPED: `node_limit`
-    was reached, or flag[0] was set. FULL: `state` has too little room. `rank` orders the buffers of a branch. `weight`
-    counts the failures of each section and is kept by the caller, as is `nogoods` (2^b rows, or none: then it is
-    unused). `skip_weight` is what the branch "nothing starts here" weighs against one buffer. `is_thorough` looks
-    further for `need`. O(sections + lifetimes and sections of the buffers that move) a node.
+    was reached, or flag[0] was set. FULL: `state` has too little room. `rank` orders the buffers of a branch, but those
+    come first that start there in `guide`, the offsets of a placement (-1: none). `weight` counts the failures of each
+    section and is kept by the caller, as is `nogoods` (2^b rows, or none: then it is unused). `skip_weight` is what the
+    branch "nothing starts here" weighs against one buffer. `is_thorough` looks further for `need`. O(sections +
+    lifetimes and sections of the buffers that move) a node.
     """
     n = len(sections.size)
     frame, option = state.frame, state.option
@@ -98,7 +113,7 @@ def search(
                 frame[depth, FLOOR] = state.floor[section]
                 frame[depth, NEXT] = first
                 frame[depth, NEED] = FAR
-                end = list_options(sections, state, rank, section, option, first)
+                end = list_options(sections, state, rank, guide, section, option, first)
                 if state.slack[section] >= sections.granule or is_thorough:
                     option[end] = SKIP
                     end += 1
@@ -159,127 +174,3 @@ def search(
             continue
         depth += 1
         is_new = True
-
-
-@step
-def take_back(sections: Sections, state: State, frame: I64) -> None:
-    """Undo the last move of a frame."""
-    undo(sections, state, frame[MARK])
-    if frame[MOVE] != SKIP:
-        unplace(sections, state, frame[MOVE], frame[FLOOR])
-
-
-@step
-def chosen_section(sections: Sections, state: State, weight: npt.NDArray[np.float64], skip_weight: float) -> int:
-    """Return the section with the fewest options for its failures; among equals, that with the lowest floor.
-
-    Only plateaus count: runs of sections with one floor between higher ones, or walls, which nothing unplaced crosses.
-    A buffer that starts at the floor of a plateau has nothing below it, nor leaves a hole. The section with the lowest
-    floor of all can always be chosen.
-    """
-    best, best_cost, best_floor = -1, np.inf, FAR
-    k = len(weight)
-    left = 0
-    while left < k:
-        if state.left[left] == 0:
-            left += 1
-            continue
-        floor = state.floor[left]
-        right = left + 1
-        while right < k and state.left[right] > 0 and state.floor[right] == floor and state.crossing[right] > 0:
-            right += 1
-        if is_bank(state, left, left - 1, floor) and is_bank(state, right, right, floor):
-            for s in range(left, right):
-                options = state.ready[s] + (skip_weight if state.slack[s] >= sections.granule else 0.0)
-                cost = options / weight[s]
-                if (cost < best_cost or (cost == best_cost and floor < best_floor)) and (
-                    sections.is_plain or nothing_lies_below(sections, state, s)
-                ):
-                    best, best_cost, best_floor = s, cost, floor
-        left = right
-    return best
-
-
-@step
-def is_bank(state: State, border: int, beyond: int, floor: int) -> bool:
-    """Say whether a plateau ends at a border: at a wall, or because the section beyond is higher."""
-    return (
-        beyond < 0
-        or beyond == len(state.left)
-        or state.left[beyond] == 0
-        or state.crossing[border] == 0
-        or state.floor[beyond] > floor
-    )
-
-
-@step
-def nothing_lies_below(sections: Sections, state: State, section: int) -> bool:
-    """Say whether no unplaced neighbour of a buffer that may start at a section's floor can lie below it.
-
-    On a plateau that is so where every buffer has one lifetime and no conflicts by name.
-    """
-    floor = state.floor[section]
-    for x in range(sections.member_first[section], state.member_end[section]):
-        i = state.member[x]
-        if state.low[i] != floor:
-            continue
-        for r in range(sections.first[i], sections.first[i + 1]):
-            for s in range(sections.start[r], sections.end[r]):
-                if state.floor[s] < floor:
-                    return False
-        for y in range(sections.link_first[i], sections.link_first[i + 1]):
-            other = sections.link[y]
-            if state.low[other] + sections.size[other] <= floor:
-                return False
-    return True
-
-
-@step
-def list_options(sections: Sections, state: State, rank: I64, section: int, option: I64, first: int) -> int:
-    """Write the buffers that may start at a section's floor to option[first:], by rank; return where they end.
-
-    Of twins only the first is an option, for exchanging them changes nothing.
-    """
-    floor, end = state.floor[section], first
-    for x in range(sections.member_first[section], state.member_end[section]):
-        i = state.member[x]
-        if state.low[i] != floor or (sections.twin[i] >= 0 and state.low[sections.twin[i]] != FAR):
-            continue
-        at = end
-        while at > first and rank[option[at - 1]] > rank[i]:
-            option[at] = option[at - 1]
-            at -= 1
-        option[at] = i
-        end += 1
-    return end
-
-
-@step
-def skip(sections: Sections, state: State, section: int, floor: int, capacity: int) -> tuple[int, int, int]:
-    """Decide that nothing of a section starts at its floor; return what was touched (left, right) and need.
-
-    Whoever could have started there now lies on the end of an unplaced neighbour. need > 0: one of them then ends above
-    the capacity, and that much it would take; FAR where there is no such neighbour, so that nothing is lost.
-    """
-    left, right = section, section + 1
-    for x in range(sections.member_first[section], state.member_end[section]):
-        i = state.member[x]
-        if state.low[i] != floor:
-            continue
-        least = FAR
-        for y in range(sections.neighbour_first[i], sections.neighbour_first[i + 1]):
-            other = sections.neighbour[y]
-            if state.low[other] != FAR:
-                least = min(least, state.low[other] + sections.extent[other])
-        if least == FAR:
-            return left, right, FAR
-        state.raised[i] = lifted(sections, i, max(least, floor + 1))
-        if state.raised[i] + sections.size[i] > capacity:
-            return left, right, state.raised[i] + sections.size[i]
-    # Only now, so that twins see each other's old lows and stay equal.
-    for x in range(sections.member_first[section], state.member_end[section]):
-        i = state.member[x]
-        if state.low[i] == floor:
-            lift(sections, state, i, state.raised[i])
-            left, right = min(left, sections.leftmost[i]), max(right, sections.rightmost[i])
-    return left, right, 0

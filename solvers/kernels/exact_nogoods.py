@@ -9,7 +9,8 @@ their differences; in both keys, which are compared whole, with the square of th
 from __future__ import annotations
 
 from planner.table import I64
-from solvers.kernels.exact_state import State, step
+from solvers.kernels.exact_compiling import step
+from solvers.kernels.exact_state import State
 
 
 @step

@@ -6,36 +6,19 @@ changes and cannot recompute is written to a log, which undo reads backwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from planner.table import I64
+from solvers.kernels.exact_compiling import step
 from solvers.sections import U32, Sections
 
 FAR = 2**62
 """The lowest offset of a placed buffer; also a capacity that nothing needs."""
 LOG_COLUMNS = 4
 FRAME_COLUMNS = 13
-
-_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
-
-
-def whole(kernel: _Kernel) -> _Kernel:
-    """Compile a kernel with its steps.
-
-    None of them allocates, so none needs to count the references to its arrays (`_nrt`): that takes two thirds of the
-    time.
-    """
-    return cast(_Kernel, njit(cache=True, nogil=True, _nrt=False)(kernel))
-
-
-def step(kernel: _Kernel) -> _Kernel:
-    """Make a function a step, compiled into the kernels that call it."""
-    return cast(_Kernel, njit(nogil=True, _nrt=False, inline="always")(kernel))
 
 
 class State(NamedTuple):
@@ -66,6 +49,7 @@ class State(NamedTuple):
     frame: I64  # (depth, 13), see the search
     option: I64  # the options of all frames, one after the other
     raised: I64  # (n,): scratch
+    change: I64  # (k + 1,): scratch, 0 between moves: of how many buffers are ready, from one section to the next
 
     @classmethod
     def for_sections(cls, sections: Sections, room: int = 1) -> State:
@@ -93,6 +77,7 @@ class State(NamedTuple):
             frame=np.zeros((room * 4 * n + 1, FRAME_COLUMNS), dtype=np.int64),
             option=np.zeros(room * 16 * n + 1, dtype=np.int64),
             raised=np.zeros(n, dtype=np.int64),
+            change=np.zeros(k + 1, dtype=np.int64),
         )
 
 
@@ -110,25 +95,6 @@ def lifted(sections: Sections, buffer: int, at: int) -> int:
             at = sections.obstacle[r, 1]
             at += (sections.residue[buffer] - at) % step
     return at
-
-
-@step
-def start(sections: Sections, state: State) -> None:
-    """Go to the state before any move: everything unplaced and as low as can be, all sections queued."""
-    state.low[:] = FAR
-    state.left[:] = 0
-    state.crossing[:] = 0
-    state.key[:] = 0
-    state.is_queued[:] = False
-    state.logged[:] = 0
-    state.counter[:] = 0
-    for s in range(len(state.left)):
-        state.member_end[s] = sections.member_first[s]
-    for i in range(len(state.low)):
-        unplace(sections, state, i, lifted(sections, i, 0))
-    for s in range(len(state.left)):
-        if state.left[s] > 0:
-            enqueue(state, s)
 
 
 @step
@@ -159,134 +125,3 @@ def rekey(sections: Sections, state: State, buffer: int, times: int, change: int
     s = sections.leftmost[buffer]
     state.key[s, 0] += times * sections.code[buffer, 0] + change * sections.code[buffer, 1]
     state.key[s, 1] += times * sections.code[buffer, 2] + change * sections.code[buffer, 3]
-
-
-@step
-def lift(sections: Sections, state: State, buffer: int, offset: int) -> None:
-    """Raise the low of an unplaced buffer; sections whose last ready buffer it was are queued."""
-    old = state.low[buffer]
-    row = state.counter[LOGGED]
-    state.log[row, 0] = buffer
-    state.log[row, 1] = old
-    state.counter[LOGGED] = row + 1
-    state.low[buffer] = offset
-    rekey(sections, state, buffer, 0, offset - old)
-    for r in range(sections.first[buffer], sections.first[buffer + 1]):
-        for s in range(sections.start[r], sections.end[r]):
-            if state.floor[s] == old and not state.is_queued[s]:
-                log_section(state, s)
-                state.ready[s] -= 1
-                if state.ready[s] == 0:
-                    enqueue(state, s)
-
-
-@step
-def cross(sections: Sections, state: State, buffer: int, change: int) -> None:
-    """Count a buffer, and its named conflicts with unplaced ones, in or out at the borders that they cross."""
-    left, right = sections.leftmost[buffer], sections.rightmost[buffer]
-    for s in range(left + 1, right):
-        state.crossing[s] += change
-    for x in range(sections.link_first[buffer], sections.link_first[buffer + 1]):
-        other = sections.link[x]
-        if state.low[other] != FAR:
-            for s in range(min(left, sections.leftmost[other]) + 1, max(right, sections.rightmost[other])):
-                state.crossing[s] += change
-
-
-@step
-def unplace(sections: Sections, state: State, buffer: int, offset: int) -> None:
-    """Take a placed buffer back to its low."""
-    cross(sections, state, buffer, 1)
-    state.low[buffer] = offset
-    rekey(sections, state, buffer, 1, offset)
-    for r in range(sections.first[buffer], sections.first[buffer + 1]):
-        for s in range(sections.start[r], sections.end[r]):
-            state.left[s] += sections.extent[buffer]
-            state.member_end[s] += 1
-    state.counter[UNPLACED] += 1
-
-
-@step
-def leave(state: State, section: int, slot: int) -> None:
-    """Move the member in a slot behind the unplaced ones of its section, the next one to come back."""
-    state.member_end[section] -= 1
-    here, last = state.seat[slot], state.member_end[section]
-    state.member[here], state.member[last] = state.member[last], state.member[here]
-    state.member_slot[here], state.member_slot[last] = state.member_slot[last], slot
-    state.seat[state.member_slot[here]], state.seat[slot] = here, last
-
-
-@step
-def place(sections: Sections, state: State, buffer: int) -> tuple[int, int]:
-    """Place a buffer at its low and lift its neighbours above it.
-
-    Returns the sections (left, right) that contain every buffer whose state changed.
-    """
-    offset = state.low[buffer]
-    top = offset + sections.extent[buffer]
-    state.low[buffer] = FAR
-    rekey(sections, state, buffer, -1, -offset)
-    cross(sections, state, buffer, -1)
-    state.counter[UNPLACED] -= 1
-    for r in range(sections.first[buffer], sections.first[buffer + 1]):
-        for s in range(sections.start[r], sections.end[r]):
-            leave(state, s, sections.slot_first[r] + s - sections.start[r])
-            state.left[s] -= sections.extent[buffer]
-            if state.left[s] > 0:
-                log_section(state, s)
-                enqueue(state, s)
-    left, right = sections.leftmost[buffer], sections.rightmost[buffer]
-    for x in range(sections.neighbour_first[buffer], sections.neighbour_first[buffer + 1]):
-        other = sections.neighbour[x]
-        if state.low[other] < top:
-            lift(sections, state, other, lifted(sections, other, top))
-            left = min(left, sections.leftmost[other])
-            right = max(right, sections.rightmost[other])
-    return left, right
-
-
-@step
-def settle(sections: Sections, state: State, capacity: int) -> tuple[int, int]:
-    """Recompute the queued sections, and empty the queue.
-
-    Returns (-1, 0), or the first section that cannot hold what is left of it and the least capacity that would do.
-    """
-    failed, need = -1, 0
-    for x in range(state.counter[QUEUED]):
-        s = state.queue[x]
-        state.is_queued[s] = False
-        if failed >= 0:
-            continue
-        first, end = sections.member_first[s], state.member_end[s]
-        floor, ready = FAR, 0
-        for y in range(first, end):
-            floor = min(floor, state.low[state.member[y]])
-        for y in range(first, end):
-            ready += state.low[state.member[y]] == floor
-        log_section(state, s)
-        state.floor[s], state.ready[s] = floor, ready
-        # An extent may stick out of the top by what its buffer does not use.
-        top = capacity + sections.spare[s]
-        slack = top - floor - state.left[s]
-        for r in range(sections.block_first[s], sections.block_first[s + 1]):
-            slack -= max(0, min(top, sections.block[r, 1]) - max(floor, sections.block[r, 0]))
-        state.slack[s] = slack
-        if slack < 0:
-            failed, need = s, capacity - slack
-    state.counter[QUEUED] = 0
-    return failed, need
-
-
-@step
-def undo(sections: Sections, state: State, mark: int) -> None:
-    """Take back what was logged since the log had `mark` rows."""
-    row = state.counter[LOGGED]
-    while row > mark:
-        row -= 1
-        at, old = state.log[row, 0], state.log[row, 1]
-        if at >= 0:
-            rekey(sections, state, at, 0, old - state.low[at])
-            state.low[at] = old
-        else:
-            state.floor[~at], state.ready[~at], state.slack[~at] = old, state.log[row, 2], state.log[row, 3]
-    state.counter[LOGGED] = mark

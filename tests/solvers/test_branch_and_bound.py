@@ -10,7 +10,7 @@ import pytest
 from planner.compiling import compile_problem, lift
 from planner.instance import Instance
 from planner.problem import Problem
-from solvers.branch_and_bound import ALONE_NODES, NODE_WORK, luby, solve
+from solvers.branch_and_bound import ALONE_NODES, NODE_WORK, solve
 from solvers.search import Progress, Shared
 from tests import oracle
 from tests.solvers.tight_problems import FEATURES, full_load, tight_problem
@@ -172,10 +172,6 @@ def test_sums_that_int64_may_not_hold_are_left_to_others() -> None:
     search = solved(compile_problem(Problem.model_validate({"buffers": rows})))
     assert search.best is None
     assert search.infeasible is None
-
-
-def test_luby_numbers() -> None:
-    assert [luby(k) for k in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
 
 
 @pytest.mark.skipif(not SMALL.is_dir(), reason="the shared instances are not here")

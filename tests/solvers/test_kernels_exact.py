@@ -5,6 +5,7 @@ import pytest
 
 from planner.compiling import compile_problem
 from planner.instance import Instance
+from planner.problem import Problem
 from planner.table import I64
 from solvers.independence import split
 from solvers.kernels.exact import EXHAUSTED, FOUND, FULL, STOPPED, search
@@ -31,6 +32,7 @@ def ask(
     node_limit: int = MANY_NODES,
     state: State | None = None,
     flag: int = 0,
+    guide: I64 | None = None,
 ) -> tuple[int, int, int, I64]:
     n, k = len(sections.size), len(sections.spare)
     offset = np.full(n, -1)
@@ -39,6 +41,7 @@ def ask(
         State.for_sections(sections) if state is None else state,
         nogoods,
         np.argsort(np.argsort(-sections.size, kind="stable"), kind="stable"),
+        np.full(n, -1) if guide is None else guide,
         np.ones(k),
         capacity,
         1.0,
@@ -130,6 +133,23 @@ def test_offsets_that_are_found_keep_neighbours_apart_and_under_the_capacity() -
         for i in range(len(end)):
             near = sections.neighbour[sections.neighbour_first[i] : sections.neighbour_first[i + 1]]
             assert ((end[near] <= offset[i]) | (end[i] <= offset[near])).all()
+
+
+def test_a_guide_comes_before_the_order() -> None:
+    rows = [{"id": k, "start": 0, "end": 2, "size": size} for k, size in enumerate((3, 2, 4))]
+    (part,) = split(compile_problem(Problem.model_validate({"buffers": rows})))
+    assert ask(part.sections, 9)[-1].tolist() == [4, 7, 0]
+    for guide in ([0, 3, 5], [2, 0, 5], [6, 0, 2]):
+        assert ask(part.sections, 9, guide=np.array(guide))[-1].tolist() == guide
+
+
+def test_a_guide_that_does_not_fit_changes_no_answer() -> None:
+    for seed in range(20):
+        for part in split(compile_problem(full_load(seed, n=16))):
+            stacked = np.cumsum(part.sections.size) - part.sections.size
+            for capacity in (1000, 1050):
+                alone = ask(part.sections, capacity)[0]
+                assert ask(part.sections, capacity, guide=stacked)[0] == alone, (seed, capacity)
 
 
 def test_an_exhausted_search_has_taken_every_move_back() -> None:

@@ -1,0 +1,134 @@
+"""The branches of the exact search: which section is next, who may start at its floor, and what if nobody does."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.table import I64
+from solvers.kernels.exact_compiling import step
+from solvers.kernels.exact_moves import lift
+from solvers.kernels.exact_state import FAR, State, lifted
+from solvers.sections import Sections
+
+
+@step
+def chosen_section(sections: Sections, state: State, weight: npt.NDArray[np.float64], skip_weight: float) -> int:
+    """Return the section with the fewest options for its failures; among equals, that with the lowest floor.
+
+    Only plateaus count: runs of sections with one floor between higher ones, or walls, which nothing unplaced crosses.
+    A buffer that starts at the floor of a plateau has nothing below it, nor leaves a hole. The section with the lowest
+    floor of all can always be chosen.
+    """
+    best, best_cost, best_floor = -1, np.inf, FAR
+    k = len(weight)
+    left = 0
+    while left < k:
+        if state.left[left] == 0:
+            left += 1
+            continue
+        floor = state.floor[left]
+        right = left + 1
+        while right < k and state.left[right] > 0 and state.floor[right] == floor and state.crossing[right] > 0:
+            right += 1
+        if is_bank(state, left, left - 1, floor) and is_bank(state, right, right, floor):
+            for s in range(left, right):
+                options = state.ready[s] + (skip_weight if state.slack[s] >= sections.granule else 0.0)
+                cost = options / weight[s]
+                if (cost < best_cost or (cost == best_cost and floor < best_floor)) and (
+                    sections.is_plain or nothing_lies_below(sections, state, s)
+                ):
+                    best, best_cost, best_floor = s, cost, floor
+        left = right
+    return best
+
+
+@step
+def is_bank(state: State, border: int, beyond: int, floor: int) -> bool:
+    """Say whether a plateau ends at a border: at a wall, or because the section beyond is higher."""
+    return (
+        beyond < 0
+        or beyond == len(state.left)
+        or state.left[beyond] == 0
+        or state.crossing[border] == 0
+        or state.floor[beyond] > floor
+    )
+
+
+@step
+def nothing_lies_below(sections: Sections, state: State, section: int) -> bool:
+    """Say whether no unplaced neighbour of a buffer that may start at a section's floor can lie below it.
+
+    On a plateau that is so where every buffer has one lifetime and no conflicts by name.
+    """
+    floor = state.floor[section]
+    for x in range(sections.member_first[section], state.member_end[section]):
+        i = state.member[x]
+        if state.low[i] != floor:
+            continue
+        for r in range(sections.first[i], sections.first[i + 1]):
+            for s in range(sections.start[r], sections.end[r]):
+                if state.floor[s] < floor:
+                    return False
+        for y in range(sections.link_first[i], sections.link_first[i + 1]):
+            other = sections.link[y]
+            if state.low[other] + sections.size[other] <= floor:
+                return False
+    return True
+
+
+@step
+def list_options(sections: Sections, state: State, rank: I64, guide: I64, section: int, option: I64, first: int) -> int:
+    """Write the buffers that may start at a section's floor to option[first:]; return where they end.
+
+    Those that the guide has there come first, the others by rank. Of twins only the first is an option, for exchanging
+    them changes nothing.
+    """
+    floor, end = state.floor[section], first
+    for x in range(sections.member_first[section], state.member_end[section]):
+        i = state.member[x]
+        if state.low[i] != floor or (sections.twin[i] >= 0 and state.low[sections.twin[i]] != FAR):
+            continue
+        at = end
+        while at > first:
+            before = option[at - 1]
+            if (guide[before] == floor) > (guide[i] == floor):
+                break
+            if (guide[before] == floor) == (guide[i] == floor) and rank[before] < rank[i]:
+                break
+            option[at] = before
+            at -= 1
+        option[at] = i
+        end += 1
+    return end
+
+
+@step
+def skip(sections: Sections, state: State, section: int, floor: int, capacity: int) -> tuple[int, int, int]:
+    """Decide that nothing of a section starts at its floor; return what was touched (left, right) and need.
+
+    Whoever could have started there now lies on the end of an unplaced neighbour. need > 0: one of them then ends above
+    the capacity, and that much it would take; FAR where there is no such neighbour, so that nothing is lost.
+    """
+    left, right = section, section + 1
+    for x in range(sections.member_first[section], state.member_end[section]):
+        i = state.member[x]
+        if state.low[i] != floor:
+            continue
+        least = FAR
+        for y in range(sections.neighbour_first[i], sections.neighbour_first[i + 1]):
+            other = sections.neighbour[y]
+            if state.low[other] != FAR:
+                least = min(least, state.low[other] + sections.extent[other])
+        if least == FAR:
+            return left, right, FAR
+        state.raised[i] = lifted(sections, i, max(least, floor + 1))
+        if state.raised[i] + sections.size[i] > capacity:
+            return left, right, state.raised[i] + sections.size[i]
+    # Only now, so that twins see each other's old lows and stay equal.
+    for x in range(sections.member_first[section], state.member_end[section]):
+        i = state.member[x]
+        if state.low[i] == floor:
+            lift(sections, state, i, state.raised[i], 0, 0)
+            left, right = min(left, sections.leftmost[i]), max(right, sections.rightmost[i])
+    return left, right, 0
