@@ -32,8 +32,12 @@ ROUNDS_AT_BOUND, FEW_NODES = 4, 1000
 """The bound gets the first rounds, then every 2nd until so many nodes for each buffer are spent, then every 4th."""
 RESET_EVERY = 8
 """After so many rounds of a kind its failure weights start afresh."""
+CLEAN_ROUNDS = 2
+"""The first rounds of a kind take the orders as they are: one from each end of time, for a search that is long one way may
+be short the other way. Each begins with fresh weights.
+"""
 NOISE = 0.03
-"""How far orders are shaken after the first round of a kind: the standard deviation, as a part of all buffers."""
+"""How far orders are shaken later: the standard deviation, as a part of all buffers."""
 NEAR, FAR = 0.4, 0.95
 """Between which parts of the gap, from the bound up, a capacity is drawn."""
 PATIENCE = 1000
@@ -107,7 +111,7 @@ class Ladder:
 
     def begin(self, kind: int) -> tuple[int, float]:
         """Begin a round; return the nodes that each of its runs may take, and which part of the gap it asks for."""
-        if self.rounds[kind] % RESET_EVERY == 0:
+        if self.rounds[kind] % RESET_EVERY == 0 or self.rounds[kind] < CLEAN_ROUNDS:
             self.weights[kind][:] = 1.0
         self.since_found[kind] += 1
         shortest = SHORTEST_LONG_RUN if self.is_proving and kind != AT_BOUND else SHORTEST_RUN
@@ -122,9 +126,9 @@ class Ladder:
         return min(self.peak - 1, bound + int((self.peak - bound) * fraction))
 
     def rank(self, kind: int, order: int) -> I64:
-        """Return the position of each buffer in an order, with some noise after the first round of a kind."""
+        """Return the position of each buffer in an order, with some noise after the clean rounds."""
         rank = self.orders[order]
-        if self.rounds[kind] == 0 and self.is_first:
+        if self.rounds[kind] < CLEAN_ROUNDS and self.is_first:
             return rank
         n = len(rank)
         return _rank(np.argsort(rank + self.rng.normal(0, NOISE * n, n) * self.rng.random()))
@@ -145,6 +149,7 @@ class Ladder:
             self.weights[kind],
             capacity,
             SKIP_WEIGHTS[kind],
+            self.rounds[kind] % 2 == 1,
             limit,
             self.rounds[kind] >= 2,
             flag,

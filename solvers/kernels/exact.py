@@ -29,7 +29,21 @@ SKIP = -1
 _POLL_EVERY = 256
 
 # Columns of a frame, which is what a node of the search tree keeps.
-(SECTION, FLOOR, NEXT, END, NEED, LEFT, RIGHT, KEY_A, KEY_B, MOVE, MARK, TOUCHED_LEFT, TOUCHED_RIGHT) = range(13)
+(
+    SECTION,
+    FLOOR,
+    NEXT,
+    END,
+    NEED,
+    LEFT,
+    RIGHT,
+    KEY_A,
+    KEY_B,
+    MOVE,
+    MARK,
+    TOUCHED_LEFT,
+    TOUCHED_RIGHT,
+) = range(13)
 
 
 @step
@@ -49,6 +63,7 @@ _SIGNATURE = types.UniTuple(types.int64, 3)(
     types.float64[::1],
     types.int64,
     types.float64,
+    types.boolean,
     types.int64,
     types.boolean,
     types.int64[::1],
@@ -66,6 +81,7 @@ def search(
     weight: npt.NDArray[np.float64],
     capacity: int,
     skip_weight: float,
+    from_right: bool,
     node_limit: int,
     is_thorough: bool,
     flag: I64,
@@ -77,8 +93,9 @@ def search(
     was reached, or flag[0] was set. FULL: `state` has too little room. `rank` orders the buffers of a branch, but those
     come first that start there in `guide`, the offsets of a placement (-1: none). `weight` counts the failures of each
     section and is kept by the caller, as is `nogoods` (2^b rows, or none: then it is unused). `skip_weight` is what the
-    branch "nothing starts here" weighs against one buffer. `is_thorough` looks further for `need`. O(sections +
-    lifetimes and sections of the buffers that move) a node.
+    branch "nothing starts here" weighs against one buffer. `from_right` says which of equal sections comes first: time
+    has no direction, and a search that is long one way may be short the other way. `is_thorough` looks further for
+    `need`. O(sections + lifetimes and sections of the buffers that move) a node.
     """
     n = len(sections.size)
     frame, option = state.frame, state.option
@@ -108,7 +125,7 @@ def search(
                 first = frame[depth - 1, END] if depth else 0
                 if depth == len(frame) or first + n + 1 > len(option):
                     return FULL, nodes, 0
-                section = chosen_section(sections, state, weight, skip_weight)
+                section = chosen_section(sections, state, weight, skip_weight, from_right)
                 frame[depth, SECTION] = section
                 frame[depth, FLOOR] = state.floor[section]
                 frame[depth, NEXT] = first
@@ -126,7 +143,11 @@ def search(
 
         # 3. No option is left: the component has no placement. Remember that.
         if need == 0 and frame[depth, NEXT] == frame[depth, END]:
-            left, right, need = frame[depth, LEFT], frame[depth, RIGHT], frame[depth, NEED]
+            left, right, need = (
+                frame[depth, LEFT],
+                frame[depth, RIGHT],
+                frame[depth, NEED],
+            )
             remember(nogoods, frame[depth, KEY_A], frame[depth, KEY_B], need)
 
         # 4. Step back over all moves that did not touch the component: no other option of theirs can help it.
@@ -160,7 +181,10 @@ def search(
             touched_left, touched_right = place(sections, state, move)
             if floor + sections.size[move] > capacity:
                 failed, need = section, floor + sections.size[move]
-        frame[depth, TOUCHED_LEFT], frame[depth, TOUCHED_RIGHT] = touched_left, touched_right
+        frame[depth, TOUCHED_LEFT], frame[depth, TOUCHED_RIGHT] = (
+            touched_left,
+            touched_right,
+        )
         overfull, enough = settle(sections, state, capacity)
         if failed < 0:
             failed, need = overfull, enough

@@ -13,8 +13,15 @@ from solvers.sections import Sections
 
 
 @step
-def chosen_section(sections: Sections, state: State, weight: npt.NDArray[np.float64], skip_weight: float) -> int:
-    """Return the section with the fewest options for its failures; among equals, that with the lowest floor.
+def chosen_section(
+    sections: Sections,
+    state: State,
+    weight: npt.NDArray[np.float64],
+    skip_weight: float,
+    from_right: bool,
+) -> int:
+    """Return the section with the fewest options for its failures; among equals, one with the lowest floor, the first
+    from the left or from the right.
 
     Only plateaus count: runs of sections with one floor between higher ones, or walls, which nothing unplaced crosses.
     A buffer that starts at the floor of a plateau has nothing below it, nor leaves a hole. The section with the lowest
@@ -35,9 +42,9 @@ def chosen_section(sections: Sections, state: State, weight: npt.NDArray[np.floa
             for s in range(left, right):
                 options = state.ready[s] + (skip_weight if state.slack[s] >= sections.granule else 0.0)
                 cost = options / weight[s]
-                if (cost < best_cost or (cost == best_cost and floor < best_floor)) and (
-                    sections.is_plain or nothing_lies_below(sections, state, s)
-                ):
+                is_less = cost < best_cost or (cost == best_cost and floor < best_floor)
+                is_last = from_right and cost == best_cost and floor == best_floor
+                if (is_less or is_last) and (sections.is_plain or nothing_lies_below(sections, state, s)):
                     best, best_cost, best_floor = s, cost, floor
         left = right
     return best
@@ -78,7 +85,15 @@ def nothing_lies_below(sections: Sections, state: State, section: int) -> bool:
 
 
 @step
-def list_options(sections: Sections, state: State, rank: I64, guide: I64, section: int, option: I64, first: int) -> int:
+def list_options(
+    sections: Sections,
+    state: State,
+    rank: I64,
+    guide: I64,
+    section: int,
+    option: I64,
+    first: int,
+) -> int:
     """Write the buffers that may start at a section's floor to option[first:]; return where they end.
 
     Those that the guide has there come first, the others by rank. Of twins only the first is an option, for exchanging
@@ -130,5 +145,8 @@ def skip(sections: Sections, state: State, section: int, floor: int, capacity: i
         i = state.member[x]
         if state.low[i] == floor:
             lift(sections, state, i, state.raised[i], 0, 0)
-            left, right = min(left, sections.leftmost[i]), max(right, sections.rightmost[i])
+            left, right = (
+                min(left, sections.leftmost[i]),
+                max(right, sections.rightmost[i]),
+            )
     return left, right, 0

@@ -33,6 +33,7 @@ def ask(
     state: State | None = None,
     flag: int = 0,
     guide: I64 | None = None,
+    from_right: bool = False,
 ) -> tuple[int, int, int, I64]:
     n, k = len(sections.size), len(sections.spare)
     offset = np.full(n, -1)
@@ -45,6 +46,7 @@ def ask(
         np.ones(k),
         capacity,
         1.0,
+        from_right,
         node_limit,
         is_thorough,
         np.array([flag]),
