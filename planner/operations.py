@@ -151,7 +151,7 @@ class Operations(Row):
     entry: Name = "main"
     order: OrderStatus = "final"
     functions: dict[Name, Function]
-    pools: Annotated[tuple[Pool, ...], Field(min_length=1), BeforeValidator(as_tuple)] = (Pool(),)
+    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple), Field(min_length=1)] = (Pool(),)
     objective: Objective = "peak"
 
     @model_validator(mode="after")

@@ -31,7 +31,7 @@ Objective = Literal["peak", "fit", "cost"]
 Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(as_tuple)]
 Pair = Annotated[tuple[Id, Id], BeforeValidator(as_tuple)]
 Cost = Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]
-Ids = Annotated[tuple[Id, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 Buffers = Annotated[
     BufferTable,
     GetPydanticSchema(

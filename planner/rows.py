@@ -38,8 +38,8 @@ Bytes = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Alignment = Annotated[int, Field(ge=1, le=MAX_BYTES)]
 Name = Annotated[str, Field(min_length=1)]
 Interval = Annotated[tuple[Time, Time], BeforeValidator(as_tuple)]
-Lifetimes = Annotated[tuple[Interval, ...], Field(min_length=1), BeforeValidator(as_tuple)]
-PoolNames = Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+Lifetimes = Annotated[tuple[Interval, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+PoolNames = Annotated[tuple[Name, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 

@@ -15,7 +15,7 @@ from planner.errors import Location, shown
 from planner.rows import Name, Row, as_tuple
 
 Names = Annotated[tuple[Name, ...], BeforeValidator(as_tuple)]
-SomeNames = Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+SomeNames = Annotated[tuple[Name, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
 
 class Operation(Row):
@@ -43,7 +43,7 @@ class Call(Row):
 class Branches(Row):
     """Exactly one of the branches is gone through, after the inputs were read to choose it."""
 
-    branches: Annotated[tuple[Body, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+    branches: Annotated[tuple[Body, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     inputs: Names = ()
 
 

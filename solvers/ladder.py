@@ -33,8 +33,8 @@ ROUNDS_AT_BOUND, FEW_NODES = 4, 1000
 RESET_EVERY = 8
 """After so many rounds of a kind its failure weights start afresh."""
 CLEAN_ROUNDS = 2
-"""The first rounds of a kind take the orders as they are: one from each end of time, for a search that is long one way may
-be short the other way. Each begins with fresh weights.
+"""The first rounds of a kind take the orders as they are, with fresh weights: one from each end of time, for a search
+that is long one way may be short the other way.
 """
 NOISE = 0.03
 """How far orders are shaken later: the standard deviation, as a part of all buffers."""

@@ -133,7 +133,7 @@ def test_hard_problems_are_packed_at_their_bound_by_short_questions() -> None:
 
 def test_with_a_work_limit_it_finds_the_same_plan_again() -> None:
     problem = random_problem(5, 60, frozenset({"conflicts", "alignment", "reserved"}))
-    first, second = outcomes([problem, problem], limit_s=1, deterministic=True)
+    first, second = outcomes([problem, problem], limit_s=60, deterministic=True)
     assert first.best is not None
     assert second.best is not None
     assert first.best.offset.tolist() == second.best.offset.tolist()

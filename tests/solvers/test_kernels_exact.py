@@ -154,6 +154,16 @@ def test_a_guide_that_does_not_fit_changes_no_answer() -> None:
                 assert ask(part.sections, capacity, guide=stacked)[0] == alone, (seed, capacity)
 
 
+def test_a_search_from_the_right_takes_another_way_to_the_same_answer() -> None:
+    ways = set()
+    for seed in range(12):
+        for part in split(compile_problem(full_load(seed, n=18))):
+            left, right = (ask(part.sections, 1000, from_right=way) for way in (False, True))
+            assert left[0] == right[0], seed
+            ways.add(left[1] == right[1])
+    assert False in ways
+
+
 def test_an_exhausted_search_has_taken_every_move_back() -> None:
     for feature in FEATURES:
         for seed in range(30):
