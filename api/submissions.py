@@ -55,6 +55,12 @@ def read_verification(body: bytes) -> tuple[Problem, Plan]:
     return _problem(content["problem"]), _plan(content["plan"])
 
 
+def check_time_limit(where: str, time_limit_s: float, most_s: float) -> None:
+    """Refuse a time limit above the server's; raises OptionError, which says `where`."""
+    if time_limit_s > most_s:
+        raise OptionError(f"{where}: must be at most {most_s:g} on this server, got {shown(time_limit_s)}")
+
+
 def check_cells(problem: Problem, most: int) -> None:
     """Refuse a problem that takes too much memory or time before a search begins; raises TooLargeError."""
     cells = max(len(problem.buffers), _LEAST_COUNTED) * len(problem.pools)

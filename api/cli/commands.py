@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from api.cli.bench import bench
-from api.cli.compare import compare
-from api.cli.convert import convert
-from api.cli.export import export
-from api.cli.liveness import liveness
-from api.cli.model import model
-from api.cli.plan import plan
-from api.cli.serve import serve
-from api.cli.shadow import shadow
-from api.cli.solver_list import solvers
-from api.cli.verify import verify
-from api.cli.warm_up import warm_up
 from planner import __version__
 
-app = typer.Typer(
-    help="Plan memory: a pool and an offset for every buffer, with a proof or an honest gap.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = {
+    "plan": "plan",
+    "verify": "verify",
+    "convert": "convert",
+    "export": "export",
+    "compare": "compare",
+    "liveness": "liveness",
+    "shadow": "shadow",
+    "solvers": "solver_list",
+    "model": "model",
+    "bench": "bench",
+    "serve": "serve",
+    "warm-up": "warm_up",
+}
+"""From a command to the module of this package that its function is in."""
 
-for command in (plan, verify, convert, export, compare, liveness, shadow, solvers, model, bench, serve, warm_up):
-    app.command()(command)
+
+def app(arguments: Sequence[str]) -> typer.Typer:
+    """Return the application with the command that the arguments begin with; with all, where they begin otherwise.
+
+    No command waits for what only others import.
+    """
+    found = typer.Typer(
+        help="Plan memory: a pool and an offset for every buffer, with a proof or an honest gap.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    found.callback()(memplan)
+    for name in arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS:
+        module = import_module(f"api.cli.{COMMANDS[name]}")
+        found.command()(getattr(module, name.replace("-", "_")))
+    return found
 
 
 def _show_version(is_asked: bool) -> None:
@@ -39,7 +53,6 @@ def _show_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def memplan(
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")

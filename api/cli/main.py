@@ -25,8 +25,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     from api.cli.streams import say
     from planner.errors import InputError
 
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="memplan")
+        app(given)(args=given, prog_name="memplan")
     except InputError as error:
         for sentence in error.sentences:
             say(f"memplan: error: {sentence}")

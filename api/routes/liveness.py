@@ -13,8 +13,7 @@ from api.openapi import LIVENESS_ANSWER, LIVENESS_REQUEST
 from api.problem_details import error_answers
 from api.service import Service
 from api.settings import Settings
-from api.submissions import check_cells
-from planner.errors import OptionError, shown
+from api.submissions import check_cells, check_time_limit
 from planner.liveness.expansion import MAX_EXPANDED
 from planner.operations import Operations
 
@@ -40,21 +39,13 @@ async def liveness(request: Request) -> Response:
     operations, options = await service.briefly(lambda: read_request(body))
     if not options.compare:
         return await service.briefly(lambda: _written(_answer(operations, options, service.settings)))
-    _check_limit(options, service.settings)
+    check_time_limit("options.time_limit_s", options.time_limit_s, service.settings.max_time_limit_s)
 
     def work(cancelled: threading.Event) -> Response:
         return _written(_answer(operations, options, service.settings, cancelled, started))
 
     answered = await service.solving(request, work, started + options.time_limit_s)
     return Response() if answered is None else answered
-
-
-def _check_limit(options: LivenessOptions, settings: Settings) -> None:
-    if options.time_limit_s > settings.max_time_limit_s:
-        most = f"{settings.max_time_limit_s:g}"
-        raise OptionError(
-            f"options.time_limit_s: must be at most {most} on this server, got {shown(options.time_limit_s)}"
-        )
 
 
 def _answer(

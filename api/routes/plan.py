@@ -13,10 +13,8 @@ from api.openapi import PLAN_ANSWER, PLAN_REQUEST
 from api.options import Options
 from api.problem_details import error_answers
 from api.service import Service
-from api.settings import Settings
 from api.spellings import spell
-from api.submissions import check_cells, read_submission
-from planner.errors import OptionError, shown
+from api.submissions import check_cells, check_time_limit, read_submission
 from planner.problem import Problem
 from solvers.solve import solve
 
@@ -45,7 +43,8 @@ async def plan(request: Request) -> Response:
     service.line.check()
     body = await read_body(request, service.settings.max_body_bytes)
     problem, options = await service.briefly(partial(read_submission, kind, body, request.query_params))
-    _check_limits(problem, options, service.settings)
+    check_time_limit("time_limit_s", options.time_limit_s, service.settings.max_time_limit_s)
+    check_cells(problem, service.settings.max_cells)
     spelling = options.format or _SPELLINGS[preferred_type(request, *_SPELLINGS)]
 
     def answer(cancelled: threading.Event) -> Response:
@@ -53,13 +52,6 @@ async def plan(request: Request) -> Response:
 
     answered = await service.solving(request, answer, started + options.time_limit_s)
     return Response() if answered is None else answered
-
-
-def _check_limits(problem: Problem, options: Options, settings: Settings) -> None:
-    if options.time_limit_s > settings.max_time_limit_s:
-        most = f"{settings.max_time_limit_s:g}"
-        raise OptionError(f"time_limit_s: must be at most {most} on this server, got {shown(options.time_limit_s)}")
-    check_cells(problem, settings.max_cells)
 
 
 def _answer(problem: Problem, options: Options, started: float, cancelled: threading.Event, spelling: str) -> Response:

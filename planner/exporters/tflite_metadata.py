@@ -11,8 +11,8 @@ import struct
 from collections.abc import Sequence
 
 from planner.errors import FormatError, shown
+from planner.importers import TFLITE_IDENTIFIER
 from planner.importers.flatbuffer import Table
-from planner.importers.tflite_model import IDENTIFIER
 
 _BLOCK = 64
 """By how many bytes the old file may move: all alignments in it must divide them."""
@@ -79,7 +79,7 @@ def _front(
 ) -> bytes:
     """Return what goes before the old file, which begins at `shift` then; `kept` are the places of the other fields."""
     fields = [0, *sorted({*kept, _BUFFERS, _METADATA})]
-    out = bytearray(4) + IDENTIFIER
+    out = bytearray(4) + TFLITE_IDENTIFIER
     # 1. The root: where each field is, then the fields, in their order.
     n_slots = fields[-1] + 1
     slots = [4 + 4 * fields.index(field) if field in fields else 0 for field in range(n_slots)]

@@ -15,7 +15,8 @@ from planner.errors import FormatError, shown
 from planner.exporters.c_names import guarded, in_comment, prefix_of, written_by
 from planner.exporters.layout import Layout
 from planner.exporters.tflite_metadata import with_metadata
-from planner.importers.tflite import ALIGNMENT, OFFLINE_PLAN, recognises
+from planner.importers import is_tflite
+from planner.importers.tflite import ALIGNMENT, OFFLINE_PLAN
 from planner.importers.tflite_model import Tensor, read_model
 
 _AT_RUN_TIME = -1
@@ -27,7 +28,7 @@ def write_tflm(layout: Layout, stem: str) -> Mapping[str, bytes]:
 
     Raises FormatError for what is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
     """
-    if layout.model is None or not recognises(layout.model):
+    if layout.model is None or not is_tflite(layout.model):
         raise FormatError("problem: must be the model, a .tflite file, for tflm")
     model = read_model(layout.model)
     if len(model.subgraphs) > 1:
@@ -70,7 +71,7 @@ def write_buffer_plan(layout: Layout, stem: str) -> Mapping[str, bytes]:
 
 def _entries(layout: Layout) -> Iterator[tuple[int | str, int]]:
     places = _places(layout, "buffer-plan")
-    if layout.model is None or not recognises(layout.model):
+    if layout.model is None or not is_tflite(layout.model):
         yield from places.items()
         return
     for tensor in read_model(layout.model).tensors:

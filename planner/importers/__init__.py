@@ -6,36 +6,60 @@ be read raises an InputError.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from planner.errors import FormatError
-from planner.importers import onnx, tflite
-from planner.importers.imported import Imported, Options
+
+if TYPE_CHECKING:
+    from planner.importers.imported import Imported, Options
 
 
-class Importer(Protocol):
-    """What the module of a format offers; `SUFFIXES` are how names of its files end."""
+@dataclass(frozen=True)
+class Importer:
+    """A format: how names of its files end, how they begin, and the module that reads them, imported when it does.
 
-    SUFFIXES: tuple[str, ...]
+    `recognises` says whether bytes begin as this format does, and no other.
+    """
 
-    def recognises(self, data: bytes, /) -> bool:
-        """Say whether the bytes begin as this format does, and no other."""
+    suffixes: tuple[str, ...]
+    recognises: Callable[[bytes], bool]
+    where: str
 
-    def read(self, data: bytes, options: Options, /) -> Imported:
+    def read(self, data: bytes, options: Options) -> Imported:
         """Read a model; raises InputError."""
+        read: Callable[[bytes, Options], Imported] = import_module(self.where).read
+        return read(data, options)
 
 
-IMPORTERS: Mapping[str, Importer] = {"tflite": tflite, "onnx": onnx}
+TFLITE_IDENTIFIER = b"TFL3"
+
+
+def is_tflite(data: bytes) -> bool:
+    """Say whether the bytes are a FlatBuffer with TFLite's identifier."""
+    return data[4:8] == TFLITE_IDENTIFIER
+
+
+def _is_onnx(data: bytes) -> bool:
+    """Say whether the bytes begin as those who write ONNX begin: an IR version, and a producer or an opset."""
+    return len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
+
+
+IMPORTERS: Mapping[str, Importer] = {
+    "tflite": Importer((".tflite", ".lite"), is_tflite, "planner.importers.tflite"),
+    "onnx": Importer((".onnx",), _is_onnx, "planner.importers.onnx"),
+}
 
 
 def detect(data: bytes, name: str | None = None) -> str | None:
     """Return the importer for a file by what is in it, else by how its name ends; None where there is none."""
-    for known, module in IMPORTERS.items():
-        if module.recognises(data):
+    for known, importer in IMPORTERS.items():
+        if importer.recognises(data):
             return known
     ending = (name or "").lower()
-    return next((known for known, module in IMPORTERS.items() if ending.endswith(module.SUFFIXES)), None)
+    return next((known for known, importer in IMPORTERS.items() if ending.endswith(importer.suffixes)), None)
 
 
 def read_model(data: bytes, name: str | None = None, options: Options | None = None) -> Imported:
@@ -43,4 +67,8 @@ def read_model(data: bytes, name: str | None = None, options: Options | None = N
     found = detect(data, name)
     if found is None:
         raise FormatError(f"must be of a known format ({', '.join(IMPORTERS)}), got {data[:20]!r}")
-    return IMPORTERS[found].read(data, options or Options())
+    if options is None:
+        from planner.importers.imported import Options
+
+        options = Options()
+    return IMPORTERS[found].read(data, options)

@@ -19,17 +19,11 @@ from planner.importers.onnx_values import Scope, Values
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
-SUFFIXES: tuple[str, ...] = (".onnx",)
 ALIGNMENT = 64
 _VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
 _BY_CHANCE = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 _STANDARD = ("", "ai.onnx")
 _INT64, _BOOL = 7, 9
-
-
-def recognises(data: bytes) -> bool:
-    """Say whether the bytes begin as those who write ONNX begin: an IR version, and a producer or an opset."""
-    return len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
 
 
 def read(data: bytes, options: Options) -> Imported:

@@ -15,10 +15,9 @@ from planner.errors import FormatError, OptionError, shown
 from planner.finding import MAX_LISTED, Finding
 from planner.importers.draft import Draft
 from planner.importers.imported import Imported, Options, imported, sized
-from planner.importers.tflite_model import IDENTIFIER, Model, Operator, Subgraph, Tensor, read_model
+from planner.importers.tflite_model import Model, Operator, Subgraph, Tensor, read_model
 from planner.importers.tflite_names import BITS, UNSIZED
 
-SUFFIXES: tuple[str, ...] = (".tflite", ".lite")
 OFFLINE_PLAN = "OfflineMemoryAllocation"
 """The metadata in which a file tells TFLite Micro where each tensor lies."""
 ALIGNMENT = 16
@@ -28,11 +27,6 @@ _MOST_DRAWN = 200_000
 """How many operators may run, those of a subgraph each time that it is run."""
 _MOST_RUNNING = 64
 """How deep subgraphs may run each other."""
-
-
-def recognises(data: bytes) -> bool:
-    """Say whether the bytes are a FlatBuffer with TFLite's identifier."""
-    return data[4:8] == IDENTIFIER
 
 
 def read(data: bytes, options: Options) -> Imported:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planner.errors import FormatError, shown
+from planner.importers import is_tflite
 from planner.importers.flatbuffer import Table
 from planner.importers.tflite_names import OPERATORS
 
-IDENTIFIER = b"TFL3"
 _NAME_LENGTH = 200
 """Converters join names of operations that they fuse; longer names than this help nobody."""
 _SUBGRAPHS_OF = {"CALL": 1, "IF": 2, "WHILE": 2, "CALL_ONCE": 1}
@@ -73,7 +73,7 @@ class Model:
 
 def read_model(data: bytes) -> Model:
     """Read a model; raises FormatError that names the place and the rule."""
-    if data[4:8] != IDENTIFIER:
+    if not is_tflite(data):
         raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {data[4:8]!r}")
     root = Table.root(data, "model")
     buffers = list(root.tables(4, "buffers"))

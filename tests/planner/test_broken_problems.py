@@ -8,17 +8,7 @@ import pytest
 
 from planner.errors import ProblemError
 from planner.formats.memplan_json import problem_from
-
-A = {"id": "a", "size": 4, "start": 0, "end": 2}
-B = {"id": "b", "size": 4, "start": 1, "end": 3}
-
-
-def one(**changes: Any) -> dict[str, Any]:
-    return {"buffers": [A | changes]}
-
-
-def two(**changes: Any) -> dict[str, Any]:
-    return {"buffers": [A, B | changes]}
+from tests.planner.plain_rows import A, B, one, two
 
 
 def holes(*lifetimes: Any) -> dict[str, Any]:

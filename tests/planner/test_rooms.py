@@ -11,7 +11,7 @@ from planner.bounds import lower_bound
 from planner.compiling import compile_problem
 from planner.problem import Problem
 from planner.rooms import Rooms
-from tests.oracle import best_score, least_total
+from tests.planner.bound_checks import check_that_it_is_never_above_the_optimum
 from tests.strategies import tied_problems
 
 
@@ -34,17 +34,7 @@ def bound(*buffers: dict[str, Any], **fields: Any) -> int:
 @settings(max_examples=80, deadline=None)
 @given(problem=tied_problems(5))
 def test_a_bound_is_never_above_the_optimum(problem: Problem) -> None:
-    instance = compile_problem(problem)
-    found = lower_bound(instance)
-    optimum, total = best_score(problem), least_total(problem)
-    if optimum is None or total is None:
-        return
-    assert found.nothing_fits is None
-    p = len(problem.pools)
-    ends = [int(end) * instance.unit for end in found.score[-p:]]
-    cost = [value - 1e-9 * max(1.0, value) for value in found.score[:-p]]
-    assert (*cost, *ends) <= optimum
-    assert found.total * instance.unit <= total
+    check_that_it_is_never_above_the_optimum(problem)
 
 
 STEPS = [alive("a", 5, 0, 2), alive("b", 7, 1, 3), alive("c", 3, 2, 4)]

@@ -16,25 +16,11 @@ from planner.rows import Placement
 from planner.table import BufferTable, column
 from planner.verify import MAX_LISTED, Violation, verify
 from tests.oracle import check
+from tests.planner.rule_names import KINDS
 from tests.strategies import placements, problems
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}
 B = {"id": "b", "size": 3, "start": 1, "end": 3}
-KINDS = {
-    "unknown-buffer": "unknown",
-    "repeated-buffer": "twice",
-    "unplaced-buffer": "missing",
-    "unknown-pool": "pool",
-    "pool-not-allowed": "pool",
-    "misaligned": "alignment",
-    "past-capacity": "capacity",
-    "reserved-range": "reserved",
-    "pin-missed": "pin",
-    "alias-misplaced": "alias",
-    "overlap": "overlap",
-    "conflict": "overlap",
-}
-"""What the oracle's check calls the verifier's rules."""
 
 
 def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:

@@ -14,32 +14,13 @@ from planner.problem import Problem
 from planner.rows import Placement
 from planner.verify import Violation, verify
 from tests.oracle import check
+from tests.planner.rule_names import KINDS
 from tests.strategies import placements, tied_problems
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}
 B = {"id": "b", "size": 3, "start": 1, "end": 3}
 C = {"id": "c", "size": 2, "start": 1, "end": 2}
 TWO = [{"name": "x"}, {"name": "y"}]
-KINDS = {
-    "unknown-buffer": "unknown",
-    "repeated-buffer": "twice",
-    "unplaced-buffer": "missing",
-    "unknown-pool": "pool",
-    "pool-not-allowed": "pool",
-    "misaligned": "alignment",
-    "past-capacity": "capacity",
-    "reserved-range": "reserved",
-    "pin-missed": "pin",
-    "alias-misplaced": "alias",
-    "straddles": "page",
-    "wrong-remainder": "remainder",
-    "relative-misplaced": "relative",
-    "not-together": "together",
-    "bank-clash": "bank",
-    "overlap": "overlap",
-    "conflict": "overlap",
-}
-"""What the oracle's check calls the verifier's rules."""
 
 
 def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:

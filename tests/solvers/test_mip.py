@@ -293,9 +293,8 @@ def test_views_and_pages_stop_the_mirror() -> None:
 def test_weights_are_whole_steps_of_cost_beside_traffic() -> None:
     pools = [{"name": "fast", "size": 9, "cost": 0.1, "bank_size": 4}, {"name": "slow", "cost": 0.35}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
-    bank = [{"buffers": [0, 1], "weight": 0.75}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost", "bank": bank})
-    costs = Costs.of(compile_problem(problem))
+    said = {"buffers": rows, "pools": pools, "objective": "cost", "bank": [{"buffers": [0, 1], "weight": 0.75}]}
+    costs = Costs.of(compile_problem(Problem.model_validate(said)))
     assert (costs.extra, costs.clash) == ([{0: 0, 1: 2}, {0: 0, 1: 6}], [3])
     assert (costs.of_plan([0, 0], [0]), costs.of_plan([0, 1], []), costs.most) == (3, 6, 11)
     assert (costs.coarser(2).extra, costs.coarser(2).clash) == ([{0: 0, 1: 1}, {0: 0, 1: 3}], [1])

@@ -16,7 +16,7 @@ from solvers.bench.peers.intervals import intervals
 
 
 @dataclass(frozen=True)
-class _LiveRange:
+class LiveRange:
     """What Vela wants to know of a buffer; `end_time` is inclusive."""
 
     start_time: int
@@ -25,6 +25,7 @@ class _LiveRange:
     alignment: int
 
     def get_alignment(self) -> int:
+        """Return the alignment, in bytes."""
         return self.alignment
 
 
@@ -38,7 +39,7 @@ def hill_climb(problem: Problem, time_limit_s: float) -> I64:
     _moments, rank = np.unique(np.concatenate((rows.start, rows.end)), return_inverse=True)
     start, end = rank[: len(rows.start)], rank[len(rows.start) :]
     columns = (values.tolist() for values in (start, end - 1, rows.size, rows.alignment))
-    ranges = [_LiveRange(*row) for row in zip(*columns, strict=True)]
+    ranges = [LiveRange(*row) for row in zip(*columns, strict=True)]
     if not ranges:
         return column([])
     with _alarm(time_limit_s):

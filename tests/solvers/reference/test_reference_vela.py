@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,20 +21,9 @@ REAL = sorted(
 )
 
 
-@dataclass(frozen=True)
-class LiveRange:
-    """What the original wants to know of a buffer; `end_time` is the last step at which it is alive."""
-
-    start_time: int
-    end_time: int
-    size: int
-    alignment: int
-
-    def get_alignment(self) -> int:
-        return self.alignment
-
-
 def original(problem: Problem) -> list[int]:
+    from solvers.bench.peers.vela import LiveRange
+
     ranges = [
         LiveRange(row.start or 0, (row.end or 0) - 1, row.size, row.alignment * problem.pools[0].alignment)
         for row in problem.buffers

@@ -1,0 +1,23 @@
+"""The verifier's rules, and what the oracle's check calls them."""
+
+from __future__ import annotations
+
+KINDS = {
+    "unknown-buffer": "unknown",
+    "repeated-buffer": "twice",
+    "unplaced-buffer": "missing",
+    "unknown-pool": "pool",
+    "pool-not-allowed": "pool",
+    "misaligned": "alignment",
+    "past-capacity": "capacity",
+    "reserved-range": "reserved",
+    "pin-missed": "pin",
+    "alias-misplaced": "alias",
+    "straddles": "page",
+    "wrong-remainder": "remainder",
+    "relative-misplaced": "relative",
+    "not-together": "together",
+    "bank-clash": "bank",
+    "overlap": "overlap",
+    "conflict": "overlap",
+}
