@@ -7,6 +7,7 @@ hundred megabytes and solvers get the columns as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, overload
@@ -17,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from planner.errors import MAX_SHOWN, Location, broken, shown
+from planner.plain_rows import plain_columns
 from planner.rows import MAX_BYTES, Buffer, OffsetMod, Relative, end_rule
 
 I64 = npt.NDArray[np.int64]
@@ -238,6 +240,9 @@ def parse_buffers(value: object) -> BufferTable:
         return value
     if not isinstance(value, (list, tuple)):
         raise PydanticCustomError("rule", "must be a list, got {shown}", {"shown": shown(value)})
+    if (plain := plain_columns(value)) is not None:
+        with suppress(OverflowError, ValidationError):  # row by row, what is wrong is told in full
+            return BufferTable.from_columns(*plain)
     builder = _Builder()
     errors: list[InitErrorDetails] = []
     for low in range(0, len(value), _CHUNK):

@@ -7,7 +7,9 @@ Each is a good file that was cut, flipped, spliced with another, or given other 
 from __future__ import annotations
 
 import faulthandler
+import json
 import random
+import re
 import struct
 import sys
 from collections import Counter
@@ -17,6 +19,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.importers import IMPORTERS
 from planner.importers.imported import Options
+from tests.dump_files import INCLUSIVE, MEMORIES, PACKS, TRACE, perceptron, recorded
 
 MODELS = Path(__file__).parent / "models"
 _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
@@ -33,7 +36,18 @@ def _files(suffix: str) -> Callable[[], list[bytes]]:
     return lambda: [path.read_bytes() for path in sorted(MODELS.glob(f"*{suffix}"))]
 
 
-SEEDS: Mapping[str, Callable[[], list[bytes]]] = {"tflite": _files(".tflite"), "onnx": _onnx}
+SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
+    "tflite": _files(".tflite"),
+    "executorch": _files(".pte"),
+    "onnx": _onnx,
+    "xla": lambda: recorded("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt"),
+    "iree": lambda: [PACKS, *recorded("bvlc_alexnet.iree.txt")],
+    "tvm": lambda: [perceptron()],
+    "relax": lambda: recorded("network_allocated.relax", "network_planned.relax"),
+    "cadence": lambda: [MEMORIES],
+    "malloc": lambda: [TRACE],
+    "idealloc": lambda: [INCLUSIVE],
+}
 """From an importer's name to good files."""
 
 
@@ -44,7 +58,71 @@ def _broken_onnx(data: bytes, chance: random.Random) -> bytes:
     return onnx_models.changed(data, chance)
 
 
-INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {"onnx": _broken_onnx}
+def _broken_json(data: bytes, chance: random.Random) -> bytes:
+    """Return JSON with one to four values changed, taken out, or put in once more."""
+    whole = json.loads(data)
+    for _ in range(chance.randint(1, 4)):
+        inside = whole
+        while True:
+            places = list(inside) if isinstance(inside, dict) else list(range(len(inside)))
+            if not places:
+                break
+            place = chance.choice(places)
+            if inside[place] and isinstance(inside[place], dict | list) and chance.random() < 0.8:
+                inside = inside[place]
+                continue
+            kind = chance.randrange(6)
+            if kind == 0:
+                del inside[place]
+            elif kind == 1 and isinstance(inside, list):
+                inside.insert(place, inside[place])
+            else:
+                inside[place] = chance.choice(
+                    (None, True, -1, 0, 1, 3, 64, 2**40, 2**63, 1.5, "", "x", "global", [], {})
+                )
+            break
+    return json.dumps(whole).encode()
+
+
+def _broken_lines(data: bytes, chance: random.Random) -> bytes:
+    """Return a text with one to four lines taken out, moved, or with words of others in them."""
+    lines = data.splitlines(keepends=True)
+    for _ in range(chance.randint(1, 4)):
+        at, other = chance.randrange(len(lines)), chance.choice(lines)
+        kind = chance.randrange(4)
+        if kind == 0 and len(lines) > 1:
+            del lines[at]
+        elif kind == 1:
+            lines.insert(at, other)
+        else:
+            words, others = re.split(rb"(\W)", lines[at]), re.split(rb"(\W)", other)
+            words[chance.randrange(len(words))] = chance.choice(others)
+            lines[at] = b"".join(words)
+    return b"".join(lines)
+
+
+def _broken_table(data: bytes, chance: random.Random) -> bytes:
+    """Return a table with one to four cells changed, or rows moved."""
+    rows = [line.split(b",") for line in data.splitlines()]
+    for _ in range(chance.randint(1, 4)):
+        row = chance.choice(rows[1:])
+        if chance.random() < 0.2:
+            rows.append(row)
+        else:
+            cells = [cell for other in rows[1:] for cell in other]
+            row[chance.randrange(len(row))] = chance.choice([*cells, b"", b"-1", b"%d" % 2**62, b"%d" % (2**63 - 1)])
+    return b"\n".join(map(b",".join, rows))
+
+
+INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
+    "onnx": _broken_onnx,
+    "iree": _broken_lines,
+    "relax": _broken_lines,
+    "tvm": _broken_json,
+    "cadence": _broken_json,
+    "malloc": _broken_table,
+    "idealloc": _broken_table,
+}
 """From an importer's name to what breaks a file's content and leaves its form, which bytes at random mostly break."""
 
 

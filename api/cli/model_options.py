@@ -22,7 +22,7 @@ class Views(StrEnum):
 
 Dims = Annotated[
     list[str] | None,
-    typer.Option("--dim", metavar="NAME=SIZE", help="The size of a dimension that an ONNX model only names."),
+    typer.Option("--dim", metavar="NAME=SIZE", help="The size of a dimension that a model only names."),
 ]
 ViewsOfModel = Annotated[
     Views | None,

@@ -52,15 +52,18 @@ def recognises(data: bytes) -> bool:
 
 def read_problem(data: bytes) -> Problem:
     """Read a problem; raises FormatError, or ProblemError with the line and the column of every wrong cell."""
-    sheet = read_sheet(data, _PROBLEM, ProblemError)
+    return Problem(buffers=table_of(read_sheet(data, _PROBLEM, ProblemError)))
+
+
+def table_of(sheet: Sheet) -> BufferTable:
+    """Return the buffers that the columns id, start, end and size say; raises ProblemError likewise."""
     ids = sheet.texts["id"]
     _ids_are_unique(sheet, ids)
     try:
-        table = BufferTable.from_columns(ids, **sheet.numbers)
+        return BufferTable.from_columns(ids, **sheet.numbers)
     except ValidationError as error:
         breaks = [_break(entry["loc"], entry["msg"]) for entry in error.errors(include_url=False)]
         raise ProblemError(*sheet.sentences(breaks)) from error
-    return Problem(buffers=table)
 
 
 def _ids_are_unique(sheet: Sheet, ids: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from planner.errors import FormatError
+from planner.importers.recognition import is_cadence, is_iree, is_malloc_trace, is_relax, is_tvm_graph, is_xla
 
 if TYPE_CHECKING:
     from planner.importers.imported import Imported, Options
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class Importer:
     """A format: how names of its files end, how they begin, and the module that reads them, imported when it does.
 
-    `recognises` says whether bytes begin as this format does, and no other.
+    `recognises` says whether bytes begin as this format does, and no other. That of idealloc is known by name only.
     """
 
     suffixes: tuple[str, ...]
@@ -42,6 +43,11 @@ def is_tflite(data: bytes) -> bool:
     return data[4:8] == TFLITE_IDENTIFIER
 
 
+def is_executorch(data: bytes) -> bool:
+    """Say whether the bytes are a FlatBuffer with one of ExecuTorch's identifiers."""
+    return data[4:6] == b"ET" and data[6:8].isdigit()
+
+
 def _is_onnx(data: bytes) -> bool:
     """Say whether the bytes begin as those who write ONNX begin: an IR version, and a producer or an opset."""
     return len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
@@ -50,6 +56,14 @@ def _is_onnx(data: bytes) -> bool:
 IMPORTERS: Mapping[str, Importer] = {
     "tflite": Importer((".tflite", ".lite"), is_tflite, "planner.importers.tflite"),
     "onnx": Importer((".onnx",), _is_onnx, "planner.importers.onnx"),
+    "executorch": Importer((".pte",), is_executorch, "planner.importers.executorch"),
+    "xla": Importer((".hlo.pb",), is_xla, "planner.importers.xla"),
+    "iree": Importer((".mlir",), is_iree, "planner.importers.iree"),
+    "tvm": Importer((".graph",), is_tvm_graph, "planner.importers.tvm"),
+    "relax": Importer((".relax",), is_relax, "planner.importers.relax"),
+    "cadence": Importer((), is_cadence, "planner.importers.cadence"),
+    "malloc": Importer((), is_malloc_trace, "planner.importers.malloc_trace"),
+    "idealloc": Importer((".in.csv",), lambda _: False, "planner.importers.idealloc_csv"),
 }
 
 

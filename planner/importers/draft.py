@@ -27,6 +27,7 @@ class _Value:
     size: int
     kind: Kind
     serial: int
+    pool: str | None
 
 
 class Draft:
@@ -44,9 +45,9 @@ class Draft:
         self._alias_sizes: list[int] = []
         self._apart_sizes: list[int] = []
 
-    def declare(self, name: str, size: int, kind: Kind = "plain") -> None:
-        """Add a value; if a statement writes it, it is one behind this point."""
-        self._values[name] = _Value(size, kind, len(self._values))
+    def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
+        """Add a value; if a statement writes it, it is one behind this point. None is any pool."""
+        self._values[name] = _Value(size, kind, len(self._values), pool)
         self._families[name] = [name]
 
     def is_declared(self, name: str) -> bool:
@@ -105,7 +106,11 @@ class Draft:
             "buffers": tuple(self._rows()),
             "body": tuple(self._blocks[0]),
         }
-        return operations_from({"name": self.name, "functions": {"main": function}})
+        program: dict[str, Any] = {"name": self.name, "functions": {"main": function}}
+        pools = dict.fromkeys(value.pool for value in self._values.values() if value.pool is not None)
+        if pools:
+            program["pools"] = tuple({"name": pool} for pool in pools)
+        return operations_from(program)
 
     @property
     def views(self) -> ViewFacts:
@@ -139,6 +144,8 @@ class Draft:
             return "that was asked for"
         if self._values[source].size != self._values[result].size:
             return "it has not the same bytes"
+        if self._values[source].pool != self._values[result].pool:
+            return "it lies in another memory"
         kinds = self._kinds(source) | self._kinds(result)
         if "constant" in kinds:
             return "a constant lies elsewhere"
@@ -178,6 +185,8 @@ class Draft:
             inside = root[id(self._families[name])]
             if inside != name:
                 row["alias_of"] = inside
+            elif value.pool is not None:
+                row["pools"] = (value.pool,)
             if value.kind == "persistent":
                 row["persistent"] = True
             yield row

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from api.cli.main import main
+from tests.dump_files import DUMPS
 from tests.tflite_files import INT8, model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
@@ -51,6 +52,12 @@ def test_a_plan_in_the_file_counts_as_its_own(tmp_path: Path, capfd: Captured) -
     found = compared(capfd, str(path))
     assert found["own"] == {"name": "the plan in the file", "peak": 64, "message": None}
     assert (found["saved"], found["saved_percent"]) == (32, 50.0)
+
+
+def test_a_compilers_dump_is_compared_with_the_compilers_layout(capfd: Captured) -> None:
+    found = compared(capfd, str(DUMPS / "densenet121.iree.txt"))
+    assert (found["format"], found["own"]["peak"]) == ("iree", 9_416_320)
+    assert (found["memplan"]["status"], found["memplan"]["peak"]) == ("optimal", 7_810_688)
 
 
 def test_people_get_a_line_a_fact(file: str, capfd: Captured) -> None:

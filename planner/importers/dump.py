@@ -1,0 +1,56 @@
+"""What importers of compilers' dumps have in common: lifetimes are given, and nothing says what is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from planner.errors import FormatError, OptionError, ProblemError, sentences, shown
+from planner.importers.imported import Options
+from planner.problem import Pool, Problem
+from planner.rows import MAX_BYTES
+from planner.table import BufferTable, column
+
+
+def refuse_dims(options: Options, what: str) -> None:
+    """Raise OptionError for sizes of named dimensions, which `what` has not."""
+    if options.dims:
+        raise OptionError(
+            f"dim: must not be given, as {what} name no dimensions, got {shown(next(iter(options.dims)))}"
+        )
+
+
+def size_of(what: str, size: int, options: Options) -> int:
+    """Return a size, rounded up to an alignment that was asked for; raises FormatError.
+
+    Without one it stays as it is: compilers count the last buffer's own bytes only.
+    """
+    if options.alignment is not None:
+        size = -(-size // options.alignment) * options.alignment
+    if not 0 <= size <= MAX_BYTES:
+        raise FormatError(f"{what}: must be 0 to {MAX_BYTES} bytes, got {shown(size)}")
+    return size
+
+
+def aligned(table: BufferTable, options: Options) -> BufferTable:
+    """Return buffers aligned to what was asked for, and rounded up to it likewise; raises FormatError."""
+    if options.alignment is None:
+        return table
+    sizes = [
+        size_of(f"buffer {shown(name)}", size, options)
+        for name, size in zip(table.ids, table.size.tolist(), strict=True)
+    ]
+    return replace(table, size=column(sizes), alignment=column([options.alignment] * len(sizes)))
+
+
+def problem_of(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
+    """Return the problem of such buffers in pools as large as they need to be; raises ProblemError."""
+    try:
+        return Problem.model_validate(
+            {"name": name, "buffers": tuple(rows), "pools": tuple(Pool(name=pool) for pool in pools)}
+        )
+    except ValidationError as error:
+        raise ProblemError(*sentences(error)) from error

@@ -1,0 +1,101 @@
+"""Protocol buffers, read field by field, with every bound checked: for formats of which few fields matter.
+
+A message is split into its fields once; messages inside it are split when they are asked for, so that what nobody asks
+for (a whole program, say) costs nothing. Source: the wire format, https://protobuf.dev/programming-guides/encoding/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from planner.errors import FormatError
+
+_VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
+_FIXED = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
+_LONGEST_VARINT = 10
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Message:
+    """Bytes `start` to `end` of a file as a message; fields are known by number, and by `name` in the errors."""
+
+    data: bytes
+    start: int
+    end: int
+    path: str
+
+    @classmethod
+    def root(cls, data: bytes, path: str) -> Message:
+        """Return the message that a whole file is."""
+        return cls(data, 0, len(data), path)
+
+    def integer(self, field: int, name: str, default: int = 0) -> int:
+        """Return an int64; of several, the last one."""
+        found = self._fields.get(field)
+        if found is None:
+            return default
+        if not isinstance(found[-1], int):
+            raise FormatError(f"{self.path}.{name}: must be an integer")
+        return found[-1] - (1 << 64) if found[-1] >> 63 else found[-1]
+
+    def text(self, field: int, name: str) -> str:
+        """Return a text; what is not UTF-8 in it is spelled out."""
+        start, end = next(self._ranges(field, name), (0, 0))
+        return self.data[start:end].decode(errors="backslashreplace")
+
+    def messages(self, field: int, name: str) -> Iterator[Message]:
+        """Yield the messages of a repeated field."""
+        for k, (start, end) in enumerate(self._ranges(field, name)):
+            yield Message(self.data, start, end, f"{self.path}.{name}[{k}]")
+
+    def message(self, field: int, name: str) -> Message | None:
+        """Return the message in a field, None where it is absent."""
+        found = next(self._ranges(field, name), None)
+        return None if found is None else Message(self.data, *found, f"{self.path}.{name}")
+
+    def _ranges(self, field: int, name: str) -> Iterator[Range]:
+        for found in self._fields.get(field, ()):
+            if isinstance(found, int):
+                raise FormatError(f"{self.path}.{name}: must have a length, got the integer {found}")
+            yield found
+
+    @cached_property
+    def _fields(self) -> dict[int, list[int | Range]]:
+        """From a field's number to its values: integers, or where their bytes are."""
+        fields: dict[int, list[int | Range]] = {}
+        at = self.start
+        while at < self.end:
+            key, at = self._varint(at)
+            kind = key & 7
+            if kind == _VARINT:
+                value, at = self._varint(at)
+                fields.setdefault(key >> 3, []).append(value)
+                continue
+            if kind == _BYTES:
+                size, at = self._varint(at)
+            elif kind in _FIXED:
+                size = _FIXED[kind]
+            else:
+                raise FormatError(f"{self.path}: must be a message, got a field of kind {kind} before byte {at}")
+            if size > self.end - at:
+                rule = f"must not go beyond its last byte ({self.end})"
+                raise FormatError(f"{self.path}: {rule}, got a field of {size} bytes from byte {at} on")
+            fields.setdefault(key >> 3, []).append((at, at + size))
+            at += size
+        return fields
+
+    def _varint(self, at: int) -> tuple[int, int]:
+        """Return an unsigned number of 64 bits, and where what follows it begins."""
+        value = 0
+        for k in range(_LONGEST_VARINT):
+            if at + k >= self.end:
+                break
+            byte = self.data[at + k]
+            value |= (byte & 0x7F) << (7 * k)
+            if byte < 0x80:
+                return value & (1 << 64) - 1, at + k + 1
+        raise FormatError(f"{self.path}: must have numbers that end after at most 10 bytes, got none at byte {at}")

@@ -1,0 +1,55 @@
+"""How files of other systems begin. It imports none of their readers, which commands should not wait for."""
+
+from __future__ import annotations
+
+import re
+
+_XLA_TEXTS = (b"BufferAssignment:", b"HloLiveRange")
+_HLO_PROTO = re.compile(rb"\n[\x80-\xff]{0,9}[\x00-\x7f]\n[\x01-\x7f][\x20-\x7e]+[\x12\x1a]")
+"""A message, whose first field is a name of one line."""
+_NEAR = 1 << 16
+"""How far a compiler's warnings may go before its dump begins."""
+_MLIR_BEGINNINGS = (b"//", b"#", b"module", b"builtin.module", b"util.", b"!")
+_JSON = rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:%s)"\s*:'
+_TVM_GRAPH = re.compile(_JSON % rb"nodes|arg_nodes|heads|node_row_ptr")
+_CADENCE = re.compile(_JSON % rb"memory_\w+|base_addrs")
+_TVMSCRIPT_BEGINNINGS = (b"# from tvm", b"from tvm", b"import tvm", b"@I.ir_module", b"@R.function")
+_CALLS, _BLOCKS = {b"op", b"event", b"call"}, {b"id", b"address", b"ptr"}
+
+
+def is_xla(data: bytes) -> bool:
+    """Say whether the bytes begin as one of XLA's texts does, or as an HloProto: a module that begins with its name."""
+    return is_xla_text(data) or _HLO_PROTO.match(data) is not None
+
+
+def is_xla_text(data: bytes) -> bool:
+    """Say whether the bytes begin as XLA's text of buffers or of live ranges does."""
+    return data[:100].lstrip().startswith(_XLA_TEXTS)
+
+
+def is_iree(data: bytes) -> bool:
+    """Say whether the bytes begin as MLIR does, or have what its compiler prints near, and packs are in them."""
+    is_mlir = data[:100].lstrip().startswith(_MLIR_BEGINNINGS) or b"\n// -----// IR Dump" in data[:_NEAR]
+    return is_mlir and b"stream.resource.pack" in data
+
+
+def is_tvm_graph(data: bytes) -> bool:
+    """Say whether the bytes begin as a graph of TVM's graph executor does."""
+    return _TVM_GRAPH.match(data) is not None
+
+
+def is_cadence(data: bytes) -> bool:
+    """Say whether the bytes begin as a MemoryConfig in JSON does."""
+    return _CADENCE.match(data) is not None
+
+
+def is_malloc_trace(data: bytes) -> bool:
+    """Say whether the first line names a column of calls and one of blocks."""
+    line = data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").splitlines()[:1]
+    names = {cell.strip(b' "') for cells in line for cell in cells.split(b",")}
+    return not names.isdisjoint(_CALLS) and not names.isdisjoint(_BLOCKS)
+
+
+def is_relax(data: bytes) -> bool:
+    """Say whether the bytes begin as TVMScript does, and a Relax function is in them."""
+    return data[:200].lstrip().startswith(_TVMSCRIPT_BEGINNINGS) and b"@R.function" in data

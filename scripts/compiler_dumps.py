@@ -1,0 +1,134 @@
+"""Make the dumps of compilers in tests/dumps: `python scripts/compiler_dumps.py xla|iree|relax FOLDER`.
+
+Run by hand, where that compiler is installed (jax 0.10.2; iree-base-compiler 3.13.0 and onnx; apache-tvm 0.27.0);
+nothing of memplan needs them. What no importer reads is left out, so that dumps stay small: XLA's program, and of most
+of IREE's functions all but constants, packs and allocations.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+from planner.importers.protobuf import Message
+
+BATCH, WIDTHS = 256, (784, 1024, 1024, 512, 10)
+RAW, SHORT = ("zfnet512",), ("bvlc_alexnet", "densenet121", "inception_v2", "resnet50", "shufflenet")
+
+
+def write_xla(folder: Path) -> None:
+    """Compile a step of training a perceptron, and keep what XLA tells of its buffers, as protobuf and as text."""
+    with tempfile.TemporaryDirectory() as there:
+        flags = "--xla_dump_hlo_as_proto --xla_dump_hlo_as_text --xla_dump_hlo_module_re=.*train_step.*"
+        os.environ |= {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"--xla_dump_to={there} {flags}"}
+        _compile_train_step()
+        (dump,) = Path(there).glob("*.cpu_after_optimizations.hlo.pb")
+        texts = [Path(str(dump).replace(".hlo.pb", f"-{kind}.txt")) for kind in ("buffer-assignment", "live-range")]
+        (folder / "mlp_sgd.hlo.pb").write_bytes(_without_program(dump.read_bytes()))
+        (folder / "mlp_sgd.xla.txt").write_bytes(b"".join(text.read_bytes() for text in texts))
+
+
+def _compile_train_step() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    def loss(params: list[dict[str, jax.Array]], x: jax.Array, labels: jax.Array) -> jax.Array:
+        for layer in params[:-1]:
+            x = jax.nn.gelu(x @ layer["w"] + layer["b"])
+        scores = jax.nn.log_softmax(x @ params[-1]["w"] + params[-1]["b"])
+        return -jnp.mean(scores[jnp.arange(BATCH), labels])
+
+    def train_step(params: list[dict[str, jax.Array]], x: jax.Array, labels: jax.Array) -> object:
+        value, slope = jax.value_and_grad(loss)(params, x, labels)
+        return value, jax.tree.map(lambda weight, step: weight - 1e-3 * step, params, slope)
+
+    def floats(*shape: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+    layers = [{"w": floats(n, m), "b": floats(m)} for n, m in pairwise(WIDTHS)]
+    labels = jax.ShapeDtypeStruct((BATCH,), jnp.int32)
+    jax.jit(train_step, donate_argnums=(0,)).lower(layers, floats(BATCH, WIDTHS[0]), labels).compile()
+
+
+def _without_program(data: bytes) -> bytes:
+    """Return an HloProto with its module's name, and the buffer assignment."""
+    root = Message.root(data, "hlo_proto")
+    module, assignment = root.message(1, "hlo_module"), root.message(3, "buffer_assignment")
+    assert module is not None
+    assert assignment is not None
+    name = _field(1, module.text(1, "name").encode())
+    return _field(1, name) + _field(3, data[assignment.start : assignment.end])
+
+
+def _field(number: int, content: bytes) -> bytes:
+    size, length = len(content), b""
+    while size >= 0x80:
+        length += bytes([size & 0x7F | 0x80])
+        size >>= 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + content
+
+
+def write_iree(folder: Path) -> None:
+    """Compile models of the package onnx, and keep what is printed around the layout of slices."""
+    import onnx
+
+    models = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+    around = [f"--mlir-print-ir-{when}=iree-stream-layout-slices" for when in ("before", "after")]
+    target = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"]
+    for name in (*RAW, *SHORT):
+        with tempfile.NamedTemporaryFile(suffix=".mlir") as program:
+            given = [str(models / f"light_{name}.onnx"), "--opset-version", "17", "-o", program.name]
+            subprocess.run(["iree-import-onnx", *given], check=True)
+            asked = [program.name, "--compile-to=stream", *target, *around, "-o", os.devnull]
+            printed = subprocess.run(["iree-compile", *asked], check=True, capture_output=True).stderr.decode()
+        (folder / f"{name}.iree.txt").write_text(_packs_only(printed) if name in SHORT else printed)
+
+
+def _packs_only(printed: str) -> str:
+    """Return what is printed of functions with packs, without what is done in them."""
+    kept = re.compile(r".*(?:arith\.constant -?\d+ : index$|stream\.resource\.(?:pack|alloc)|^    \[|^  \}\) : index)")
+    sections = [section.splitlines() for section in re.split(r"^(?=// -----//)", printed, flags=re.MULTILINE)]
+    named = {section[1] for section in sections if any("stream.resource.pack" in line for line in section)}
+    lines = []
+    for section in sections:
+        if len(section) > 1 and section[1] in named:
+            lines += [*section[:2], *(line for line in section[2:] if kept.match(line)), "}", ""]
+    return "\n".join(lines)
+
+
+def write_relax(folder: Path) -> None:
+    """Lower a small network to calls on allocated tensors, and keep it before and after TVM plans their storage."""
+    import tvm
+    from tvm import relax
+    from tvm.script import relax as script
+
+    builder = relax.BlockBuilder()
+
+    def floats(name: str, *shape: int) -> relax.Var:
+        return relax.Var(name, script.Tensor(shape, "float32"))
+
+    image, kernel, weights = floats("image", 1, 1, 28, 28), floats("kernel", 8, 1, 3, 3), floats("weights", 5408, 10)
+    with builder.function("main", [image, kernel, weights], attrs={"num_input": 1}):
+        with builder.dataflow():
+            features = builder.emit(relax.op.nn.relu(relax.op.nn.conv2d(image, kernel)))
+            scores = builder.emit(relax.op.matmul(relax.op.reshape(features, (1, 5408)), weights))
+            result = builder.emit_output(relax.op.nn.softmax(scores))
+        builder.emit_func_output(result)
+    of = relax.transform
+    lowered = tvm.ir.transform.Sequential([of.LegalizeOps(), of.ToNonDataflow(), of.CallTIRRewrite()])(builder.get())
+    for name, module in (("allocated", lowered), ("planned", of.StaticPlanBlockMemory()(lowered))):
+        (folder / f"network_{name}.relax").write_text(module.script())
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {"xla": write_xla, "iree": write_iree, "relax": write_relax}
+
+if __name__ == "__main__":
+    to = Path(sys.argv[2])
+    to.mkdir(parents=True, exist_ok=True)
+    WRITERS[sys.argv[1]](to)
