@@ -1,0 +1,71 @@
+"""What was used before: a plan, with the problem that it was made for where that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from planner import formats
+from planner.canonical import problem_hash
+from planner.errors import InputError, PlanError, shown
+from planner.formats import memplan_json
+from planner.peak_growth import Occupancy, occupancies
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.verify import verify
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A plan of before; `problem` is None where only the plan is known, so that no sizes and no lifetimes are."""
+
+    plan: Plan
+    problem: Problem | None
+
+    @cached_property
+    def occupancies(self) -> dict[str, Occupancy] | None:
+        """What lay in each pool, where the problem is known."""
+        return None if self.problem is None else occupancies(self.problem, self.plan)
+
+    @cached_property
+    def used(self) -> dict[str, int]:
+        """The bytes that each pool used."""
+        if self.occupancies is not None:
+            return {name: pool.used for name, pool in self.occupancies.items()}
+        return {pool.name: pool.used for pool in self.plan.pools if pool.used is not None}
+
+
+def read_baseline(data: bytes, name: str | None, now: Problem, problem: Problem | None = None) -> Baseline:
+    """Read a baseline: a plan, JSON or CSV, or `{"problem": …, "plan": …}` as `write_baseline` makes it.
+
+    Whose plan it is: `problem`'s, if that is given; else that of the problem `now`, if the plan bears its hash and is
+    valid for it. Raises InputError, also for a plan that is not valid for its problem.
+    """
+    if formats.detect(data, name) == "csv":
+        found = Baseline(formats.read_plan(data, problem or now, name), problem)
+    else:
+        found = _from_json(memplan_json.parse(data), problem)
+    if found.problem is None and found.plan.problem_hash == problem_hash(now) and not verify(now, found.plan):
+        return Baseline(found.plan, now)
+    if found.problem is None and not found.used:
+        raise PlanError("baseline: must say what its pools use, or come with its problem; this plan does neither")
+    if found.problem is not None and (violations := verify(found.problem, found.plan)):
+        raise PlanError(f"baseline: must be valid for its problem: {violations[0].rule}: {violations[0].message}")
+    return found
+
+
+def write_baseline(problem: Problem, plan: Plan) -> bytes:
+    """Write a problem and its plan, from which a later check can tell what grew."""
+    parts = (memplan_json.write_problem(problem).strip(), memplan_json.write_plan(plan, problem).strip())
+    return b'{"problem": %s,\n"plan": %s}\n' % parts
+
+
+def _from_json(value: Any, problem: Problem | None) -> Baseline:
+    if not isinstance(value, dict):
+        raise PlanError(f"baseline: must be an object, got {shown(value)}")
+    if "problem" not in value:
+        return Baseline(memplan_json.plan_from(value), problem)
+    if value.keys() != {"problem", "plan"}:
+        raise InputError(f"baseline: must have problem and plan, and nothing else, got {shown(sorted(value))}")
+    return Baseline(memplan_json.plan_from(value["plan"]), problem or memplan_json.problem_from(value["problem"]))

@@ -1,0 +1,72 @@
+"""A check in Markdown, for the summary of a build or a comment on a change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from api.checks.check import Check, PoolCheck
+from api.sizes import spell_size
+from planner.errors import shown
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
+_MOST_CAUSES = 20
+
+
+def markdown(check: Check) -> bytes:
+    """Return what the check found: a line, a table of pools, and for each that grew a table of why."""
+    verdict = "within limits" if check.passed else "**not within limits**"
+    parts = [f"## Memory of {_text(check.subject)}: {verdict}\n"]
+    parts += [f"- {_text(failure.message)}\n" for failure in check.failures]
+    if check.pools:
+        parts.append("\n" + _pools(check.pools))
+    for pool in check.pools:
+        if pool.grown and pool.growth is not None and pool.growth.causes:
+            parts.append("\n" + _causes(pool))
+    if check.changes is not None:
+        same, moved, new, gone = (check.changes.same, check.changes.moved, check.changes.new, check.changes.gone)
+        parts.append(f"\nPlacements: {same:,} as before, {moved:,} moved, {new:,} new, {gone:,} gone.\n")
+    return "".join(parts).encode()
+
+
+def _pools(pools: Iterable[PoolCheck]) -> str:
+    rows = [["pool", "used", "budget", "before", "change", "lower bound", ""]]
+    for pool in pools:
+        change = "" if pool.before is None else f"{pool.used - pool.before:+,}"
+        is_wrong = pool.over_budget or pool.is_beyond_tolerance
+        counts = (pool.used, pool.budget, pool.before)
+        rows.append(
+            [_text(pool.name), *map(_bytes, counts), change, _bytes(pool.lower_bound), "✗" if is_wrong else "✓"]
+        )
+    return _table(rows)
+
+
+def _causes(pool: PoolCheck) -> str:
+    growth = pool.growth
+    assert growth is not None
+    when = "" if growth.now.time is None else f" at {growth.now.time}"
+    rows = [["buffer", "bytes more", "why", "size before", "size now"]]
+    for cause in growth.causes[:_MOST_CAUSES]:
+        why = cause.kind.replace("-", " ")
+        sizes = ("" if size is None else f"{size:,}" for size in (cause.before, cause.after))
+        rows.append([_text(shown(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
+    left = len(growth.causes) - _MOST_CAUSES
+    more = f"\nand {left:,} others.\n" if left > 0 else ""
+    alive = f"{growth.now.bytes:,} bytes are alive at the peak of {_text(pool.name)}{when}"
+    return f"{alive}, {growth.bytes_before:,} of the like before:\n\n{_table(rows)}{more}"
+
+
+def _table(rows: list[list[str]]) -> str:
+    rule = ["---", *["---:"] * (len(rows[0]) - 1)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
+
+
+def _bytes(count: int | None) -> str:
+    if count is None:
+        return ""
+    return f"{count:,}" if count < 1024 else f"{count:,} ({spell_size(count)})"
+
+
+def _text(text: str) -> str:
+    """Return a text that Markdown shows as it is, in one line."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))

@@ -1,0 +1,25 @@
+"""Reports of a check, by how the name of their file ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pydantic_core import to_json
+
+from api.checks.check import Check
+from api.checks.junit import junit
+from api.checks.markdown import markdown
+from api.checks.rows import as_rows
+from api.checks.sarif import sarif
+
+
+def _json(check: Check) -> bytes:
+    return to_json(as_rows(check)) + b"\n"
+
+
+REPORTS: Mapping[str, Callable[[Check], bytes]] = {
+    ".md": markdown,
+    ".sarif": sarif,
+    ".xml": junit,
+    ".json": _json,
+}

@@ -1,0 +1,39 @@
+"""A check as JSON: for programs that go on with it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from api.checks.check import Check, PoolCheck
+
+
+def as_rows(check: Check) -> dict[str, Any]:
+    """Return all that a check says but the plan itself; null is what is not known or was not asked."""
+    return {
+        "passed": check.passed,
+        "subject": check.subject,
+        "status": check.plan.status,
+        "solver": check.plan.solver,
+        "failures": [asdict(failure) for failure in check.failures],
+        "pools": [_pool(pool) for pool in check.pools],
+        "placements": None if check.changes is None else asdict(check.changes),
+    }
+
+
+def _pool(pool: PoolCheck) -> dict[str, Any]:
+    growth = pool.growth
+    return {
+        "name": pool.name,
+        "used": pool.used,
+        "lower_bound": pool.lower_bound,
+        "size": pool.size,
+        "budget": pool.budget,
+        "over_budget": None if pool.budget is None else pool.over_budget,
+        "before": pool.before,
+        "growth": None if pool.before is None else pool.used - pool.before,
+        "allowed_growth": pool.allowed_growth,
+        "live_set": asdict(pool.peak),
+        "live_bytes_before": None if growth is None else growth.bytes_before,
+        "causes": None if growth is None else [asdict(cause) for cause in growth.causes],
+    }

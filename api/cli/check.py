@@ -1,0 +1,139 @@
+"""`memplan check`: for build systems, whether a plan keeps within budgets and near what was used before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.checks.baseline import Baseline, read_baseline, write_baseline
+from api.checks.budgets import Tolerance, read_budgets
+from api.checks.check import Check
+from api.checks.check import check as check_plan
+from api.checks.planning import plan_within
+from api.checks.reports import REPORTS
+from api.cli.arguments import Capacities, Problem, Quiet
+from api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from api.cli.progress import run_in_thread
+from api.cli.streams import STANDARD, format_for, read_as, read_plan, read_problem, refuse_unwritable, say, write
+from api.sizes import with_capacities
+from api.spellings import spell
+from planner.errors import OptionError, PlanError, shown
+from planner.plan import Plan
+from planner.problem import Problem as MemoryProblem
+from planner.verify import verify
+from solvers.solve import DEFAULT_TIME_LIMIT_S, solve
+
+BROKEN = 1
+
+
+def check(
+    problem_file: Problem,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", metavar="[NAME=]SIZE", help="What a pool may use: 256KiB, or sram=256KiB; repeat it."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What was used before: a plan, or what --save-baseline wrote.")
+    ] = None,
+    baseline_problem: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The problem of a baseline that is only a plan.")
+    ] = None,
+    tolerance: Annotated[
+        str, typer.Option(metavar="SIZE|PERCENT%", help="How much a pool may use beyond the baseline.")
+    ] = "0",
+    plan_file: Annotated[
+        str | None, typer.Option("--plan", metavar="PLAN", help="Check this plan instead of making one.")
+    ] = None,
+    reports: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="REPORT", help=f"Write a report: {', '.join(REPORTS)}; repeat it."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="PLAN", help="Write the plan here: .json or .csv.")
+    ] = None,
+    save_baseline: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write problem and plan here, whatever the check says.")
+    ] = None,
+    capacity: Capacities = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds for a plan.")] = DEFAULT_TIME_LIMIT_S,
+    deterministic: Annotated[bool, typer.Option(help="The same plan on every machine.")] = False,
+    dim: Dims = None,
+    views: ViewsOfModel = None,
+    alignment: AlignmentOfModel = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check what a plan uses against budgets and a baseline, and say which buffers made a peak grow.
+
+    What was found goes to the reports or, without any, to standard output as JSON; sentences go to standard error.
+    Exit status: 0 within, 1 over budget, grown beyond the tolerance or no plan, 2 wrong input, 130 interrupted.
+    """
+    for path in reports or []:
+        _refuse_unknown_report(path)
+    written = format_for(output, None)
+    for written_to in (*(reports or []), output, save_baseline):
+        refuse_unwritable(written_to)
+    allowed = Tolerance.read(tolerance)
+    posed = read_problem(problem_file, model_options(dim, views, alignment))
+    problem, budgets = read_budgets(budget or (), with_capacities(posed, capacity or ()))
+    then = _read_baseline(baseline, baseline_problem, problem)
+    with graceful_interrupts() as cancelled:
+        if plan_file is None:
+            solve_one = partial(solve, time_limit_s=time_limit, deterministic=deterministic, cancelled=cancelled)
+            plan = run_in_thread(lambda: plan_within(problem, budgets, solve_one), lambda: None)
+        else:
+            plan = _read_valid(plan_file, problem_file, problem)
+        if cancelled.is_set():
+            raise typer.Exit(INTERRUPTED)
+    found = check_plan(problem_file, problem, plan, budgets, then, allowed)
+    _write_reports(found, reports or [])
+    if output is not None:
+        write(output, spell(plan, problem, written))
+    if save_baseline is not None and found.pools:
+        write(save_baseline, write_baseline(problem, plan))
+    if not quiet:
+        _tell(found)
+    raise typer.Exit(0 if found.passed else BROKEN)
+
+
+def _read_valid(path: str, problem_file: str, problem: MemoryProblem) -> Plan:
+    if path == problem_file == STANDARD:
+        raise OptionError("plan: must be a file where PROBLEM is standard input, got -")
+    plan = read_plan(path, problem)
+    if violations := verify(problem, plan):
+        raise PlanError(f"{path}: must be valid: {violations[0].rule}: {violations[0].message}")
+    return plan
+
+
+def _read_baseline(path: str | None, problem_path: str | None, now: MemoryProblem) -> Baseline | None:
+    if path is None:
+        if problem_path is not None:
+            raise OptionError(f"baseline-problem: must come with a baseline, got {shown(problem_path)}")
+        return None
+    its = None if problem_path is None else read_problem(problem_path)
+    return read_as(path, lambda data: read_baseline(data, path, now, its))
+
+
+def _write_reports(found: Check, paths: Sequence[str]) -> None:
+    if not paths:
+        write(None, REPORTS[".json"](found))
+    for path in paths:
+        write(path, REPORTS[Path(path).suffix](found))
+
+
+def _refuse_unknown_report(path: str) -> None:
+    if Path(path).suffix not in REPORTS:
+        raise OptionError(f"report: must end in {', '.join(REPORTS)}, got {shown(path)}")
+
+
+def _tell(found: Check) -> None:
+    for failure in found.failures:
+        say(f"memplan: {failure.rule}: {failure.message}")
+    for pool in found.pools:
+        budget = "" if pool.budget is None else f" of {pool.budget:,}"
+        change = "" if pool.before is None else f" ({pool.used - pool.before:+,})"
+        say(f"memplan: {pool.name}: {pool.used:,} bytes{budget}{change}")

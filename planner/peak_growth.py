@@ -1,0 +1,166 @@
+"""Why a pool's peak grew: what is alive at its peak now, against what of that was alive together then.
+
+Times of two problems cannot be compared: an operation in between shifts all that comes after it. Buffers can, by their
+ids. So the peak of one problem is looked up in the other as the time when most of the same buffers were alive.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Literal
+
+from planner.plan import Plan
+from planner.problem import Problem
+
+Id = int | str
+Kind = Literal["new", "grown", "shrunk", "longer-lived", "at-another-time", "from-another-pool", "gone"]
+_ALWAYS = ((-(2**63), 2**63),)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A buffer that takes `bytes` more at the peak than it took there then, or fewer, where negative.
+
+    `before` and `after` are its sizes, None where it is not in that problem at all.
+    """
+
+    buffer: Id
+    kind: Kind
+    bytes: int
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True)
+class LiveSet:
+    """The buffers of a pool that are alive together when they take most bytes; `time` is None where none has times."""
+
+    time: int | None
+    bytes: int
+    buffers: tuple[Id, ...]
+
+
+@dataclass(frozen=True)
+class PeakGrowth:
+    """The live set at the peak now, the bytes that were alive at that place then, and what makes the difference.
+
+    The bytes of `causes` sum up to it; the largest come first.
+    """
+
+    now: LiveSet
+    time_before: int | None
+    bytes_before: int
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """What lies in one pool: the size of every buffer that is no alias, and when it or an alias of it is alive.
+
+    A buffer that only conflicts speak of is alive all the time.
+    """
+
+    sizes: Mapping[Id, int]
+    alive: Mapping[Id, tuple[tuple[int, int], ...]]
+    used: int
+
+    @cached_property
+    def live_set(self) -> LiveSet:
+        """The buffers at the first time when most bytes are alive."""
+        loads = self._loads(self.sizes)
+        time = max(loads, key=lambda when: loads[when]) if loads else None
+        names = self.at(time)
+        return LiveSet(time, sum(self.sizes[name] for name in names), names)
+
+    def at(self, time: int | None) -> tuple[Id, ...]:
+        """Return the buffers that are alive at a time, the largest first; all of them for None."""
+        names = [name for name, spans in self.alive.items() if time is None or _covers(spans, time)]
+        return tuple(sorted(names, key=lambda name: -self.sizes[name]))
+
+    def most_like(self, now: Occupancy, names: Collection[Id]) -> int | None:
+        """Return the time when most bytes of the named buffers are alive, and fewest of others; None without times.
+
+        Those that live longer `now` count last: who lives longer is why others meet it that did not.
+        """
+        stable = {name for name in names if name in self.alive and now.duration(name) <= self.duration(name)}
+        firm, shared, everything = map(self._loads, (stable, frozenset(names), self.sizes))
+        return max(everything, key=lambda at: (firm[at], shared[at], -everything[at])) if everything else None
+
+    def duration(self, name: Id) -> int:
+        """Return for how many time steps a buffer is alive."""
+        return sum(end - start for start, end in self.alive[name])
+
+    def _loads(self, names: Collection[Id]) -> dict[int, int]:
+        """Return the bytes of the named buffers at every time when some buffer's life begins or ends."""
+        change: defaultdict[int, int] = defaultdict(int)
+        for name, spans in self.alive.items():
+            size = self.sizes[name] if name in names else 0
+            for start, end in spans if spans != _ALWAYS else ():
+                change[start] += size
+                change[end] -= size
+        times = sorted(change)
+        return dict(zip(times, accumulate(change[time] for time in times), strict=True))
+
+
+def _covers(spans: tuple[tuple[int, int], ...], time: int) -> bool:
+    return any(start <= time < end for start, end in spans)
+
+
+def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
+    """Return what lies in each pool of a problem, by a valid plan."""
+    buffers, places = problem.buffers, plan.placements
+    pool_of = {name: places.pool_names[pool] for name, pool in zip(places.ids, places.pool.tolist(), strict=True)}
+    offset_of = dict(zip(places.ids, places.offset.tolist(), strict=True))
+    spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for i in range(len(buffers)):
+        spans[problem.roots.get(i, (i, 0))[0]] += buffers.intervals(i)
+    found: dict[str, Occupancy] = {}
+    for pool in problem.pools:
+        mine = [i for i in spans if pool_of[buffers.ids[i]] == pool.name and buffers.size[i] > 0]
+        sizes = {buffers.ids[i]: int(buffers.size[i]) for i in mine}
+        alive = {buffers.ids[i]: _merged(spans[i]) or _ALWAYS for i in mine}
+        found[pool.name] = Occupancy(sizes, alive, max((offset_of[name] + sizes[name] for name in sizes), default=0))
+    return found
+
+
+def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Join intervals that meet, so that a family counts once where several of it are alive."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return tuple(found)
+
+
+def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) -> PeakGrowth:
+    """Compare a pool with what it was; `elsewhere` has the sizes of what lay in other pools then."""
+    peak = now.live_set
+    time = then.most_like(now, peak.buffers)
+    before = frozenset(then.at(time))
+    causes = [_cause(name, now, then, name in before, elsewhere) for name in peak.buffers]
+    causes += [
+        Cause(name, "gone", -then.sizes[name], then.sizes[name], now.sizes.get(name))
+        for name in before.difference(peak.buffers)
+    ]
+    told = sorted((cause for cause in causes if cause.bytes), key=lambda cause: (-cause.bytes, str(cause.buffer)))
+    return PeakGrowth(peak, time, sum(then.sizes[name] for name in before), tuple(told))
+
+
+def _cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
+    """Say why a buffer is alive at the peak now, with the size it has."""
+    size = now.sizes[name]
+    if was_there:
+        more = size - then.sizes[name]
+        return Cause(name, "grown" if more > 0 else "shrunk", more, then.sizes[name], size)
+    if name in then.sizes:
+        is_longer = now.duration(name) > then.duration(name)
+        return Cause(name, "longer-lived" if is_longer else "at-another-time", size, then.sizes[name], size)
+    if name in elsewhere:
+        return Cause(name, "from-another-pool", size, elsewhere[name], size)
+    return Cause(name, "new", size, None, size)

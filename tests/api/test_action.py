@@ -1,0 +1,120 @@
+"""The CI step: its shell lines, run with what a runner gives them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+ROOT = Path(__file__).parents[2]
+MEMPLAN = Path(sys.executable).with_name("memplan")
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+pytestmark = [
+    pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash"),
+    pytest.mark.skipif(not MEMPLAN.exists(), reason="needs memplan installed as a command"),
+]
+ROWS = "id,lower,upper,size\na,0,2,64\nb,1,3,32\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    (tmp_path / "my model.csv").write_text(ROWS)
+    return tmp_path
+
+
+def step(workspace: Path, **inputs: str) -> tuple[subprocess.CompletedProcess[str], str, str]:
+    """Run the step that checks: (what came of it, its outputs, its summary)."""
+    given = {name: str(row.get("default", "")) for name, row in ACTION["inputs"].items()}
+    given |= {"problem": "my model.csv", "memplan": str(MEMPLAN)}
+    given |= {name.replace("_", "-"): value for name, value in inputs.items()}
+    (check,) = (found for found in ACTION["runs"]["steps"] if found.get("id") == "check")
+    environment = {name: _expanded(value, given) for name, value in check["env"].items()}
+    files = {name: workspace / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    for path in files.values():
+        path.write_text("")
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", check["run"]],
+        cwd=workspace,
+        env=os.environ | environment | {name: str(path) for name, path in files.items()},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    outputs, summary = (path.read_text() for path in files.values())
+    return done, outputs, summary
+
+
+def _expanded(value: str, inputs: dict[str, str]) -> str:
+    return re.sub(r"\$\{\{ inputs\.([a-z-]+) \}\}", lambda match: inputs[match[1]], value)
+
+
+def test_it_passes_and_leaves_reports(workspace: Path) -> None:
+    done, outputs, summary = step(workspace, budget="sram=96\n\n")
+    assert (done.returncode, outputs) == (0, "passed=true\n")
+    assert summary.startswith("## Memory of my model.csv: within limits")
+    assert sorted(path.name for path in (workspace / "memplan-reports").iterdir()) == [
+        "memplan.json",
+        "memplan.md",
+        "memplan.sarif",
+        "memplan.xml",
+    ]
+
+
+def test_it_fails_above_a_budget_and_says_why_in_the_summary(workspace: Path) -> None:
+    done, outputs, summary = step(workspace, budget="fast=64\nslow=31", reports="out/of here", tolerance="2%")
+    assert (done.returncode, outputs) == (1, "passed=false\n")
+    assert "over-budget: pool" in done.stderr
+    assert "✗" in summary
+    assert (workspace / "out" / "of here" / "memplan.sarif").exists()
+
+
+def test_what_has_grown_fails(workspace: Path) -> None:
+    saved = workspace / "memory.json"
+    subprocess.run([MEMPLAN, "check", workspace / "my model.csv", "--save-baseline", saved, "-q"], check=True)
+    (workspace / "my model.csv").write_text(ROWS.replace("32", "33"))
+    done, _, summary = step(workspace, baseline="memory.json")
+    assert done.returncode == 1
+    assert '"b" (+1 bytes, grown, was 32)' in done.stderr
+    assert '| "b" | +1 | grown | 32 | 33 |' in summary
+
+
+def test_wrong_input_fails_without_a_stale_summary(workspace: Path) -> None:
+    reports = workspace / "memplan-reports"
+    reports.mkdir()
+    (reports / "memplan.md").write_text("of another run")
+    done, outputs, summary = step(workspace, options="--views\nseparate", time_limit="5")
+    assert (done.returncode, outputs, summary) == (2, "passed=false\n", "")
+    assert "must be given for models only" in done.stderr
+
+
+def test_names_are_no_shell_code(workspace: Path) -> None:
+    name = "$(touch done) `touch done`; touch done.csv"
+    (workspace / name).write_text(ROWS)
+    done, _, _ = step(workspace, problem=name)
+    assert done.returncode == 0
+    assert not (workspace / "done").exists()
+
+
+def test_inputs_reach_the_shell_as_variables_only() -> None:
+    for found in ACTION["runs"]["steps"]:
+        assert "${{" not in found["run"]
+    used = {name for found in ACTION["runs"]["steps"] for name in _inputs_of(found)}
+    assert used == ACTION["inputs"].keys()
+
+
+def _inputs_of(found: dict[str, Any]) -> list[str]:
+    return re.findall(r"inputs\.([a-z-]+)", " ".join([found.get("if", ""), *found.get("env", {}).values()]))
+
+
+def test_it_installs_what_this_repository_locks() -> None:
+    install = ACTION["runs"]["steps"][0]["run"]
+    assert '--requirement "$GITHUB_ACTION_PATH/requirements.lock"' in install
+    assert (ROOT / "requirements.lock").exists()
