@@ -16,7 +16,7 @@ from solvers.isolation import EngineError, run_isolated
 from solvers.registry import Row
 from solvers.search import Search, Shared
 
-LADDER = (("greedy",), ("exact", "memory-choice", "local-search"), ("cp-sat", "highs"))
+LADDER = (("greedy",), ("exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
 """The rungs of `auto`, in order; the solvers of one rung run side by side."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER, _LONGEST_HEAD_START_S = 0.2, 4e-5, 1.0
 """How long an exact search has the machine to itself; those beside it would only hold the interpreter's lock."""
@@ -37,7 +37,7 @@ def rungs(instance: Instance, solver: str) -> list[list[Row]]:
 
 
 def _suits(row: Row, instance: Instance) -> bool:
-    fits = row.at_most is None or len(instance) <= row.at_most
+    fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
     fits = fits and len(instance.memories) >= row.memories_at_least
     return fits and row.is_installed and instance.features <= row.can
 

@@ -33,8 +33,8 @@ class Row:
 
     `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
     in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
-    opinion; `proves` tells whether it ever says anything of them. `at_most` is the number of buffers it is tried on,
-    and `memories_at_least` that of the memories, where nobody asks for it by name.
+    opinion; `proves` tells whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
+    it is tried on, and `memories_at_least` that of the memories, where nobody asks for it by name.
     An `is_compiled` one cannot do without its kernels, which may have to be compiled first.
     """
 
@@ -47,6 +47,7 @@ class Row:
     is_trusted: bool = False
     proves: bool = False
     is_compiled: bool = False
+    at_least: int = 0
     at_most: int | None = None
     memories_at_least: int = 1
 
@@ -85,6 +86,17 @@ SOLVERS = (
         proves=True,
         is_compiled=True,
         at_most=4_000,
+    ),
+    Row(
+        "core",
+        "the exact search on what is alive in the heaviest live sets, the rest packed around it; one memory",
+        "solvers.cores:solve",
+        can=EVERYTHING - {"pools", "cost"},
+        is_trusted=True,
+        proves=True,
+        is_compiled=True,
+        at_least=4_001,
+        at_most=200_000,
     ),
     Row(
         "memory-choice",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from planner.instance import Bool, Instance
 from planner.table import I64
 
 U32 = npt.NDArray[np.uint32]
+Rows = Annotated[I64, "two axes"]
 _CODE_SEED = 20261120
 
 
@@ -40,16 +41,16 @@ class Sections(NamedTuple):
     link_first: I64  # (n + 1,): the conflicts by name among them
     link: I64
     obstacle_first: I64  # (n + 1,): disjoint ascending (low, high) rows that a buffer must keep clear of
-    obstacle: I64
+    obstacle: Rows
     member_first: U32  # (k + 1,)
     member: U32
     member_slot: I64  # the slot of each member: slots count sections of lifetimes, lifetime by lifetime
     slot_first: I64  # the first slot of each lifetime
     block_first: I64  # (k + 1,): disjoint ascending (low, high) rows that no buffer of a section may use
-    block: I64
+    block: Rows
     spare: I64  # (k,): the most that a buffer's extent exceeds its size
     twin: I64  # (n,)
-    code: I64  # (n, 4): random numbers, see the kernel's nogood keys
+    code: Rows  # (n, 4): random numbers, see the kernel's nogood keys
     granule: int
     is_plain: bool  # whether every buffer has one lifetime and no conflict by name
 

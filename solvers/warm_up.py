@@ -57,7 +57,7 @@ def are_ready() -> bool:
         return True
     with _starting:
         if _process is None:
-            _LOG.warning("compiling the kernels, once, which takes about 20 s; `memplan warm-up` does it ahead")
+            _LOG.warning("compiling the kernels, once, which takes about 10 s; `memplan warm-up` does it ahead")
             _process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "solvers.warm_up"],
                 stdin=subprocess.DEVNULL,

@@ -24,8 +24,17 @@ I64_MAX = cast(int, np.int64(2**63 - 1))
 
 
 def compiled(function: F) -> F:
-    """Compile a function that kernels call; what is kept is the kernel, with all that it calls in it."""
-    inner: F = njit(nogil=True)(function)
+    """Compile a function that kernels call and nobody else; what is kept is the kernel, with all that it calls in it.
+
+    As it makes no arrays, it need not count references to them (`_nrt`), nor be callable from Python.
+    """
+    inner: F = njit(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    return inner
+
+
+def allocating(function: F) -> F:
+    """Compile a function that kernels call, and that makes arrays."""
+    inner: F = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
     return inner
 
 

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from planner.table import I64
+from solvers.kernels.by_reference import by_reference
+from solvers.kernels.compiling import ZERO
 from solvers.kernels.exact_branching import chosen_section, list_options, skip
-from solvers.kernels.exact_compiling import step, tuple_type, whole
+from solvers.kernels.exact_compiling import step, whole
 from solvers.kernels.exact_moves import place, settle, start, undo, unplace
 from solvers.kernels.exact_nogoods import component, known_failure, remember
 from solvers.kernels.exact_state import FAR, LOGGED, MOVES, UNPLACED, State
-from solvers.sections import Sections
+from solvers.sections import Rows, Sections
 
 FOUND, EXHAUSTED, STOPPED, FULL = 1, 0, -1, -2
 SKIP = -1
@@ -54,28 +55,11 @@ def take_back(sections: Sections, state: State, frame: I64) -> None:
         unplace(sections, state, frame[MOVE], frame[FLOOR])
 
 
-_SIGNATURE = types.UniTuple(types.int64, 3)(
-    tuple_type(Sections, frozenset({"obstacle", "block", "code"})),
-    tuple_type(State, frozenset({"key", "log", "frame"})),
-    types.int64[:, ::1],
-    types.int64[::1],
-    types.int64[::1],
-    types.float64[::1],
-    types.int64,
-    types.float64,
-    types.boolean,
-    types.int64,
-    types.boolean,
-    types.int64[::1],
-    types.int64[::1],
-)
-
-
-@whole(_SIGNATURE)
+@whole
 def search(
     sections: Sections,
     state: State,
-    nogoods: I64,
+    nogoods: Rows,
     rank: I64,
     guide: I64,
     weight: npt.NDArray[np.float64],
@@ -97,6 +81,7 @@ def search(
     has no direction, and a search that is long one way may be short the other way. `is_thorough` looks further for
     `need`. O(sections + lifetimes and sections of the buffers that move) a node.
     """
+    sections, state = by_reference(sections), by_reference(state)
     n = len(sections.size)
     frame, option = state.frame, state.option
     start(sections, state)
@@ -108,7 +93,7 @@ def search(
         return EXHAUSTED, nodes, need
     state.counter[LOGGED] = 0
     depth, is_new = 0, True
-    touched_left, touched_right = 0, len(sections.spare)
+    touched_left, touched_right = ZERO, len(sections.spare)
 
     while True:
         # 2. A new node: look up what the move has touched, then open a frame with the options of one section.
@@ -143,11 +128,7 @@ def search(
 
         # 3. No option is left: the component has no placement. Remember that.
         if need == 0 and frame[depth, NEXT] == frame[depth, END]:
-            left, right, need = (
-                frame[depth, LEFT],
-                frame[depth, RIGHT],
-                frame[depth, NEED],
-            )
+            left, right, need = frame[depth, LEFT], frame[depth, RIGHT], frame[depth, NEED]
             remember(nogoods, frame[depth, KEY_A], frame[depth, KEY_B], need)
 
         # 4. Step back over all moves that did not touch the component: no other option of theirs can help it.
@@ -181,10 +162,7 @@ def search(
             touched_left, touched_right = place(sections, state, move)
             if floor + sections.size[move] > capacity:
                 failed, need = section, floor + sections.size[move]
-        frame[depth, TOUCHED_LEFT], frame[depth, TOUCHED_RIGHT] = (
-            touched_left,
-            touched_right,
-        )
+        frame[depth, TOUCHED_LEFT], frame[depth, TOUCHED_RIGHT] = touched_left, touched_right
         overfull, enough = settle(sections, state, capacity)
         if failed < 0:
             failed, need = overfull, enough

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.table import I64
+from solvers.kernels.compiling import ZERO
 from solvers.kernels.exact_compiling import step
 from solvers.kernels.exact_moves import lift
 from solvers.kernels.exact_state import FAR, State, lifted
@@ -29,7 +30,7 @@ def chosen_section(
     """
     best, best_cost, best_floor = -1, np.inf, FAR
     k = len(weight)
-    left = 0
+    left = ZERO
     while left < k:
         if state.left[left] == 0:
             left += 1
@@ -144,7 +145,7 @@ def skip(sections: Sections, state: State, section: int, floor: int, capacity: i
     for x in range(sections.member_first[section], state.member_end[section]):
         i = state.member[x]
         if state.low[i] == floor:
-            lift(sections, state, i, state.raised[i], 0, 0)
+            lift(sections, state, i, state.raised[i], ZERO, ZERO)
             left, right = (
                 min(left, sections.leftmost[i]),
                 max(right, sections.rightmost[i]),

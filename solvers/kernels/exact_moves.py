@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from solvers.kernels.compiling import ZERO
 from solvers.kernels.exact_compiling import step
 from solvers.kernels.exact_state import FAR, LOGGED, QUEUED, UNPLACED, State, enqueue, lifted, log_section, rekey
 from solvers.sections import Sections
@@ -10,19 +11,18 @@ from solvers.sections import Sections
 @step
 def start(sections: Sections, state: State) -> None:
     """Go to the state before any move: everything unplaced and as low as can be, all sections queued."""
-    state.low[:] = FAR
-    state.left[:] = 0
-    state.crossing[:] = 0
-    state.key[:] = 0
-    state.is_queued[:] = False
-    state.logged[:] = 0
-    state.ready[:] = 0
-    state.change[:] = 0
-    state.counter[:] = 0
+    for c in range(len(state.counter)):
+        state.counter[c] = 0
     for s in range(len(state.left)):
+        state.left[s], state.ready[s], state.logged[s], state.is_queued[s] = 0, 0, 0, False
+        state.key[s, 0], state.key[s, 1] = 0, 0
         state.member_end[s] = sections.member_first[s]
+    for s in range(len(state.crossing)):
+        state.crossing[s], state.change[s] = 0, 0
     for i in range(len(state.low)):
-        unplace(sections, state, i, lifted(sections, i, 0))
+        state.low[i] = FAR
+    for i in range(len(state.low)):
+        unplace(sections, state, i, lifted(sections, i, ZERO))
     for s in range(len(state.left)):
         if state.left[s] > 0:
             enqueue(state, s)

@@ -8,9 +8,9 @@ their differences; in both keys, which are compared whole, with the square of th
 
 from __future__ import annotations
 
-from planner.table import I64
 from solvers.kernels.exact_compiling import step
 from solvers.kernels.exact_state import State
+from solvers.sections import Rows
 
 
 @step
@@ -30,7 +30,7 @@ def component(state: State, section: int) -> tuple[int, int, int, int]:
 
 @step
 def known_failure(
-    state: State, nogoods: I64, capacity: int, touched_left: int, touched_right: int
+    state: State, nogoods: Rows, capacity: int, touched_left: int, touched_right: int
 ) -> tuple[int, int, int]:
     """Return (left, right, need) of a component among the touched sections that is known not to fit; need 0: none."""
     if len(nogoods) == 0:
@@ -54,13 +54,13 @@ def known_failure(
 
 
 @step
-def slot(nogoods: I64, key: int) -> int:
+def slot(nogoods: Rows, key: int) -> int:
     """Return the row for a key; the upper bits are the random ones where all lows are even numbers."""
     return (key ^ (key >> 32)) & (len(nogoods) - 1)
 
 
 @step
-def remember(nogoods: I64, key_a: int, key_b: int, need: int) -> None:
+def remember(nogoods: Rows, key_a: int, key_b: int, need: int) -> None:
     """Keep that a component needs a capacity of at least `need`; the newest of a row stays."""
     if len(nogoods) == 0:
         return

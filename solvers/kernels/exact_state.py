@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from planner.table import I64
 from solvers.kernels.exact_compiling import step
-from solvers.sections import U32, Sections
+from solvers.sections import U32, Rows, Sections
 
 FAR = 2**62
 """The lowest offset of a placed buffer; also a capacity that nothing needs."""
@@ -36,7 +36,7 @@ class State(NamedTuple):
     left: I64
     slack: I64
     crossing: I64
-    key: I64  # (k, 2): of the unplaced buffers whose first section it is, see known_failure
+    key: Rows  # (k, 2): of the unplaced buffers whose first section it is, see known_failure
     member: U32  # of section s, the unplaced ones are member[sections.member_first[s]:member_end[s]]
     member_end: U32  # (k,)
     member_slot: I64  # the slot of each member, see Sections
@@ -45,8 +45,8 @@ class State(NamedTuple):
     is_queued: npt.NDArray[np.bool_]
     logged: I64  # the number of the move for which a section was logged last
     counter: I64  # (4,): unplaced buffers, rows of the log, queued sections, moves
-    log: I64  # (rows, 4): (buffer, low) or (~section, floor, ready, slack) before a move
-    frame: I64  # (depth, 13), see the search
+    log: Rows  # (rows, 4): (buffer, low) or (~section, floor, ready, slack) before a move
+    frame: Rows  # (depth, 13), see the search
     option: I64  # the options of all frames, one after the other
     raised: I64  # (n,): scratch
     change: I64  # (k + 1,): scratch, 0 between moves: of how many buffers are ready, from one section to the next

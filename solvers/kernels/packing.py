@@ -19,7 +19,6 @@ from solvers.kernels.packing_offsets import Rows, legal, lifted, lowest_shared, 
 
 _TWO, _THREE, _FOUR = (types.UniTuple(COLUMN, count) for count in (2, 3, 4))
 _BANK = types.UniTuple(NUMBER, 2)
-_NO_BANK = (int(ZERO), int(ZERO))
 
 
 @kernel(
@@ -145,7 +144,7 @@ def pack(
             if n_neighbours > 0:
                 named = conflicts[1][conflicts[0][i] : conflicts[0][i + 1]]
                 cursor[n_lists] = row
-                row = gather(named, _NO_BANK, lows, highs, size, placed_at, runs, row)
+                row = gather(named, (ZERO, ZERO), lows, highs, size, placed_at, runs, row)
                 stop[n_lists] = row
                 part[n_lists, 0], part[n_lists, 1] = distance[i], size[i]
                 n_lists += 1

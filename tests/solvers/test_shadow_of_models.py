@@ -18,7 +18,7 @@ from planner.verify import verify
 from solvers.solve import solve
 from tests.fuzz_importers import SEEDS
 
-TELL_OPERATIONS = ("tflite", "onnx", "tvm", "relax")
+TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax")
 """The importers that give operations, and not lifetimes only."""
 
 
