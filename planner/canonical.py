@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +23,25 @@ from planner.table import I64
 
 U64 = npt.NDArray[np.uint64]
 _VERSION = b"memplan problem 1"
+_HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
+"""Those of instances that are in use: who looks a problem up and then solves it asks twice."""
 _LOOKS = 2_000_000
 """How much is looked at, of buffers and ties between them, to tell buffers apart by their neighbours."""
 
 
-def problem_hash(problem: Problem, instance: Instance | None = None) -> str:
-    """Return `sha256:…` of all that matters in a problem; `instance` is the same, compiled, where it exists already."""
-    digest = sha256(_VERSION)
-    for part in _content(compile_problem(problem) if instance is None else instance):
-        digest.update(f"{part.dtype.str}{part.shape}".encode())
-        digest.update(np.ascontiguousarray(part).data)
-    return f"sha256:{digest.hexdigest()}"
+def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 | None = None) -> str:
+    """Return `sha256:…` of all that matters in a problem.
+
+    `instance` is the same, compiled, and `order` its canonical order, where they exist already.
+    """
+    found = compile_problem(problem) if instance is None else instance
+    if found not in _HASHES:
+        digest = sha256(_VERSION)
+        for part in _content(found, canonical_order(found) if order is None else order):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+        _HASHES[found] = f"sha256:{digest.hexdigest()}"
+    return _HASHES[found]
 
 
 def canonical_order(instance: Instance) -> I64:
@@ -46,6 +55,14 @@ def canonical_order(instance: Instance) -> I64:
     if relations:
         colour = _told_apart(relations, colour)
     return np.argsort(colour, kind="stable")
+
+
+def traffic_unit(instance: Instance) -> int:
+    """Return by what all traffic can be divided: costs are then divided, too, and so the best choice stays the same.
+
+    Weights of pairs in a common bank are costs that nothing divides, so beside them traffic counts as it is.
+    """
+    return 1 if len(instance.soft_pairs) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +162,7 @@ def _columns(instance: Instance) -> Iterator[I64]:
     yield instance.size
     yield instance.pin
     if instance.objective == "cost":
-        yield instance.traffic // max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
+        yield instance.traffic // traffic_unit(instance)
     for q in range(len(instance.memories)):
         # Where a buffer may not lie, the memory's alignment is nothing to it.
         yield np.where(instance.allowed[q], instance.alignment[q], 0)
@@ -157,9 +174,8 @@ def _columns(instance: Instance) -> Iterator[I64]:
         yield instance.distance
 
 
-def _content(instance: Instance) -> Iterator[npt.NDArray[np.generic]]:
+def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]]:
     """Yield arrays that say all of an instance that matters, its buffers in canonical order."""
-    order = canonical_order(instance)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     yield _word(instance.objective)

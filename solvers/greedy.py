@@ -33,7 +33,7 @@ def solve(instance: Instance, search: Search) -> None:
         return
     traits = Traits(instance)
     memories = preference(instance)
-    spent = 0
+    spent, price = 0, work(instance)
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         is_enough = spent >= (search.work_limit if search.deterministic or search.best is None else _ENOUGH)
         if search.is_over or (is_enough and tried >= _AT_LEAST * len(packers)):
@@ -41,7 +41,7 @@ def solve(instance: Instance, search: Search) -> None:
         found = place(packer, instance, rule.order(traits), memories, rule.best_fit)
         if found is not None:
             search.offer(*found, f"greedy:{rule.name}")
-        spent += work(instance)
+        spent += price
 
 
 def rules(instance: Instance) -> Iterator[Rule]:

@@ -8,20 +8,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import numpy as np
-
 from planner.compiling import compile_problem, lift
 from planner.errors import InvalidPlanError, OptionError, shown
 from planner.instance import Instance
 from planner.plan import Plan
 from planner.problem import Problem
-from planner.table import column
 from planner.verify import verify
 from solvers import answer, portfolio, registry
 from solvers.explanation import explain
-from solvers.placement import drop
+from solvers.known_plans import assignment_of
 from solvers.reference import gate, table
-from solvers.search import Accept, Progress, Shared
+from solvers.search import Accept, Assignment, Progress, Shared
 
 _LOG = logging.getLogger("memplan")
 
@@ -47,6 +44,9 @@ def solve(
     cancelled: threading.Event | None = None,
     started: float | None = None,
     start: Plan | None = None,
+    quick_s: float | None = None,
+    instance: Instance | None = None,
+    on_start: Callable[[Callable[[], Plan | None]], None] | None = None,
 ) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
@@ -54,16 +54,20 @@ def solve(
     ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
     `deterministic` gives the same plan on any machine. `cancelled` ends the search when it is set; what was best then
     is returned. `start` is a plan that is known already: where it is one of this problem, what is returned is no worse.
+    With `quick_s` it only tries for so long, without engines; what it leaves undone has the stop reason "time_limit".
+    `instance` is the problem compiled, where somebody has done that already.
+    `on_start` is given, before the search begins, what returns the best plan so far, verified, to any thread.
     Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     started = time.monotonic() if started is None else started
-    target = _checked(time_limit_s, accept, seed)
-    instance = compile_problem(problem)
+    target = read_target(time_limit_s, accept, seed)
+    instance = compile_problem(problem) if instance is None else instance
     planner = table.find(solver)
     ladder = portfolio.rungs(instance, solver) if planner is None else []
+    lasts_s = time_limit_s if quick_s is None else min(time_limit_s, quick_s)
     search = Shared(
         instance,
-        deadline=started + max(0.0, time_limit_s - _VERIFY_S * len(problem.buffers)),
+        deadline=started + max(0.0, lasts_s - _VERIFY_S * len(problem.buffers)),
         seed=seed,
         deterministic=deterministic,
         work_limit=max(1, int(time_limit_s * _WORK_PER_S)) if deterministic else 2**62,
@@ -72,49 +76,41 @@ def solve(
         trusted=frozenset(row.name for row in registry.SOLVERS if row.is_trusted),
         started=started,
     )
+    if on_start is not None:
+        on_start(lambda: _plan_so_far(problem, instance, search))
     if start is not None and planner is None:
         _offer_known(problem, instance, search, start)
     if planner is not None:
         with _watched(search, cancelled):
             plan = gate.plan_by_reference(problem, instance, planner, search)
     else:
-        plan = _searched(problem, instance, search, ladder, cancelled)
+        with _watched(search, cancelled):
+            _climb(instance, search, ladder, is_quick=quick_s is not None)
+        plan = _plan(problem, instance, search)
     return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
 
 
-def _searched(
-    problem: Problem,
-    instance: Instance,
-    search: Shared,
-    ladder: list[list[registry.Row]],
-    cancelled: threading.Event | None,
-) -> Plan:
-    """Climb the ladder until the search is over, and make the plan of what it found."""
-    with _watched(search, cancelled):
-        if len(instance) == 0 and not instance.homeless:
-            search.offer(instance.pin, instance.pin, "empty")
-        for failure in portfolio.climb(instance, search, ladder):
-            _LOG.warning("%s", failure)
-        search.stop("work_limit")
-    return _plan(problem, instance, search)
+def _climb(instance: Instance, search: Shared, ladder: list[list[registry.Row]], is_quick: bool) -> None:
+    """Climb the ladder until the search is over; a quick one leaves out the engines, which takes it no further."""
+    if len(instance) == 0 and not instance.homeless:
+        search.offer(instance.pin, instance.pin, "empty")
+    at_hand = [[row for row in rung if not row.is_isolated] for rung in ladder] if is_quick else ladder
+    for failure in portfolio.climb(instance, search, at_hand):
+        _LOG.warning("%s", failure)
+    search.stop("work_limit" if at_hand == ladder else "time_limit")
 
 
 def _offer_known(problem: Problem, instance: Instance, search: Shared, plan: Plan) -> None:
-    """Offer the placements of a plan, if they are right for this problem; offsets between units sink to whole ones."""
+    """Offer the placements of a plan, if they are right for this problem."""
     if search.infeasible is not None or verify(problem, Plan(placements=plan.placements)):
         return
-    places = plan.placements
-    pool, offset = np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=np.int64)
-    at = [problem.index[name] for name in places.ids]
-    pool[at] = np.array([problem.pool_index[name] for name in places.pool_names], dtype=np.int64)[places.pool]
-    offset[at] = places.offset
-    mine, raw = column(pool[instance.source]), offset[instance.source]
-    exact = drop(instance, mine, raw / instance.unit) if (raw % instance.unit).any() else column(raw // instance.unit)
-    if exact is not None:
-        search.offer(mine, exact, plan.solver or "start")
+    known = assignment_of(problem, instance, plan.placements)
+    if known is not None:
+        search.offer(*known, plan.solver or "start")
 
 
-def _checked(time_limit_s: float, accept: str | float | None, seed: int) -> Accept | None:
+def read_target(time_limit_s: float, accept: str | float | None, seed: int) -> Accept | None:
+    """Return when a plan is good enough, None where only a proof is; raises OptionError for any of the three."""
     if not 0 <= seed < 2**63:
         raise OptionError(f"seed: must be at least 0 and below 2^63, got {shown(seed)}")
     if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
@@ -163,9 +159,7 @@ def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
     rejected: list[str] = []
     for assignment in sorted(search.offers.values(), key=lambda offer: offer.score):
         search.best = assignment
-        placements = lift(problem, instance, assignment.pool, assignment.offset)
-        cost = assignment.score[0] if problem.objective == "cost" else None
-        plan = answer.found(problem, instance, search, placements, assignment.by, cost)
+        plan = _planned(problem, instance, search, assignment)
         violations = verify(problem, plan)
         if not violations:
             # Behind a rejected one, the reason why the search stopped may be that which was wrong.
@@ -175,3 +169,17 @@ def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
     if rejected:
         raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
     return answer.nothing(problem, instance, search, explain(problem, instance, search))
+
+
+def _plan_so_far(problem: Problem, instance: Instance, search: Shared) -> Plan | None:
+    """Make the plan of the best assignment of a search that goes on; None where there is none that is right."""
+    if search.best is None:
+        return None
+    plan = _planned(problem, instance, search, search.best)
+    return None if verify(problem, plan) else plan
+
+
+def _planned(problem: Problem, instance: Instance, search: Shared, assignment: Assignment) -> Plan:
+    placements = lift(problem, instance, assignment.pool, assignment.offset)
+    cost = assignment.score[0] if problem.objective == "cost" else None
+    return answer.found(problem, instance, search, placements, assignment.by, cost)

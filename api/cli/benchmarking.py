@@ -20,15 +20,24 @@ from solvers.bench.text_report import text_report
 from solvers.bench.worker import Job
 
 
-def run_all(wanted: Sequence[Job], at_once: int, output: Path | None) -> list[Result]:
-    """Run what has no row in `output` yet, and return all that is in it; without a file rows go to standard output."""
+def run_all(wanted: Sequence[Job], at_once: int, output: Path | None, scheduler: str | None = None) -> list[Result]:
+    """Run what has no row in `output` yet, and return all that is in it; without a file rows go to standard output.
+
+    So many run here at once, or as many as the scheduler has workers. Raises OptionError where there is none.
+    """
     with ExitStack() as stack:
         results, file = stack.enter_context(appending(output)) if output else ([], sys.stdout.buffer)
         left = still_to_do(wanted, results)
         if len(left) < len(wanted):
             say(f"{len(wanted) - len(left)} of {len(wanted)} runs are in {output}")
-        executor = stack.enter_context(ThreadPoolExecutor(at_once))
-        for number, result in enumerate(run(left, executor, threading.Event()), start=1):
+        if scheduler is None:
+            runs = run(left, stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event())
+        else:
+            # Only who asks for it waits for the library.
+            from api.cluster.executor import workers_of
+
+            runs = run(left, stack.enter_context(workers_of(scheduler)))
+        for number, result in enumerate(runs, start=1):
             write_result(file, result)
             results.append(result)
             say(f"[{number}/{len(left)}] {_told(result)}")

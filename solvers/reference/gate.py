@@ -33,9 +33,7 @@ def plan_by_reference(problem: Problem, instance: Instance, planner: ReferencePl
 
     That nothing fits at all is known only from the search. Raises OptionError for what the planner cannot express.
     """
-    missing = asked_features(problem, instance) - planner.can
-    if missing:
-        raise OptionError(f"solver: {planner.name} cannot do {', '.join(sorted(missing))}")
+    check_features(problem, instance, planner)
     if search.infeasible is not None:
         return answer.nothing(problem, instance, search, explain(problem, instance, search))
     try:
@@ -51,6 +49,13 @@ def plan_by_reference(problem: Problem, instance: Instance, planner: ReferencePl
     if broken is not None:
         return answer.nothing(problem, instance, search, broken)
     return _judged(problem, instance, planner, search, placements)
+
+
+def check_features(problem: Problem, instance: Instance, planner: ReferencePlanner) -> None:
+    """Raise OptionError for what the planner cannot express."""
+    missing = asked_features(problem, instance) - planner.can
+    if missing:
+        raise OptionError(f"solver: {planner.name} cannot do {', '.join(sorted(missing))}")
 
 
 def asked_features(problem: Problem, instance: Instance) -> frozenset[str]:

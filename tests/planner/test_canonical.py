@@ -15,6 +15,7 @@ from planner.objective import score
 from planner.problem import Problem
 from planner.table import column
 from tests.oracle import best_score, check
+from tests.respelling import renamed, retimed, scaled
 from tests.strategies import raw_problems, tied_problems
 
 A: dict[str, Any] = {"id": "a", "size": 40, "start": 0, "end": 3}
@@ -28,46 +29,6 @@ FIELDS = ("size", "start", "end", "alignment", "offset", "traffic", "hint", "ali
 
 def hashed(data: dict[str, Any]) -> str:
     return problem_hash(Problem.model_validate(data))
-
-
-def renamed(data: dict[str, Any]) -> dict[str, Any]:
-    """The same problem with other ids and pool names."""
-    names = {row["id"]: f"new {k}" for k, row in enumerate(data["buffers"])}
-    rows = [dict(row) for row in data["buffers"]]
-    for row in rows:
-        row["id"] = names[row["id"]]
-        if "alias_of" in row:
-            row["alias_of"] = names[row["alias_of"]]
-        if "pools" in row:
-            row["pools"] = [f"new {name}" for name in row["pools"]]
-    pools = [pool | {"name": f"new {pool['name']}"} for pool in data["pools"]]
-    conflicts = [[names[b], names[a]] for a, b in data.get("conflicts", [])]
-    return data | {"buffers": rows, "pools": pools, "conflicts": conflicts, "name": "another"}
-
-
-def retimed(data: dict[str, Any]) -> dict[str, Any]:
-    """The same problem on another clock, which has the same order of starts and ends."""
-    rows = []
-    for row in data["buffers"]:
-        changes = {name: 7 * row[name] ** 3 - 1000 for name in ("start", "end") if name in row}
-        if "lifetimes" in row:
-            changes["lifetimes"] = [[7 * low**3 - 1000, 7 * high**3 - 1000] for low, high in row["lifetimes"]]
-        rows.append(row | changes)
-    return data | {"buffers": rows}
-
-
-def scaled(data: dict[str, Any], k: int) -> dict[str, Any]:
-    """The same problem with everything in bytes k times as large."""
-    of_buffers = ("size", "alignment", "offset", "hint", "traffic", "alias_offset")
-    of_pools = ("size", "alignment", "base_address")
-    rows = [row | {name: k * row[name] for name in of_buffers if name in row} for row in data["buffers"]]
-    pools = [
-        pool
-        | {name: k * pool[name] for name in of_pools if name in pool}
-        | {"reserved": [[k * low, k * width] for low, width in pool.get("reserved", [])]}
-        for pool in data["pools"]
-    ]
-    return data | {"buffers": rows, "pools": pools}
 
 
 @settings(max_examples=150, deadline=None)
