@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gc
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from anyio import to_thread
 from fastapi import FastAPI
 
+from api.limits import SharesBytes
 from api.openapi import add_schemas
 from api.problem_details import add_error_answers
 from api.readiness import warm_up
-from api.routes import health, liveness, plan, solvers, verify
+from api.request_log import RequestLog
+from api.routes import batch, health, jobs, liveness, metrics, plan, plans, solvers, verify
+from api.security_headers import SecurityHeaders
 from api.service import Service
 from api.settings import Settings, read_settings
 from planner import __version__
@@ -30,18 +33,29 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,  # the pages that draw the schema would fetch scripts from elsewhere
         redoc_url=None,
     )
-    app.state.service = Service(settings or read_settings())
-    for module in (plan, verify, liveness, solvers, health):
+    service = app.state.service = Service(settings or read_settings())
+    for module in (plan, plans, jobs, batch, verify, liveness, solvers, health, metrics):
         app.include_router(module.router)
-    add_error_answers(app)
+    _add_layers(app, service)
     add_schemas(app)
     return app
 
 
+def _add_layers(app: FastAPI, service: Service) -> None:
+    """Put around the routes, from the inside out, what every request goes through."""
+    add_error_answers(app)
+    app.add_middleware(SharesBytes, whole=service.bodies, timeout_s=service.settings.body_timeout_s)
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(RequestLog, metrics=service.metrics)
+
+
 @asynccontextmanager
-async def _lifespan(_app: FastAPI) -> AsyncIterator[None]:
-    """Make everything ready before the first request, so that none waits for compilation."""
-    await to_thread.run_sync(warm_up)
-    gc.collect()
-    gc.freeze()  # what lives as long as the server need not be looked at again
-    yield
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open what the service stands on, and make it ready before the first request; close it after the last."""
+    service: Service = app.state.service
+    async with AsyncExitStack() as stack:
+        await service.open(stack)
+        await to_thread.run_sync(warm_up)  # so that no request waits for compilation
+        gc.collect()
+        gc.freeze()  # what lives as long as the server need not be looked at again
+        yield

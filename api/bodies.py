@@ -9,10 +9,13 @@ from email.message import Message
 import anyio
 from fastapi import Request
 
+from api.limits import Share
 from api.problem_details import MediaTypeError, TooLargeError
+from api.refusals import FullError, TooSlowError
 from planner.errors import shown
 
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
+NDJSON = "application/x-ndjson"
 _DRAIN_S = 1.0
 _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
@@ -33,20 +36,36 @@ def media_type(request: Request, *known: str) -> str:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """Return the body; raises TooLargeError as soon as more than `limit` bytes are announced or have come."""
+    """Return the body; raises TooLargeError as soon as more than `limit` bytes are announced or have come.
+
+    Raises TooSlowError where it does not come in time, and FullError where the server holds too many other bodies.
+    """
     announced = request.headers.get("content-length", "")
-    chunks, total = [], 0
     stream = request.stream()
     if announced.isdecimal() and int(announced) > limit:
         await _drain(stream)
         raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}")
+    share: Share = request.state.body_share
+    try:
+        with anyio.fail_after(share.timeout_s):
+            return await _read(stream, limit, share)
+    except TimeoutError:
+        raise TooSlowError(f"body: must come within {share.timeout_s:g} s") from None
+
+
+async def _read(stream: AsyncIterator[bytes], limit: int, share: Share) -> bytes:
+    body = bytearray()
     async for chunk in stream:
-        total += len(chunk)
-        if total > limit:
+        if len(body) + len(chunk) > limit:
             await _drain(stream)
             raise TooLargeError(f"body: must be at most {limit} bytes, got more")
-        chunks.append(chunk)
-    return b"".join(chunks)
+        try:
+            share.take(len(chunk))
+        except FullError:
+            await _drain(stream)
+            raise
+        body += chunk
+    return bytes(body)
 
 
 async def _drain(stream: AsyncIterator[bytes]) -> None:

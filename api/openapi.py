@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from api.bodies import CSV, JSON, TEXT
 from api.liveness_requests import LivenessAnswer, LivenessRequest
 from api.options import Options
-from api.problem_details import ProblemDetails
+from api.problem_details import ProblemDetails, error_answers
 from planner.operations import Operations
 from planner.plan import Plan
 from planner.problem import Problem
@@ -108,14 +108,15 @@ def _query() -> list[dict[str, Any]]:
     sizes = {"type": "array", "items": size, "examples": [["1MiB"], ["fast=64KiB", "slow=1MiB"]]}
     return [
         *(
-            _parameter(name, "Where the body is a bare problem, JSON or CSV.", schema)
+            parameter(name, "Where the body is a bare problem, JSON or CSV.", schema)
             for name, schema in Options.model_json_schema()["properties"].items()
         ),
-        _parameter("capacity", "The size of the only pool, or NAME=SIZE for each.", sizes),
+        parameter("capacity", "The size of the only pool, or NAME=SIZE for each.", sizes),
     ]
 
 
-def _parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+def parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Describe what may come in the query."""
     return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
 
 
@@ -159,6 +160,14 @@ PLAN_ANSWER: dict[str, Any] = {
         TEXT: {"schema": {"type": "string", "description": "what each memory holds, and the most at one time"}},
     },
 }
+KNOWN_PLAN_ANSWER: dict[str, Any] = {
+    "description": "The plan, as the hash spells it: buffers and pools by number, bytes in units of the problem.",
+    "headers": {
+        "ETag": {"schema": {"type": "string"}, "description": "Changes when a better plan is known."},
+        "Cache-Control": {"schema": {"type": "string"}, "description": "Immutable once nothing can be better."},
+    },
+    "content": {JSON: {"schema": _ref(Plan)}},
+}
 VERIFY_REQUEST: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -200,6 +209,17 @@ class _Quiet(GenerateJsonSchema):
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
 
+def _add_refusals(schema: dict[str, Any]) -> None:
+    """Add, to each call that may ask for a key, the answers of those who are not let in, or come when it cannot."""
+    for calls in schema["paths"].values():
+        for call in calls.values():
+            if "security" in call:
+                answers = {str(status): answer for status, answer in error_answers(401, 403, 429, 503).items()}
+                if "requestBody" in call:
+                    answers |= {str(status): answer for status, answer in error_answers(408).items()}
+                call["responses"] = answers | call["responses"]
+
+
 def add_schemas(app: FastAPI) -> None:
     """Let the app describe the bodies of its calls as well as its routes."""
 
@@ -209,6 +229,7 @@ def add_schemas(app: FastAPI) -> None:
             wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(model, "validation") for model in _MODELS]
             _, found = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
             schema.setdefault("components", {}).setdefault("schemas", {}).update(found["$defs"])
+            _add_refusals(schema)
             app.openapi_schema = schema
         return app.openapi_schema
 

@@ -15,11 +15,17 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from planner.errors import FormatError, InputError, MemplanError
+from api.cluster.task import LostWorkersError
+from api.logs import PROBLEMS
+from api.refusals import RefusedError, UnavailableError
+from api.store.errors import StoreError
+from planner.errors import FormatError, InputError
 
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
 _FRAMES_LOGGED = 12
+_AFTER_LOSSES_S = 60.0
+"""When to come back with a problem that workers died of, or that came when they did."""
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 """Where the phrases of RFC 9110 differ from those that older Pythons know."""
 
@@ -44,10 +50,6 @@ class MediaTypeError(InputError):
     """The body's media type, its charset or its coding is not one that is read here."""
 
 
-class FullError(MemplanError):
-    """Every place is taken, and the line is full or too slow."""
-
-
 def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None) -> Response:
     """Make the answer that says what is wrong, in plain ASCII, so that whatever a caller sent can come back out."""
     content = {
@@ -62,8 +64,8 @@ def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[st
 
 def add_error_answers(app: FastAPI) -> None:
     """Let every error leave the app as problem details."""
-    app.add_exception_handler(InputError, _wrong_input)
-    app.add_exception_handler(FullError, _full)
+    for known in (InputError, RefusedError, StoreError, LostWorkersError):
+        app.add_exception_handler(known, _on_purpose)
     app.add_exception_handler(HTTPException, _http)
     app.add_middleware(AnswersFailures)
 
@@ -76,13 +78,24 @@ def _status(error: InputError) -> int:
     return 400 if isinstance(error, FormatError) else 422
 
 
-async def _wrong_input(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, InputError)
-    return problem_details(_status(error), error.sentences)
+def error_answer(error: Exception) -> Response | None:
+    """Make the answer that says what a caller did wrong, or what is wrong here for now; None for any other error."""
+    if isinstance(error, InputError):
+        return problem_details(_status(error), error.sentences)
+    if isinstance(error, StoreError):
+        _LOG.error("%s", error)  # which names machines, and is not for callers
+        error = UnavailableError("memplan: its store does not answer for now")
+    if isinstance(error, LostWorkersError):
+        error = UnavailableError(str(error), _AFTER_LOSSES_S)
+    if isinstance(error, RefusedError):
+        return problem_details(error.status, (str(error),), error.headers)
+    return None
 
 
-async def _full(_request: Request, error: Exception) -> Response:
-    return problem_details(429, (str(error),), {"Retry-After": "1"})
+async def _on_purpose(_request: Request, error: Exception) -> Response:
+    answer = error_answer(error)
+    assert answer is not None
+    return answer
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -119,6 +132,7 @@ class AnswersFailures:
         except Exception as error:  # the border: what is not known here is a fault of the program
             frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
             _LOG.error("%s at %s\n%s", type(error).__name__, scope.get("path"), frames)
+            PROBLEMS.info("what failed: %s", error)
             if has_begun or scope["type"] != "http":
                 raise
             answer = problem_details(500, ("memplan: failed; its log says where",))
@@ -129,11 +143,15 @@ def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Describe, for OpenAPI, the errors that a call can answer with."""
     says = {
         400: "The body is not JSON, or not CSV.",
+        401: "No key came, or none that is known or still holds.",
+        403: "The key is not for this call.",
+        404: "Nothing is there, or nothing that the caller may see.",
+        408: "The body took too long to come.",
         413: "The body, or the problem in it, is larger than this server takes.",
         415: "The body's media type is not known.",
         422: "The problem, the plan or an option breaks a rule.",
-        429: "Every place is taken and the line is full: try again after the seconds that Retry-After gives.",
-        503: "A tiny problem could not be solved.",
+        429: "Every place or quota is taken: try again after the seconds that Retry-After gives.",
+        503: "The service cannot solve or store for now.",
     }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
     return {status: {"description": says[status], "content": {MEDIA_TYPE: {"schema": schema}}} for status in statuses}

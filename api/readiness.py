@@ -1,9 +1,12 @@
-"""Can this server solve? It tries a tiny problem; before its first request it solves one that loads the kernels."""
+"""Can this server solve and store? It tries both; before its first request it solves what loads the kernels."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
 
 import anyio
 from anyio import to_thread
@@ -14,38 +17,62 @@ from planner.problem import Problem
 from solvers.solve import solve
 
 _KEPT_S = 3.0
+_PATIENCE_S = 3.0
 _LOG = logging.getLogger("memplan")
 _TINY = Problem.model_validate(
     {"buffers": [{"id": i, "size": 64 + i, "start": i, "end": i + 3} for i in range(8)], "name": "ready?"}
 )
 
 
-class Readiness:
-    """Whether a tiny problem was solved and proved, asked again when the last answer is a few seconds old."""
+@dataclass(frozen=True)
+class Check:
+    """Something that a server must be able to do, and what is said where it is not: `could not …`."""
 
-    def __init__(self) -> None:
+    holds: Callable[[], Awaitable[bool]]
+    otherwise: str
+
+
+class Readiness:
+    """What a server lacks to do its work, asked again when the last answer is a few seconds old."""
+
+    def __init__(self, *checks: Check, patience_s: float = _PATIENCE_S) -> None:
+        self.checks, self.patience_s = checks, patience_s
         self._lock = anyio.Lock()
         self._asked = -_KEPT_S
-        self._is_ready = False
+        self._lacks: tuple[str, ...] = ()
 
-    async def __call__(self) -> bool:
-        """Return whether the server can solve; solves in a thread, and once for all who ask at the same time."""
+    async def lacks(self) -> tuple[str, ...]:
+        """Return a sentence for each check that does not hold; once for all who ask at the same time."""
         async with self._lock:
             if time.monotonic() - self._asked >= _KEPT_S:
-                self._is_ready = await to_thread.run_sync(_solves_a_tiny_problem)
+                lacks = tuple([check.otherwise for check in self.checks if not await self._holds(check)])
                 self._asked = time.monotonic()
-            return self._is_ready
+                if lacks != self._lacks:
+                    _LOG.warning("not ready: %s" if lacks else "ready again%s", "; ".join(lacks))
+                self._lacks = lacks
+            return self._lacks
 
-
-def _solves_a_tiny_problem() -> bool:
-    try:
-        return solve(_TINY, time_limit_s=2.0).status == "optimal"
-    except MemplanError as error:
-        _LOG.error("not ready: %s", type(error).__name__)
+    async def _holds(self, check: Check) -> bool:
+        """Ask, but not for long: who does not answer is not there."""
+        with anyio.move_on_after(self.patience_s):
+            try:
+                return await check.holds()
+            except MemplanError as error:
+                _LOG.error("not ready: %s: %s", type(error).__name__, error)
         return False
+
+
+async def solves_a_tiny_problem() -> bool:
+    """Return whether a tiny problem is solved and proved."""
+    return await to_thread.run_sync(_solve_a_tiny_problem, abandon_on_cancel=True)
+
+
+def _solve_a_tiny_problem() -> bool:
+    return solve(_TINY, time_limit_s=2.0).status == "optimal"
 
 
 def warm_up() -> None:
     """Load what solving needs, the kernels above all, which are compiled where that was not done before."""
     solvers.warm_up.warm_up()
-    _solves_a_tiny_problem()
+    with suppress(MemplanError):  # then the server starts, and says that it is not ready
+        _solve_a_tiny_problem()

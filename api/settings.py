@@ -3,34 +3,118 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from planner.errors import OptionError, sentences
+from planner.errors import OptionError, sentences, shown
 from solvers.solve import MAX_TIME_LIMIT_S
+
+PREFIX = "MEMPLAN_"
+_SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")
+_LEAST_SECRET = 32
+
+
+def _database(url: str) -> str:
+    # Imported here, because only who names a database should wait for its library.
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    # What was given may hold a password, and is not shown.
+    if not url.startswith(_SCHEMES):
+        raise PydanticCustomError("rule", "must begin with sqlite:// or postgresql://")
+    try:
+        make_url(url)
+    except (ArgumentError, ValueError):
+        raise PydanticCustomError(
+            "rule", "must be postgresql://USER:PASSWORD@HOST:PORT/NAME, escaped as URLs are"
+        ) from None
+    return url
+
+
+def _address(url: str) -> str:
+    if not url.startswith(("tcp://", "tls://")):
+        raise PydanticCustomError("rule", "must begin with tcp:// or tls://")
+    return url
+
+
+def _secret(text: str) -> str:
+    if len(text) < _LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
+        raise PydanticCustomError("rule", f"must be at least {_LEAST_SECRET} visible ASCII characters")
+    return text
+
+
+def _users_data_folder() -> Path:
+    """Return where programs keep a user's data."""
+    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "memplan"
 
 
 class Settings(BaseSettings):
-    """The limits of the service; each is set by MEMPLAN_ and its name in capitals, such as MEMPLAN_MAX_BODY_BYTES.
+    """How the service works and what it takes; each is set by MEMPLAN_ and its name in capitals.
 
-    `solves` run at once; `waiting` more may wait in line, the next is turned away. `max_cells` is the number of
-    buffers times pools that a problem may have, which is what the memory for solving it grows with.
+    `docs/operations.md` says what each is for. None means that what is there decides: no limit, or the machine.
     """
 
-    model_config = SettingsConfigDict(env_prefix="MEMPLAN_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, validate_default=True)
 
+    # Where
+    data_folder: Path = Field(default_factory=_users_data_folder)
+    database_url: Annotated[str, AfterValidator(_database)] | None = Field(default=None, repr=False)
+
+    # Who solves
+    workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)
+    solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+    worker_memory_bytes: int | None = Field(default=None, ge=64 * 2**20)
+    scheduler: Annotated[str, AfterValidator(_address)] | None = None
+
+    # What is taken
     max_body_bytes: int = Field(default=128 * 2**20, ge=1)
+    max_held_bytes: int | None = Field(default=None, ge=1)
+    max_buffers: int = Field(default=5_000_000, ge=1)
     max_cells: int = Field(default=20_000_000, ge=1)
     max_time_limit_s: float = Field(default=3600.0, gt=0, le=MAX_TIME_LIMIT_S)
-    solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     waiting: int = Field(default=16, ge=0)
+    max_jobs: int = Field(default=100_000, ge=0)
+    max_jobs_per_key: int | None = Field(default=None, ge=0)
+    max_requests_per_minute: int | None = Field(default=None, ge=1)
+    max_streams: int = Field(default=1000, ge=0)
+    header_timeout_s: float = Field(default=20.0, gt=0)
+    body_timeout_s: float = Field(default=60.0, gt=0)
+    idle_timeout_s: int = Field(default=75, ge=1)
+
+    # What is kept
+    job_kept_s: float = Field(default=7 * 86400.0, gt=0)
+    cache_plans: int = Field(default=1_000_000, ge=0)
+    cache_bytes: int = Field(default=2 * 2**30, ge=0)
+    cache_memory_bytes: int = Field(default=64 * 2**20, ge=0)
+
+    # Who may
+    require_keys: bool | None = None
+    without_keys: bool = False
+    admin_key: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
+    metrics_without_key: bool = False
+
+    # What is told
+    log_format: Literal["text", "json"] = "text"
+    log_problems: bool = False
+
+    @field_validator("data_folder")
+    @classmethod
+    def _is_a_place(cls, folder: Path) -> Path:
+        try:
+            return folder.expanduser().absolute()
+        except RuntimeError:
+            rule = "must be a folder without ~, since there is no home folder, got {shown}"
+            raise PydanticCustomError("rule", rule, {"shown": shown(str(folder))}) from None
 
 
-def read_settings() -> Settings:
-    """Read the settings from the environment; raises OptionError, which names the variable."""
+def read_settings(**given: Any) -> Settings:
+    """Read from the environment the settings that are not given; raises OptionError, which names the variable."""
     try:
-        return Settings()
+        return Settings(**given)
     except ValidationError as error:
         split = (sentence.split(":", 1) for sentence in sentences(error))
-        raise OptionError(*(f"MEMPLAN_{name.upper()}:{rule}" for name, rule in split)) from error
+        raise OptionError(*(f"{PREFIX}{name.upper()}:{rule}" for name, rule in split)) from error

@@ -48,7 +48,7 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
     """
     if not capacities:
         return problem
-    asked = dict(_named(text, problem, len(capacities)) for text in capacities)
+    asked = dict(named_size(text, problem, len(capacities)) for text in capacities)
     if len(asked) < len(capacities):
         raise OptionError("capacity: must be given once for each pool")
     known = [pool.name for pool in problem.pools]
@@ -65,18 +65,18 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
         raise ProblemError(*sentences(error)) from error
 
 
-def _named(text: str, problem: Problem, count: int) -> tuple[str, int | None]:
-    """Split `NAME=SIZE`; a size alone is for the only pool that there is."""
+def named_size(text: str, problem: Problem, count: int, option: str = "capacity") -> tuple[str, int | None]:
+    """Split one of `count` texts `NAME=SIZE`; a size alone is for the only pool that there is. Raises OptionError."""
     name, equals, size = text.rpartition("=")
     if not equals:
         if len(problem.pools) > 1 or count > 1:
             raise OptionError(
-                f"capacity: must name its pool, as in NAME=1MiB, where there are several, got {shown(text)}"
+                f"{option}: must name its pool, as in NAME=1MiB, where there are several, got {shown(text)}"
             )
         name = problem.pools[0].name
     elif not name:
-        raise OptionError(f"capacity: must name its pool before the =, got {shown(text)}")
+        raise OptionError(f"{option}: must name its pool before the =, got {shown(text)}")
     try:
         return name, None if size == _UNLIMITED else parse_size(size)
     except ValueError as error:
-        raise OptionError(f"capacity: {error}") from None
+        raise OptionError(f"{option}: {error}") from None

@@ -10,6 +10,7 @@ from starlette.datastructures import QueryParams
 from api.bodies import CSV
 from api.options import Options, read_options, read_query
 from api.problem_details import TooLargeError
+from api.settings import Settings
 from api.sizes import with_capacities
 from planner.errors import (
     MAX_SHOWN,
@@ -34,11 +35,16 @@ def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem
 
     JSON is a problem, or an object of a problem and its options; where the body has no options, the query may.
     """
-    options, capacities = read_query(query)
     if kind == CSV:
+        options, capacities = read_query(query)
         return with_capacities(FORMATS["csv"].read_problem(body), capacities), options
-    content = _object(body)
-    if "buffers" in content or not {"problem", "options"} & content.keys():
+    return submission_from(read_object(body), query)
+
+
+def submission_from(content: dict[str, Any], query: QueryParams) -> tuple[Problem, Options]:
+    """Do the same with JSON that has been parsed."""
+    options, capacities = read_query(query)
+    if is_bare(content):
         return with_capacities(_problem(content), capacities), options
     _check_fields(content, required=("problem",), optional=("options",))
     if query and "options" in content:
@@ -48,9 +54,14 @@ def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem
     return with_capacities(_problem(content["problem"]), capacities), options
 
 
+def is_bare(content: dict[str, Any]) -> bool:
+    """Say whether JSON is a problem alone, and not an object that holds one."""
+    return "buffers" in content or not {"problem", "options"} & content.keys()
+
+
 def read_verification(body: bytes) -> tuple[Problem, Plan]:
     """Read the body of `POST /v1/verify`; raises InputError."""
-    content = _object(body)
+    content = read_object(body)
     _check_fields(content, required=("problem", "plan"), optional=())
     return _problem(content["problem"]), _plan(content["plan"])
 
@@ -61,15 +72,19 @@ def check_time_limit(where: str, time_limit_s: float, most_s: float) -> None:
         raise OptionError(f"{where}: must be at most {most_s:g} on this server, got {shown(time_limit_s)}")
 
 
-def check_cells(problem: Problem, most: int) -> None:
+def check_size(problem: Problem, settings: Settings) -> None:
     """Refuse a problem that takes too much memory or time before a search begins; raises TooLargeError."""
-    cells = max(len(problem.buffers), _LEAST_COUNTED) * len(problem.pools)
-    if cells > most:
-        rule = f"buffers (at least {_LEAST_COUNTED} are counted) times pools must be at most {most}"
+    count = len(problem.buffers)
+    if count > settings.max_buffers:
+        raise TooLargeError(f"problem: buffers must be at most {settings.max_buffers}, got {count}")
+    cells = max(count, _LEAST_COUNTED) * len(problem.pools)
+    if cells > settings.max_cells:
+        rule = f"buffers (at least {_LEAST_COUNTED} are counted) times pools must be at most {settings.max_cells}"
         raise TooLargeError(f"problem: {rule}, got {cells}")
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def read_object(body: bytes) -> dict[str, Any]:
+    """Parse a body that must be a JSON object; raises FormatError or ProblemError."""
     try:
         content = memplan_json.parse(body)
     except FormatError as error:

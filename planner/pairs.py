@@ -46,6 +46,9 @@ def bank_pairs(problem: Problem, position: I64, allowed: Bool) -> tuple[I64, I64
     Left out is what says nothing: pairs which no memory with banks may hold, and weights that are nothing, are on a
     pair that must, or are not minimised.
     """
+    if not problem.bank:
+        nothing = np.zeros((0, 2), dtype=np.int64)
+        return nothing, nothing, np.zeros(0)
     n = allowed.shape[1]
     has_banks = np.array([pool.bank_size is not None for pool in problem.pools])
     must = [use for use in problem.bank if use.weight is None]
@@ -75,6 +78,8 @@ def _used_together(problem: Problem, uses: list[BankUse], position: I64, allowed
 
 def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
     """Return symmetric lists (first, neighbours) of the pairs: neighbours[first[i]:first[i + 1]], ascending."""
+    if len(pairs) == 0:
+        return column(np.zeros(n + 1)), column([])
     # One number a pair, n * first + second, sorts and compares much faster than a row; np.unique would hash it, slowly.
     both = np.sort(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
     both = both[np.diff(both, prepend=-1) > 0]

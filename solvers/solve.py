@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from planner.compiling import compile_problem, lift
 from planner.errors import InvalidPlanError, OptionError, shown
@@ -19,6 +18,7 @@ from solvers.explanation import explain
 from solvers.known_plans import assignment_of
 from solvers.reference import gate, table
 from solvers.search import Accept, Assignment, Progress, Shared
+from solvers.watching import watched
 
 _LOG = logging.getLogger("memplan")
 
@@ -26,8 +26,6 @@ DEFAULT_TIME_LIMIT_S = 10.0
 MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
 _WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
-_LOOK_EVERY_S = 0.05
-"""How often a running search is asked whether it was cancelled."""
 _VERIFY_S = 4e-6
 """What verifying and writing one placement takes, kept back from the search's time."""
 
@@ -81,10 +79,10 @@ def solve(
     if start is not None and planner is None:
         _offer_known(problem, instance, search, start)
     if planner is not None:
-        with _watched(search, cancelled):
+        with watched(search, cancelled):
             plan = gate.plan_by_reference(problem, instance, planner, search)
     else:
-        with _watched(search, cancelled):
+        with watched(search, cancelled):
             _climb(instance, search, ladder, is_quick=quick_s is not None)
         plan = _plan(problem, instance, search)
     return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
@@ -128,30 +126,6 @@ def read_target(time_limit_s: float, accept: str | float | None, seed: int) -> A
     if not 0 <= percent < float("inf"):
         raise OptionError(f"accept: must be fit or a percentage such as 5%, got {shown(accept)}")
     return Accept(percent / 100)
-
-
-@contextmanager
-def _watched(search: Shared, cancelled: threading.Event | None) -> Iterator[None]:
-    """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
-    done = threading.Event()
-
-    def look() -> None:
-        if cancelled is not None and cancelled.is_set():
-            search.stop("cancelled")
-
-    def watch() -> None:
-        while not done.wait(min(_LOOK_EVERY_S, search.remaining_s)):
-            look()
-            if search.is_over:
-                return
-
-    look()  # what is cancelled before it starts does nothing at all
-    watcher = threading.Thread(target=watch, name="memplan-watch", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
 
 
 def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:

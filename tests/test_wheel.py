@@ -20,5 +20,10 @@ def test_the_wheel_holds_three_packages_and_the_command(tmp_path: Path) -> None:
         names = archive.namelist()
         about = f"memplan-{__version__}.dist-info"
         assert {name.partition("/")[0] for name in names} == {"planner", "solvers", "api", about}
-        assert {"planner/py.typed", "solvers/kernels/packing.py", "api/cli/main.py"} <= set(names)
+        assert {
+            "planner/py.typed",
+            "solvers/kernels/packing.py",
+            "api/cli/main.py",
+            "api/store/migrations/env.py",
+        } <= set(names)
         assert b"memplan = api.cli.main:main" in archive.read(f"{about}/entry_points.txt")

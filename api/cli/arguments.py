@@ -37,3 +37,10 @@ class Shown(StrEnum):
     tables = "tables"
     triples = "triples"
     exir = "exir"
+
+
+class ListShown(StrEnum):
+    """What a list is shown as: for programs, or for people."""
+
+    json = "json"
+    table = "table"

@@ -13,6 +13,7 @@ from planner import __version__
 COMMANDS = {
     "plan": "plan",
     "verify": "verify",
+    "check": "check",
     "convert": "convert",
     "export": "export",
     "compare": "compare",
@@ -22,6 +23,9 @@ COMMANDS = {
     "model": "model",
     "bench": "bench",
     "serve": "serve",
+    "scheduler": "scheduler",
+    "worker": "worker",
+    "keys": "keys",
     "warm-up": "warm_up",
 }
 """From a command to the module of this package that its function is in."""
@@ -43,7 +47,11 @@ def app(arguments: Sequence[str]) -> typer.Typer:
     found.callback()(memplan)
     for name in arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS:
         module = import_module(f"api.cli.{COMMANDS[name]}")
-        found.command()(getattr(module, name.replace("-", "_")))
+        command = getattr(module, name.replace("-", "_"))
+        if isinstance(command, typer.Typer):
+            found.add_typer(command, name=name)
+        else:
+            found.command()(command)
     return found
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -50,6 +52,12 @@ def plan(
         str | None,
         typer.Option("--sweep", metavar="[NAME=]FROM:TO:STEP", help="Cost and peaks for each size of a pool."),
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", envvar="MEMPLAN_SERVER", help="Ask this service, with the key in MEMPLAN_KEY, if any."
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Plan a problem: a pool and an offset for every buffer. With --sweep, tell what each size of a pool is worth.
@@ -63,19 +71,17 @@ def plan(
         refuse_unwritable(file)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)
     problem = with_capacities(read_problem(problem_file), capacity or ())
-    sweep = None if swept is None else _read_sweep(swept, problem, plan_format, picture_file)
+    sweep = None if swept is None else _read_sweep(swept, problem, plan_format, picture_file, server)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
+    options: dict[str, Any] = {
+        "time_limit_s": time_limit,
+        "solver": solver,
+        "accept": accept,
+        "deterministic": deterministic,
+        "seed": seed,
+    }
     with graceful_interrupts() as cancelled:
-        work = partial(
-            solve,
-            time_limit_s=time_limit,
-            solver=solver,
-            accept=accept,
-            deterministic=deterministic,
-            seed=seed,
-            on_progress=line.take,
-            cancelled=cancelled,
-        )
+        work: Callable[..., Plan] = partial(solve, **options, on_progress=line.take, cancelled=cancelled)
         if sweep is not None:
             points = run_sweep(sweep, problem, lambda posed, known: work(posed, start=known), cancelled, line)
             if output is not None or not is_table:
@@ -84,6 +90,8 @@ def plan(
                 show_points(points, sweep.pool)
             raise typer.Exit(status_of(points, cancelled.is_set()))
         posed = partial(work, problem, started=started)
+        if server is not None:
+            posed = partial(_ask, server, problem, cancelled, options)
         answer = run_in_thread(posed, lambda: line.draw(time.monotonic() - started))
         line.erase()
         if not quiet:
@@ -99,12 +107,22 @@ def plan(
     raise typer.Exit(_status(answer, cancelled.is_set()))
 
 
-def _read_sweep(text: str, problem: MemoryProblem, written: str, picture_file: str | None) -> Sweep:
+def _read_sweep(text: str, problem: MemoryProblem, written: str, picture_file: str | None, server: str | None) -> Sweep:
+    if server is not None:
+        raise OptionError("server: must not be asked for a sweep, which is many plans")
     if picture_file is not None:
         raise OptionError("picture: must not be asked of a sweep, which is many plans")
     if written not in WRITERS:
         raise OptionError(f"format: must be json, csv or table for a sweep, got {written}")
     return Sweep.read(text, problem)
+
+
+def _ask(server: str, problem: MemoryProblem, cancelled: threading.Event, options: dict[str, Any]) -> Plan:
+    # What it needs to ask over HTTP, nobody else waits for.
+    from api.cli.remote import ask
+    from api.options import read_options
+
+    return ask(server, problem, read_options(options), cancelled)
 
 
 def _warn(problem: MemoryProblem) -> None:

@@ -8,14 +8,17 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
 from planner import formats, importers
-from planner.errors import InputError
+from planner.errors import InputError, OptionError
 from planner.plan import Plan
 from planner.problem import Problem
+
+if TYPE_CHECKING:
+    from planner.importers.imported import Options
 
 STANDARD = "-"
 T = TypeVar("T")
@@ -25,12 +28,19 @@ class FileError(InputError):
     """A file or a standard stream cannot be read or written."""
 
 
-def read_problem(path: str) -> Problem:
-    """Read a problem, or a model that poses one, from a file, or from standard input for `-`; raises InputError."""
+def read_problem(path: str, options: Options | None = None) -> Problem:
+    """Read a problem, or a model that poses one, from a file, or from standard input for `-`; raises InputError.
+
+    `options` say how a model is read, and must be given for models only.
+    """
     data = _read(path)
     with _named(path):
         if importers.detect(data, path) is not None:
-            return importers.read_model(data, path).problem
+            return importers.read_model(data, path, options).problem
+        if options is not None and options != type(options)():
+            raise OptionError(
+                f"dim, views, alignment: must be given for models only ({', '.join(importers.IMPORTERS)})"
+            )
         return formats.read_problem(data, path)
 
 

@@ -1,4 +1,4 @@
-"""`GET /healthz`: the process answers. `GET /readyz`: it can solve."""
+"""`GET /healthz`: the process answers. `GET /readyz`: it can solve and store."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ async def healthz() -> Health:
     return Health()
 
 
-@router.get("/readyz", summary="Can it solve", response_model=Health, responses=error_answers(503))
+@router.get("/readyz", summary="Can it work", response_model=Health, responses=error_answers(503))
 async def readyz(request: Request) -> Health | Response:
-    """Answer whether a tiny problem is solved and proved; what was found is kept for a few seconds."""
-    if await Service.of(request).is_ready():
-        return Health()
-    return problem_details(503, ("memplan: could not solve a tiny problem",), {"Retry-After": "1"})
+    """Answer whether it can solve and store: it tries both, and keeps what it found for a few seconds."""
+    if lacks := await Service.of(request).readiness.lacks():
+        return problem_details(503, lacks, {"Retry-After": "1"})
+    return Health()

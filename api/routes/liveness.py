@@ -8,12 +8,13 @@ import time
 from fastapi import APIRouter, Request, Response
 
 from api.bodies import JSON, media_type, read_body
+from api.keys.gate import may
 from api.liveness_requests import LivenessAnswer, LivenessOptions, answer_request, read_request
 from api.openapi import LIVENESS_ANSWER, LIVENESS_REQUEST
 from api.problem_details import error_answers
 from api.service import Service
 from api.settings import Settings
-from api.submissions import check_cells, check_time_limit
+from api.submissions import check_size, check_time_limit
 from planner.liveness.expansion import MAX_EXPANDED
 from planner.operations import Operations
 
@@ -26,6 +27,7 @@ router = APIRouter()
     response_class=Response,
     responses={200: LIVENESS_ANSWER, **error_answers(400, 413, 415, 422, 429)},
     openapi_extra=LIVENESS_REQUEST,
+    dependencies=[may("plan")],
 )
 async def liveness(request: Request) -> Response:
     """Answer with the problem that operations pose, and what it is worth to know lifetimes better.
@@ -44,7 +46,7 @@ async def liveness(request: Request) -> Response:
     def work(cancelled: threading.Event) -> Response:
         return _written(_answer(operations, options, service.settings, cancelled, started))
 
-    answered = await service.solving(request, work, started + options.time_limit_s)
+    answered = await service.in_turn(request, work, started + options.time_limit_s)
     return Response() if answered is None else answered
 
 
@@ -57,7 +59,7 @@ def _answer(
 ) -> LivenessAnswer:
     most = min(MAX_EXPANDED, settings.max_cells)
     found = answer_request(operations, options, most=most, cancelled=cancelled, started=started)
-    check_cells(found.problem, settings.max_cells)
+    check_size(found.problem, settings)
     return found
 
 

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from functools import partial
 
 from fastapi import APIRouter, Request, Response
+from starlette.datastructures import QueryParams
 
-from api.bodies import CSV, JSON, TEXT, media_type, preferred_type, read_body
+from api.bodies import CSV, JSON, media_type, read_body
+from api.cache.posed import Posed
+from api.cache.readings import Reading
+from api.keys.gate import may
 from api.openapi import PLAN_ANSWER, PLAN_REQUEST
-from api.options import Options
+from api.plan_answers import plan_answer, spelling_for
 from api.problem_details import error_answers
 from api.service import Service
-from api.spellings import spell
-from api.submissions import check_cells, check_time_limit, read_submission
-from planner.problem import Problem
-from solvers.solve import solve
+from api.settings import Settings
+from api.submissions import check_size, check_time_limit, read_submission
 
 router = APIRouter()
 
-_SPELLINGS = {JSON: "json", CSV: "csv", TEXT: "tables"}
-"""What a plan is written as for who accepts a media type."""
-_MEDIA_TYPES = {spelling: kind for kind, spelling in _SPELLINGS.items()}
+_SHORT_BYTES = 64 * 2**10
+"""Reading a body up to this size takes less time than handing it to a thread under load."""
 
 
 @router.post(
@@ -31,6 +31,7 @@ _MEDIA_TYPES = {spelling: kind for kind, spelling in _SPELLINGS.items()}
     response_class=Response,
     responses={200: PLAN_ANSWER, **error_answers(400, 413, 415, 422, 429)},
     openapi_extra=PLAN_REQUEST,
+    dependencies=[may("plan")],
 )
 async def plan(request: Request) -> Response:
     """Answer with the best plan found within the time limit, verified, with a proof or an honest gap.
@@ -40,31 +41,24 @@ async def plan(request: Request) -> Response:
     started = time.monotonic()
     service = Service.of(request)
     kind = media_type(request, JSON, CSV)
-    service.line.check()
     body = await read_body(request, service.settings.max_body_bytes)
-    problem, options = await service.briefly(partial(read_submission, kind, body, request.query_params))
-    check_time_limit("time_limit_s", options.time_limit_s, service.settings.max_time_limit_s)
-    check_cells(problem, service.settings.max_cells)
-    spelling = options.format or _SPELLINGS[preferred_type(request, *_SPELLINGS)]
+    is_short = len(body) <= _SHORT_BYTES
+    name = service.readings.name(kind, request.url.query, body)
+    reading = service.readings.find(name)
+    if reading is None:
+        reading = await service.soon(partial(_read, kind, body, request.query_params, service.settings), is_short)
+        service.readings.keep(name, reading, len(body))
+    posed, options = reading
+    spelling = spelling_for(request, options)
+    async with service.caller(request) as cancelled:
+        found = await service.solving.plan(
+            posed, options, deadline=started + options.time_limit_s, cancelled=cancelled, may_be_refused=True
+        )
+    return await service.soon(partial(plan_answer, found, posed.problem, spelling), is_short)
 
-    def answer(cancelled: threading.Event) -> Response:
-        return _answer(problem, options, started, cancelled, spelling)
 
-    answered = await service.solving(request, answer, started + options.time_limit_s)
-    return Response() if answered is None else answered
-
-
-def _answer(problem: Problem, options: Options, started: float, cancelled: threading.Event, spelling: str) -> Response:
-    found = solve(
-        problem,
-        time_limit_s=options.time_limit_s,
-        solver=options.solver,
-        accept=options.accept,
-        deterministic=options.deterministic,
-        seed=options.seed,
-        cancelled=cancelled,
-        started=started,
-    )
-    if found.status not in ("optimal", "feasible"):
-        spelling = "json"
-    return Response(spell(found, problem, spelling), media_type=_MEDIA_TYPES.get(spelling, JSON))
+def _read(kind: str, body: bytes, query: QueryParams, settings: Settings) -> Reading:
+    problem, options = read_submission(kind, body, query)
+    check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
+    check_size(problem, settings)
+    return Posed.of(problem), options

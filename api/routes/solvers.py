@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 
+from api.keys.gate import may
 from api.solver_facts import SolverFacts, solver_facts
 
 router = APIRouter()
@@ -18,7 +19,7 @@ class SolverList(BaseModel):
     solvers: list[SolverFacts]
 
 
-@router.get("/v1/solvers", summary="List the solvers")
+@router.get("/v1/solvers", summary="List the solvers", dependencies=[may("read")])
 async def solvers() -> SolverList:
     """Answer with what each solver can do; `at_most` is the number of buffers that `auto` tries it on."""
     return SolverList(solvers=solver_facts())

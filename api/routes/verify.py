@@ -8,10 +8,12 @@ from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
 from api.bodies import JSON, media_type, read_body
+from api.keys.gate import may
 from api.openapi import VERDICT_ANSWER, VERIFY_REQUEST
 from api.problem_details import error_answers
 from api.service import Service
-from api.submissions import check_cells, read_verification
+from api.settings import Settings
+from api.submissions import check_size, read_verification
 from planner.verify import verify as violations_of
 
 router = APIRouter()
@@ -23,17 +25,18 @@ router = APIRouter()
     response_class=Response,
     responses={200: VERDICT_ANSWER, **error_answers(400, 413, 415, 422)},
     openapi_extra=VERIFY_REQUEST,
+    dependencies=[may("plan")],
 )
 async def verify(request: Request) -> Response:
     """Answer whether the plan is right for the problem, with every violation: both buffers, the bytes and the time."""
     service = Service.of(request)
     media_type(request, JSON)
     body = await read_body(request, service.settings.max_body_bytes)
-    return await service.briefly(lambda: _answer(body, service.settings.max_cells))
+    return await service.briefly(lambda: _answer(body, service.settings))
 
 
-def _answer(body: bytes, max_cells: int) -> Response:
+def _answer(body: bytes, settings: Settings) -> Response:
     problem, plan = read_verification(body)
-    check_cells(problem, max_cells)
+    check_size(problem, settings)
     found = violations_of(problem, plan)
     return Response(to_json({"valid": not found, "violations": [asdict(one) for one in found]}), media_type=JSON)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 
@@ -26,8 +28,30 @@ class Running:
 
 @contextmanager
 def running(settings: Settings | None = None) -> Iterator[Running]:
-    """Run the service on a free port until the block ends."""
-    server = Server(settings or Settings(), log_level="error")
+    """Run the service on a free port until the block ends.
+
+    It has a store of its own and solves in threads, unless the settings say otherwise.
+    """
+    with (
+        TemporaryDirectory(prefix="memplan-") as folder,
+        _running(_in_threads(_away_from_home(settings or Settings(), Path(folder)))) as found,
+    ):
+        yield found
+
+
+def _in_threads(settings: Settings) -> Settings:
+    return settings if "workers" in settings.model_fields_set else settings.model_copy(update={"workers": 0})
+
+
+def _away_from_home(settings: Settings, folder: Path) -> Settings:
+    if settings.database_url is not None or "data_folder" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"data_folder": folder})
+
+
+@contextmanager
+def _running(settings: Settings) -> Iterator[Running]:
+    server = Server(settings, log_level="error")
     listener = listening("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()

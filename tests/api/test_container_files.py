@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -38,6 +39,17 @@ def test_the_last_stage_installs_nothing_and_says_how_it_is() -> None:
 def test_the_environment_of_the_kernels_is_the_one_they_were_compiled_in() -> None:
     for name in ("NUMBA_CACHE_DIR", "NUMBA_CPU_NAME"):
         assert len(set(re.findall(rf"{name}=(\S+)", DOCKERFILE))) == 1
+
+
+def test_the_image_tried_out_of_the_box_answers_everybody_and_says_so_in_its_command() -> None:
+    (command,) = re.findall(r"^CMD (\[.*\])$", LAST_STAGE, re.MULTILINE)
+    assert json.loads(command) == ["serve", "--host", "0.0.0.0", "--port", "8000", "--without-keys"]
+
+
+def test_the_image_keeps_its_data_in_a_volume_that_its_user_may_write() -> None:
+    (volume,) = re.findall(r"^VOLUME (\S+)$", LAST_STAGE, re.MULTILINE)
+    assert f"MEMPLAN_DATA_FOLDER={volume}\n" in LAST_STAGE
+    assert f"COPY --from=build --chown=10001:10001 {volume} {volume}\n" in LAST_STAGE
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "docker/build.lock"])

@@ -10,7 +10,10 @@ import httpx
 import pytest
 
 from api.app import create_app
+from api.cluster.task import LostWorkersError
+from api.logs import PROBLEMS
 from api.problem_details import problem_details
+from api.store.errors import StoreError
 from tests.api.server import Running
 
 TITLES = {
@@ -255,11 +258,11 @@ def test_problems_are_not_logged(server: Running, caplog: pytest.LogCaptureFixtu
     assert "secret" not in caplog.text
 
 
-def test_a_failure_of_the_program_is_logged_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
-    message = "secret"
+def answer_to_failing(error: Exception) -> httpx.Response:
+    """Ask a call that raises an error."""
 
     async def fail() -> None:
-        raise RuntimeError(message)
+        raise error
 
     app = create_app()
     app.add_api_route("/fail", fail)
@@ -269,8 +272,32 @@ def test_a_failure_of_the_program_is_logged_without_its_message(caplog: pytest.L
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
             return await client.get("/fail")
 
-    answer = anyio.run(ask)
+    return anyio.run(ask)
+
+
+def test_a_failure_of_the_program_is_logged_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
+    message = "secret"
+    answer = answer_to_failing(RuntimeError(message))
     assert answer.status_code == 500
     assert answer.json()["detail"] == "memplan: failed; its log says where"
     assert "RuntimeError at /fail" in caplog.text
     assert message not in caplog.text
+
+
+def test_what_failed_is_logged_where_problems_may_be(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, PROBLEMS.name):
+        answer_to_failing(RuntimeError("secret"))
+    assert "what failed: secret" in caplog.text
+
+
+def test_a_store_that_does_not_answer_is_told_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
+    answer = answer_to_failing(StoreError("database: connection to 10.0.0.7 refused"))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json()["detail"] == "memplan: its store does not answer for now"
+    assert "10.0.0.7" in caplog.text
+
+
+def test_a_problem_that_workers_were_lost_over_may_be_tried_later() -> None:
+    answer = answer_to_failing(LostWorkersError("memplan: 4 workers were lost over this problem"))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
+    assert answer.json()["detail"] == "memplan: 4 workers were lost over this problem"

@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from api.openapi import PROBLEM_EXAMPLE
-from api.problem_details import FullError
+from api.refusals import FullError
 from api.settings import Settings
 from api.waiting_line import WaitingLine
 from tests.api.server import Running, running
@@ -23,9 +23,9 @@ from tests.api.server import Running, running
 LONG_S = 120.0
 
 
-def problem_that_nobody_proves_soon() -> dict[str, Any]:
+def problem_that_nobody_proves_soon(seed: int = 7) -> dict[str, Any]:
     """Return a problem of random lifetimes and sizes with three hundred buffers alive at a time."""
-    draw = random.Random(7)
+    draw = random.Random(seed)
     starts = [draw.randrange(4000) for _ in range(3000)]
     rows = [
         {"id": i, "size": draw.randrange(10_000, 99_999), "start": start, "end": start + draw.randrange(100, 700)}
@@ -34,15 +34,15 @@ def problem_that_nobody_proves_soon() -> dict[str, Any]:
     return {"problem": {"buffers": rows}, "options": {"time_limit_s": LONG_S}}
 
 
-HARD = json.dumps(problem_that_nobody_proves_soon()).encode()
+HARD, HARD_TOO, AS_HARD = (json.dumps(problem_that_nobody_proves_soon(seed)).encode() for seed in (7, 8, 9))
 
 
 @contextmanager
-def asking(server: Running) -> Iterator[None]:
+def asking(server: Running, body: bytes = HARD) -> Iterator[None]:
     """Ask for a long plan; hang up at the end of the block."""
-    head = f"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: {len(HARD)}\r\n\r\n"
+    head = f"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
-        connection.sendall(head.encode() + HARD)
+        connection.sendall(head.encode() + body)
         yield
 
 
@@ -70,7 +70,7 @@ def test_a_client_that_hangs_up_stops_its_solve(narrow: Running) -> None:
 def test_a_client_that_hangs_up_leaves_the_line(narrow: Running) -> None:
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)
-        with asking(narrow):
+        with asking(narrow, HARD_TOO):
             assert soon(lambda: narrow.service.line.waiting == 1)
         assert soon(lambda: narrow.service.line.waiting == 0)
         assert narrow.service.line.busy == 1
@@ -79,20 +79,50 @@ def test_a_client_that_hangs_up_leaves_the_line(narrow: Running) -> None:
 def test_who_comes_to_a_full_line_is_turned_away(narrow: Running) -> None:
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)
-        with asking(narrow):
+        with asking(narrow, HARD_TOO):
             assert soon(lambda: narrow.service.line.waiting == 1)
-            answer = narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE)
+            answer = narrow.client.post("/v1/plan", content=AS_HARD)
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["detail"] == "memplan: all 1 places are taken and 1 callers wait already"
 
 
-def test_waiting_counts_as_time(narrow: Running) -> None:
+def test_what_is_quick_waits_for_nobody(narrow: Running) -> None:
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)
-        answer = narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE, params={"time_limit_s": 0.1})
+        with asking(narrow, HARD_TOO):
+            assert soon(lambda: narrow.service.line.waiting == 1)
+            assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
+
+
+def test_who_waits_in_vain_is_answered_with_what_was_found_quickly(narrow: Running) -> None:
+    asked = problem_that_nobody_proves_soon(8) | {"options": {"time_limit_s": 1.0}}
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        found = narrow.client.post("/v1/plan", json=asked).json()
+    assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "time_limit", 3000)
+
+
+def test_who_waits_in_vain_and_has_nothing_is_turned_away(narrow: Running) -> None:
+    asked = problem_that_nobody_proves_soon(8)["problem"]
+    bound = narrow.client.post("/v1/plan", json=asked, params={"accept": "fit"}).json()["lower_bound"]
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        params: dict[str, str | float] = {"time_limit_s": 0.5, "capacity": str(bound)}
+        answer = narrow.client.post("/v1/plan", json=asked, params=params)
     assert answer.status_code == 429
     assert answer.json()["detail"] == "memplan: all 1 places stayed taken for the whole time limit"
+
+
+def test_two_who_ask_the_same_take_one_place_until_the_last_hangs_up(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        with asking(narrow):
+            assert soon(lambda: narrow.service.solving.riders == 2)
+            assert (narrow.service.line.busy, narrow.service.line.waiting) == (1, 0)
+        assert soon(lambda: narrow.service.solving.riders == 1)
+        assert narrow.service.line.busy == 1
+    assert soon(lambda: narrow.service.line.busy == 0)
 
 
 def test_other_calls_are_answered_while_it_solves(narrow: Running) -> None:

@@ -21,6 +21,7 @@ SCHEMA = schemathesis.openapi.from_dict(create_app().openapi())
 CALLS = [
     ("GET", "/healthz", GenerationMode.POSITIVE),
     ("GET", "/readyz", GenerationMode.POSITIVE),
+    ("GET", "/metrics", GenerationMode.POSITIVE),
     ("GET", "/v1/solvers", GenerationMode.POSITIVE),
     ("POST", "/v1/plan", GenerationMode.POSITIVE),
     ("POST", "/v1/plan", GenerationMode.NEGATIVE),
@@ -28,6 +29,16 @@ CALLS = [
     ("POST", "/v1/verify", GenerationMode.NEGATIVE),
     ("POST", "/v1/liveness", GenerationMode.POSITIVE),
     ("POST", "/v1/liveness", GenerationMode.NEGATIVE),
+    ("POST", "/v1/jobs", GenerationMode.POSITIVE),
+    ("POST", "/v1/jobs", GenerationMode.NEGATIVE),
+    ("GET", "/v1/jobs", GenerationMode.POSITIVE),
+    ("GET", "/v1/jobs", GenerationMode.NEGATIVE),
+    ("GET", "/v1/jobs/{job_id}", GenerationMode.POSITIVE),
+    ("GET", "/v1/jobs/{job_id}/events", GenerationMode.POSITIVE),
+    ("GET", "/v1/jobs/{job_id}/plan", GenerationMode.POSITIVE),
+    ("DELETE", "/v1/jobs/{job_id}", GenerationMode.POSITIVE),
+    ("POST", "/v1/batch", GenerationMode.POSITIVE),
+    ("POST", "/v1/batch", GenerationMode.NEGATIVE),
 ]
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
+import anyio
 import httpx
 import pytest
 
+from api.readiness import Check, Readiness
 from api.serving import listening
 from api.settings import read_settings
+from api.store.errors import StoreError
 from planner.errors import OptionError
 from tests.api.server import running
 from tests.api.test_http_line import HARD, soon
@@ -50,12 +53,45 @@ def test_a_server_that_is_told_to_stop_answers_with_the_best_plan_so_far() -> No
     assert answer.json()["stop_reason"] == "cancelled"
 
 
-def test_a_server_that_cannot_solve_is_not_ready() -> None:
+def test_a_server_says_what_it_lacks_to_be_ready() -> None:
     async def no() -> bool:
         return False
 
     with running() as server:
-        server.service.is_ready = no
+        server.service.readiness = Readiness(
+            Check(no, "memplan: could not solve"), Check(no, "memplan: could not store")
+        )
         answer = server.client.get("/readyz")
     assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
-    assert answer.json()["detail"] == "memplan: could not solve a tiny problem"
+    assert answer.headers["retry-after"] == "1"
+    assert answer.json()["errors"] == ["memplan: could not solve", "memplan: could not store"]
+
+
+def test_a_check_that_fails_or_never_answers_does_not_hold() -> None:
+    async def fails() -> bool:
+        raise StoreError("the disk is full")
+
+    async def never() -> bool:
+        await anyio.sleep_forever()
+        return True
+
+    async def yes() -> bool:
+        return True
+
+    readiness = Readiness(Check(fails, "one"), Check(never, "two"), Check(yes, "three"), patience_s=0.01)
+    assert anyio.run(readiness.lacks) == ("one", "two")
+
+
+def test_what_was_found_is_believed_for_a_while() -> None:
+    asked = []
+
+    async def holds() -> bool:
+        asked.append(1)
+        return True
+
+    async def ask_twice() -> None:
+        readiness = Readiness(Check(holds, "one"))
+        assert await readiness.lacks() == await readiness.lacks() == ()
+
+    anyio.run(ask_twice)
+    assert asked == [1]

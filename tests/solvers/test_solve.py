@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -194,3 +195,16 @@ def test_an_engine_that_says_rightly_that_nothing_fits_is_borne_out_by_another(l
 def test_a_bound_that_one_engine_alone_claims_is_not_believed(liars: None) -> None:
     plan = solve(RING, solver="exaggerates")
     assert (plan.status, plan.peak, plan.lower_bound) == ("feasible", 6, 4)
+
+
+def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
+    shown: list[Callable[[], Plan | None]] = []
+    seen: list[Plan | None] = []
+    plan = solve(RING, on_start=shown.append, on_progress=lambda _: seen.append(shown[0]()))
+    assert shown[0]() is not None
+    assert seen
+    for so_far in filter(None, seen):
+        assert_is_plan(RING, so_far)
+        assert so_far.peak is not None
+        assert plan.peak is not None
+        assert so_far.peak >= plan.peak

@@ -1,0 +1,127 @@
+"""`memplan keys`: make keys, list them, and revoke them, in the store that the settings name."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic_core import to_json
+
+from api.cli.arguments import ListShown
+from api.cli.streams import is_terminal, say, write
+from planner.errors import OptionError, shown
+
+if TYPE_CHECKING:
+    from api.keys.key import Key
+    from api.store.keys import Keys
+
+keys = typer.Typer(help="Make, list and revoke the keys that callers show.", no_args_is_help=True)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+
+
+class Scope(StrEnum):
+    """What a key is for."""
+
+    plan = "plan"
+    read = "read"
+    admin = "admin"
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Who has it: letters, digits and . _ @ -")]
+
+
+@keys.command()
+def add(
+    name: Name,
+    scopes: Annotated[
+        list[Scope] | None,
+        typer.Option("--scope", help="May be given again: plan solves, read looks, admin does all. [plan and read]"),
+    ] = None,
+    max_jobs: Annotated[int | None, typer.Option(min=0, help="How many of its jobs may be unfinished.")] = None,
+    max_requests_per_minute: Annotated[int | None, typer.Option(min=1, help="How often it may ask.")] = None,
+) -> None:
+    """Make a key and write it to standard output: this once, since only its hash is kept."""
+    from api.keys.key import Key, new_secret
+
+    if not _NAME.fullmatch(name):
+        raise OptionError(f"name: must be at most 64 letters, digits and . _ @ -, got {shown(name)}")
+    key_id, text, kept = new_secret()
+    wanted = frozenset(scope.value for scope in scopes or (Scope.plan, Scope.read))
+    with _kept_keys() as known:
+        known.add(Key(key_id, name, kept, wanted, time.time(), max_jobs, max_requests_per_minute))
+    write(None, f"{text}\n".encode())
+    say(f"memplan: key {name} may {', '.join(sorted(wanted))}; it is not shown again")
+
+
+@keys.command("list")
+def list_(
+    shown_as: Annotated[ListShown | None, typer.Option("--format", help="A table on a terminal, else JSON.")] = None,
+) -> None:
+    """List all keys, the revoked ones too; their secrets are known to nobody."""
+    with _kept_keys() as known:
+        facts = [_facts(key) for key in known.all()]
+    if shown_as is ListShown.table or (shown_as is None and is_terminal(sys.stdout)):
+        for line in _table(facts):
+            say(line)
+        return
+    write(None, to_json({"keys": facts}) + b"\n")
+
+
+@keys.command()
+def revoke(name: Name) -> None:
+    """Let a key hold no more; servers that run know it within two seconds. Its name stays taken."""
+    with _kept_keys() as known:
+        if not known.revoke(name, time.time()):
+            raise OptionError(f"name: must be that of a key that holds, got {shown(name)}")
+    say(f"memplan: key {name} is revoked")
+
+
+@contextmanager
+def _kept_keys() -> Iterator[Keys]:
+    # Imported here, because `memplan --help` should not wait for a database's library.
+    from api.settings import read_settings
+    from api.store.errors import StoreError
+    from api.store.store import Store
+
+    settings = read_settings()
+    try:
+        store = Store.open(settings.database_url, settings.data_folder)
+        try:
+            yield store.keys
+        finally:
+            store.close()
+    except StoreError as error:
+        raise OptionError(f"store: {error}") from error
+
+
+def _facts(key: Key) -> dict[str, object]:
+    return {
+        "name": key.name,
+        "id": key.id,
+        "scopes": sorted(key.scopes),
+        "max_jobs": key.max_jobs,
+        "max_requests_per_minute": key.max_requests_per_minute,
+        "created_at": _time(key.created_at),
+        "used_at": _time(key.used_at),
+        "revoked_at": _time(key.revoked_at),
+    }
+
+
+def _table(facts: list[dict[str, object]]) -> list[str]:
+    """Return the lines of a table of keys, each column as wide as what is in it."""
+    rows = [[heading.replace("_", " ") for heading in facts[0]]] if facts else [["no keys"]]
+    for fact in facts:
+        rows.append([", ".join(v) if isinstance(v, list) else "-" if v is None else str(v) for v in fact.values()])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,59 @@
+"""A plan from a service instead of this machine: `memplan plan --server URL`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+
+import httpx
+
+from api.client.errors import ServiceError
+from api.client.http_async import AsyncClient
+from api.client.patience import PATIENCE_S
+from api.options import Options
+from planner.errors import InputError, shown
+from planner.plan import Plan
+from planner.problem import Problem
+
+KEY_VARIABLE = "MEMPLAN_KEY"
+_LOOK_EVERY_S = 0.1
+_TRIES, _TRY_EVERY_S = 12, 0.25
+"""How often, after an interrupt, the service is asked what the search that was ended has found."""
+
+
+class ServerError(InputError):
+    """The service cannot be asked, or refuses."""
+
+
+def ask(server: str, problem: Problem, options: Options, cancelled: threading.Event) -> Plan:
+    """Return a service's plan, verified here; when `cancelled` is set, the best one that it knows then.
+
+    The key is that of the environment. Raises ServerError.
+    """
+    try:
+        return asyncio.run(_asked(server, problem, options, cancelled))
+    except httpx.InvalidURL as error:
+        raise ServerError(f"server: must be a URL, got {shown(server)}: {error}") from error
+    except ServiceError as error:
+        raise ServerError(*(f"server: {sentence}" for sentence in str(error).splitlines())) from error
+
+
+async def _asked(server: str, problem: Problem, options: Options, cancelled: threading.Event) -> Plan:
+    async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
+        asking = asyncio.create_task(client.plan(problem, options))
+        while not asking.done() and not cancelled.is_set():
+            await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
+        if asking.done():
+            return asking.result()
+        asking.cancel()  # which hangs up, and so ends the search there
+        await asyncio.wait({asking})
+        return (await _known(client, problem)).model_copy(update={"stop_reason": "cancelled"})
+
+
+async def _known(client: AsyncClient, problem: Problem) -> Plan:
+    for _ in range(_TRIES):
+        if (plan := await client.known_plan(problem)) is not None:
+            return plan
+        await asyncio.sleep(_TRY_EVERY_S)
+    return Plan(status="unknown")

@@ -1,0 +1,225 @@
+"""Each call of the service as a value: what is sent, and how its answer is read. Nothing here touches a network.
+
+So the client that waits and the one that does not are one and the same, but for how they send.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
+
+import httpx
+from pydantic import ValidationError
+
+from api.cache.canonical_plan import spelled_for
+from api.cache.posed import Posed
+from api.client.errors import BusyError, RefusedError, WrongAnswerError
+from api.client.patience import timeout
+from api.client.values import Event, Job, Result
+from api.options import Options
+from planner.errors import InputError, sentences
+from planner.formats.memplan_json import parse, plan_from, read_plan, write_problem
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.verify import verify
+
+T = TypeVar("T")
+_JSON = "application/json"
+_NDJSON = "application/x-ndjson"
+_PATIENCE_S = 30.0
+"""What an answer may take beside the time limit of a search."""
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request, and what its answer means; `missing_is_none` where 404 says that there is none."""
+
+    method: str
+    path: str
+    read: Callable[[httpx.Response], T]
+    params: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = None
+    timeout_s: float = _PATIENCE_S
+    missing_is_none: bool = False
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """What httpx takes of it."""
+        return {
+            "params": dict(self.params),
+            "headers": dict(self.headers),
+            "content": self.content,
+            "timeout": timeout(self.timeout_s),
+        }
+
+    def answer(self, response: httpx.Response) -> T:
+        """Return what a response says; raises RefusedError, BusyError and WrongAnswerError."""
+        if response.status_code == 404 and self.missing_is_none:
+            return cast(T, None)
+        if not response.is_success:
+            raise refusal(response)
+        try:
+            return self.read(response)
+        except ValidationError as error:
+            raise WrongAnswerError(f"{self.path}: {sentences(error)[0]}") from error
+        except InputError as error:
+            raise WrongAnswerError(f"{self.path}: {error.sentences[0]}") from error
+
+
+def refusal(response: httpx.Response) -> RefusedError:
+    """Return what a service says is wrong."""
+    try:
+        details = json.loads(response.content)
+    except ValueError:
+        details = None
+    return refusal_of(response.status_code, details, response.headers.get("retry-after"))
+
+
+def refusal_of(status: int, details: Any, retry_after: str | None = None) -> RefusedError:
+    """Return what problem details say."""
+    said = details.get("errors") if isinstance(details, dict) else None
+    told = [str(one) for one in said] if isinstance(said, list) and said else [f"service: answered with {status}"]
+    if status in (429, 503):
+        wait_s = float(retry_after) if retry_after is not None and retry_after.isdecimal() else 1.0
+        return BusyError(status, *told, retry_after_s=wait_s)
+    return RefusedError(status, *told)
+
+
+def plan(problem: Problem, options: Options) -> Call[Plan]:
+    """`POST /v1/plan`."""
+    return Call(
+        "POST",
+        "/v1/plan",
+        lambda response: checked(problem, read_plan(response.content, problem)),
+        headers={"Content-Type": _JSON, "Accept": _JSON},
+        content=_submission(problem, options),
+        timeout_s=options.time_limit_s + _PATIENCE_S,
+    )
+
+
+def known_plan(problem: Problem) -> Call[Plan | None]:
+    """`GET /v1/plans/{problem_hash}`."""
+
+    posed = Posed.of(problem)
+
+    def read(response: httpx.Response) -> Plan | None:
+        known = read_plan(response.content, problem)
+        found = spelled_for(posed, known)
+        if found is None:
+            raise WrongAnswerError("known plan: is not one of this problem")
+        return found
+
+    return Call("GET", f"/v1/plans/{posed.hash}", read, missing_is_none=True)
+
+
+def submit(
+    problem: Problem, options: Options, *, priority: int, deadline_s: float | None, idempotency_key: str
+) -> Call[Job]:
+    """`POST /v1/jobs`."""
+    terms: dict[str, Any] = {"priority": priority} | ({} if deadline_s is None else {"deadline_s": deadline_s})
+    headers = {"Content-Type": _JSON, "Idempotency-Key": idempotency_key}
+    return Call("POST", "/v1/jobs", _job, headers=headers, content=_submission(problem, options, terms))
+
+
+def job(job_id: str) -> Call[Job]:
+    """`GET /v1/jobs/{id}`."""
+    return Call("GET", f"/v1/jobs/{job_id}", _job)
+
+
+def jobs(params: Mapping[str, str]) -> Call[tuple[Sequence[Job], str | None]]:
+    """`GET /v1/jobs`: a page, and the id after which the next one begins; None: there is none."""
+
+    def read(response: httpx.Response) -> tuple[Sequence[Job], str | None]:
+        content = parse(response.content)
+        found = [Job.model_validate(one) for one in content["jobs"]]
+        return found, found[-1].id if content["next"] and found else None
+
+    return Call("GET", "/v1/jobs", read, params=params)
+
+
+def job_plan(job_id: str, problem: Problem) -> Call[Plan | None]:
+    """`GET /v1/jobs/{id}/plan`."""
+    return Call(
+        "GET",
+        f"/v1/jobs/{job_id}/plan",
+        lambda response: checked(problem, read_plan(response.content, problem)),
+        headers={"Accept": _JSON},
+        missing_is_none=True,
+    )
+
+
+def cancel(job_id: str) -> Call[Job]:
+    """`DELETE /v1/jobs/{id}`."""
+    return Call("DELETE", f"/v1/jobs/{job_id}", _job)
+
+
+def batch_lines(problems: Iterable[Problem], options: Options) -> bytes:
+    """Write the body of `POST /v1/batch`."""
+    return b"".join(_submission(problem, options) + b"\n" for problem in problems)
+
+
+BATCH_HEADERS = {"Content-Type": _NDJSON, "Accept": _NDJSON}
+
+
+def batch_result(line: str, problems: Sequence[Problem]) -> Result:
+    """Read a line of the answer to a batch; raises WrongAnswerError."""
+    try:
+        content = parse(line.encode())
+        index = int(content["index"])
+        if "error" in content:
+            return Result(index, None, refusal_of(int(content["error"]["status"]), content["error"]))
+        return Result(index, checked(problems[index], plan_from(content["plan"])), None)
+    except (InputError, LookupError, TypeError, ValueError) as error:
+        raise WrongAnswerError(f"batch: {error}") from error
+
+
+class EventReader:
+    """Puts the lines of a stream of server-sent events together; remembers where it is."""
+
+    def __init__(self) -> None:
+        self.last: int | None = None
+        self.is_over = False
+        self._fields: dict[str, str] = {}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What asks for the events after the last one that came."""
+        accept = {"Accept": "text/event-stream"}
+        return accept if self.last is None else accept | {"Last-Event-ID": str(self.last)}
+
+    def line(self, line: str) -> Event | None:
+        """Take a line without its end; return the event that it completes, if it does."""
+        if line:
+            name, _, value = line.partition(":")
+            if name:  # else it is a comment, which keeps the connection alive
+                self._fields[name] = value.removeprefix(" ")
+            return None
+        found, self._fields = self._fields, {}
+        if "data" not in found:
+            return None
+        try:
+            event = Event(int(found.get("id", "")), found.get("event", "message"), json.loads(found["data"]))
+        except ValueError as error:
+            raise WrongAnswerError(f"events: {error}") from error
+        self.last = event.seq
+        self.is_over = event.kind == "finished"
+        return event
+
+
+def checked(problem: Problem, plan: Plan) -> Plan:
+    """Return a plan that passes the verifier here, too; raises WrongAnswerError."""
+    if violations := verify(problem, plan):
+        raise WrongAnswerError(f"plan: is not one of this problem: {violations[0].message}")
+    return plan
+
+
+def _job(response: httpx.Response) -> Job:
+    return Job.model_validate(parse(response.content))
+
+
+def _submission(problem: Problem, options: Options, terms: Mapping[str, Any] | None = None) -> bytes:
+    rest = {"options": options.model_dump(exclude_defaults=True), **(terms or {})}
+    return b'{"problem":' + write_problem(problem).strip() + b"," + json.dumps(rest).encode()[1:]

@@ -1,0 +1,145 @@
+"""The service from Python; `api.client.http_async` is the same for an event loop.
+
+```python
+with Client("https://plans.example", key=...) as client:
+    plan = client.plan(problem, Options(time_limit_s=30))
+```
+
+Every plan has passed the verifier here, whoever made it. Who is busy or away is asked again for `patience_s`: that is
+safe, as the same problem has the same answer, and a job is submitted with an `Idempotency-Key`.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+import httpx
+
+from api.client import calls
+from api.client.calls import Call, EventReader
+from api.client.errors import AwayError, BusyError
+from api.client.patience import PATIENCE_S, SILENCE_S, Patience, failure, open_options, timeout
+from api.client.values import Event, Job, Result
+from api.options import Options
+from planner.plan import Plan
+from planner.problem import Problem
+
+T = TypeVar("T")
+_DEFAULTS = Options()
+
+
+class Client:
+    """Calls of one service. Raises ServiceError; what it refuses is a RefusedError with its sentences."""
+
+    def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+        self._http = httpx.Client(**open_options(server, key))
+        self._patience_s = patience_s
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def plan(self, problem: Problem, options: Options = _DEFAULTS) -> Plan:
+        """Plan a problem, and wait for the plan."""
+        return self._answer(calls.plan(problem, options))
+
+    def known_plan(self, problem: Problem) -> Plan | None:
+        """Return the best plan that the service knows of a problem; it is not solved, and not even sent."""
+        return self._answer(calls.known_plan(problem))
+
+    def submit(
+        self,
+        problem: Problem,
+        options: Options = _DEFAULTS,
+        *,
+        priority: int = 0,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Submit a problem as a job; once this returns, it is not lost."""
+        key = idempotency_key or uuid.uuid4().hex
+        return self._answer(
+            calls.submit(problem, options, priority=priority, deadline_s=deadline_s, idempotency_key=key)
+        )
+
+    def job(self, job_id: str) -> Job:
+        """Look at a job."""
+        return self._answer(calls.job(job_id))
+
+    def jobs(self, **filters: str | int) -> Iterator[Job]:
+        """Yield jobs, newest first: `state`, `name` and `problem_hash` say which."""
+        params, after = {name: str(value) for name, value in filters.items()}, None
+        while True:
+            page, after = self._answer(calls.jobs(params if after is None else params | {"after": after}))
+            yield from page
+            if after is None:
+                return
+
+    def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
+        """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none."""
+        return self._answer(calls.job_plan(job_id, problem))
+
+    def cancel(self, job_id: str) -> Job:
+        """End a job; its best plan so far is kept."""
+        return self._answer(calls.cancel(job_id))
+
+    def events(self, job_id: str) -> Iterator[Event]:
+        """Yield what happened to a job and what happens, until it is over; a connection that breaks is made anew."""
+        reader, patience = EventReader(), Patience(self._patience_s)
+        while True:
+            try:
+                with self._http.stream("GET", f"/v1/jobs/{job_id}/events", headers=reader.headers) as response:
+                    if not response.is_success:
+                        response.read()
+                        raise calls.refusal(response)
+                    for line in response.iter_lines():
+                        if (event := reader.line(line)) is not None:
+                            patience = Patience(self._patience_s)
+                            yield event
+                if reader.is_over or response.status_code == 204:
+                    return
+                time.sleep(patience.wait_s(AwayError("events: the stream ended before the job did")))
+            except (httpx.TransportError, BusyError) as error:
+                time.sleep(patience.wait_s(failure(error)))
+
+    def wait(self, job_id: str) -> Job:
+        """Return a job once it is over."""
+        for _ in self.events(job_id):
+            pass
+        return self.job(job_id)
+
+    def batch(self, problems: Sequence[Problem], options: Options = _DEFAULTS) -> Iterator[Result]:
+        """Plan many problems; yield what becomes of each as soon as it is known, in whatever order."""
+        body = calls.batch_lines(problems, options)
+        limits = timeout(options.time_limit_s + SILENCE_S)
+        try:
+            with self._http.stream(
+                "POST", "/v1/batch", content=body, headers=calls.BATCH_HEADERS, timeout=limits
+            ) as response:
+                if not response.is_success:
+                    response.read()
+                    raise calls.refusal(response)
+                for line in response.iter_lines():
+                    yield calls.batch_result(line, problems)
+        except httpx.TransportError as error:
+            raise failure(error) from error
+
+    def _answer(self, call: Call[T]) -> T:
+        patience = Patience(self._patience_s)
+        while True:
+            try:
+                return call.answer(self._http.request(call.method, call.path, **call.sent))
+            except (httpx.TransportError, BusyError) as error:
+                time.sleep(patience.wait_s(failure(error)))

@@ -1,0 +1,52 @@
+"""How long is waited for the service, and how often it is asked again."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import httpx
+
+from api.client.errors import AwayError, BusyError, ServiceError
+from planner.errors import shown
+
+PATIENCE_S = 10.0
+SILENCE_S = 60.0
+"""How long a stream may be silent: the service sends a comment several times in that."""
+_CONNECT_S = 5.0
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
+
+
+class Patience:
+    """Asks again for so many seconds: when a busy service says, else after waits that double."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self._wait_s = _FIRST_WAIT_S
+
+    def wait_s(self, error: ServiceError) -> float:
+        """Return how long to wait before the next try; raises the error where there is none."""
+        wait_s = error.retry_after_s if isinstance(error, BusyError) else self._wait_s
+        self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
+        if time.monotonic() + wait_s > self._until:
+            raise error
+        return wait_s
+
+
+def open_options(server: str, key: str | None) -> dict[str, Any]:
+    """Return what a client of httpx is made with."""
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    return {"base_url": server, "headers": headers, "timeout": timeout(SILENCE_S)}
+
+
+def timeout(seconds: float) -> httpx.Timeout:
+    """Return limits under which an answer may take so long, but who is there must say so soon."""
+    return httpx.Timeout(seconds, connect=_CONNECT_S)
+
+
+def failure(error: httpx.TransportError | BusyError) -> ServiceError:
+    """Return what went wrong on the way, in our words."""
+    if isinstance(error, BusyError):
+        return error
+    where = shown(str(error.request.url.copy_with(query=None)))
+    return AwayError(f"{where}: {str(error) or type(error).__name__}")

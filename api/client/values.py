@@ -1,0 +1,70 @@
+"""What the service tells of jobs and batches, in the words of its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from api.client.errors import RefusedError
+from api.jobs.states import OPEN, State
+from planner.plan import Plan
+
+
+class Progress(BaseModel):
+    """How far a search has come: its best peak and bound, in bytes, and who found the latest."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    peak: int | None
+    lower_bound: int
+    gap: float | None
+    solver: str | None = None
+
+
+class Job(BaseModel):
+    """A job as it is now; fields that a newer service adds are left out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    state: State
+    meaning: str
+    name: str | None = None
+    problem_hash: str
+    priority: int
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    deadline_at: datetime | None = None
+    progress: Progress | None = None
+    plan_status: str | None = None
+    attempts: int = 0
+    late_s: float | None = None
+    error: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.state not in OPEN
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a job: queued, started, better, retried or finished; `data` says more."""
+
+    seq: int
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one problem of a batch: a plan, or why there is none."""
+
+    index: int
+    plan: Plan | None
+    error: RefusedError | None

@@ -1,0 +1,1 @@
+"""Work without waiting: what becomes of a problem that was submitted."""

@@ -1,0 +1,191 @@
+"""One job in the hands of a server: solved, reported on while it is, and brought to its end once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import Protocol
+
+from anyio import to_thread
+
+from api.cluster.task import News as ClusterNews
+from api.jobs.packing import pack_plan, unpack_plan, unpack_problem
+from api.options import Options
+from api.refusals import RefusedError
+from api.store.errors import StoreError
+from api.store.job import Claim, News, Outcome, PackedPlan, Progress
+from api.store.store import Store
+from planner.errors import InputError, MemplanError
+from planner.plan import Plan
+from planner.problem import Problem
+
+_GATHER_S = 0.2
+"""How long news is gathered before it is written."""
+_AGAIN_S = 1.0
+"""How long to wait before what the store did not take is said again."""
+_LEAST_S = 0.05
+"""What a job gets whose deadline has passed between its claim and its start."""
+_STOPPED = "its server stopped"
+_FRAMES_LOGGED = 12
+_LOG = logging.getLogger("memplan")
+
+
+class Solves(Protocol):
+    """What solves: the one room for all callers."""
+
+    async def plan(
+        self,
+        problem: Problem,
+        options: Options,
+        *,
+        deadline: float,
+        cancelled: asyncio.Event,
+        priority: int = 0,
+        on_news: Callable[[ClusterNews], None] | None = None,
+        start: Plan | None = None,
+    ) -> Plan:
+        """Return a verified plan by `deadline`, or soon after `cancelled` is set the best one so far.
+
+        The time limit counts from when a worker is free. Raises FullError where none was until the deadline.
+        """
+
+
+class Run:
+    """A job that this server holds the lease of, until `work` returns.
+
+    `cancel` ends it with the plan so far; `hand_back` lets another server go on from there; `lose` says that another
+    has it already. `stir` is called when there is something new in the store about it.
+    """
+
+    def __init__(self, claim: Claim, store: Store, solving: Solves, stir: Callable[[str], None]) -> None:
+        self.lease = claim.lease
+        self._claim, self._store, self._solving, self._stir = claim, store, solving, stir
+        self._cancelled = asyncio.Event()
+        self._is_leaving = self._is_lost = False
+        self._best = claim.job.progress
+        self._news: list[News] = []
+        self._plan: Plan | None = None
+        self._has_news = asyncio.Event()
+
+    def cancel(self) -> None:
+        """End the search; the job is cancelled."""
+        self._cancelled.set()
+
+    def hand_back(self) -> None:
+        """End the search; the job waits for another server, unless it has its answer."""
+        self._is_leaving = True
+        self._cancelled.set()
+
+    def lose(self) -> None:
+        """End the search; nothing more is written."""
+        self._is_lost = True
+        self._cancelled.set()
+
+    async def work(self) -> Outcome | None:
+        """Solve the job and write how it ended; return that, None where it did not end here."""
+        self._stir(self.lease.job_id)
+        reporting = asyncio.create_task(self._report())
+        try:
+            outcome = await self._outcome()
+        finally:
+            reporting.cancel()
+        if outcome is None:
+            return None
+        ended = await self._insist(partial(self._store.leases.finish, self.lease, outcome))
+        return outcome if ended else None
+
+    async def _outcome(self) -> Outcome | None:
+        """Solve the job; None where it goes to another server."""
+        try:
+            plan = await self._solved()
+        except (RefusedError, StoreError):  # what is in the way now will not always be
+            return await self._leave("no worker was free in its time")
+        except InputError as error:
+            return Outcome("failed", error=error.sentences[0])
+        except MemplanError as error:
+            if self._is_leaving:  # the workers stop as well, if all are told at once
+                return await self._leave(_STOPPED)
+            return Outcome("failed", error=str(error))
+        except Exception as error:  # noqa: BLE001  the border: a job must end, whatever is wrong with the program
+            frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
+            _LOG.error("%s in job %s\n%s", type(error).__name__, self.lease.job_id, frames)
+            return Outcome("failed", error="memplan: failed; its log says where")
+        return None if self._is_lost else await self._ended(plan)
+
+    async def _ended(self, plan: Plan) -> Outcome | None:
+        """Say how a job ended that has a plan, or what is known of why nothing fits; None where it has not ended."""
+        packed = await to_thread.run_sync(pack_plan, plan)
+        if plan.stop_reason != "cancelled":
+            return Outcome("succeeded", _progress(plan), packed)
+        kept = packed if plan.placements else None
+        return await self._leave(_STOPPED, kept) if self._is_leaving else Outcome("cancelled", _progress(plan), kept)
+
+    async def _leave(self, reason: str, plan: PackedPlan | None = None) -> Outcome | None:
+        """Let the job wait again, with the best plan known: it has no outcome yet."""
+        await self._insist(partial(self._store.leases.hand_back, self.lease, reason, plan))
+        return None
+
+    async def _solved(self) -> Plan:
+        claim, left_s = self._claim, inf
+        if claim.job.deadline_at is not None:
+            left_s = max(_LEAST_S, claim.job.deadline_at - time.time())
+        deadline = time.monotonic() + left_s
+        limit_s = min(claim.time_limit_s, left_s)
+        options = Options.model_validate(dict(claim.job.options) | {"time_limit_s": limit_s})
+        problem = await to_thread.run_sync(unpack_problem, claim.problem)
+        # What was found before depends on clocks, which a deterministic plan must not.
+        known = None if options.deterministic else claim.plan
+        return await self._solving.plan(
+            problem,
+            options,
+            deadline=deadline,
+            cancelled=self._cancelled,
+            priority=claim.job.priority,
+            on_news=self._hear,
+            start=None if known is None else await to_thread.run_sync(unpack_plan, known),
+        )
+
+    def _hear(self, news: ClusterNews) -> None:
+        found = Progress(news.peak, news.lower_bound, news.gap, news.solver)
+        if self._best is None or (found.peak, found.gap) != (self._best.peak, self._best.gap):
+            self._best = found
+            self._news.append(News(found, news.elapsed_s))
+        self._plan = news.plan or self._plan
+        self._has_news.set()
+
+    async def _report(self) -> None:
+        """Write what is heard, until it is cancelled; all that came in a moment at once."""
+        while True:
+            await self._has_news.wait()
+            await asyncio.sleep(_GATHER_S)
+            self._has_news.clear()
+            (news, self._news), (plan, self._plan) = (self._news, []), (self._plan, None)
+            packed = None if plan is None else await to_thread.run_sync(pack_plan, plan)
+            if not news and packed is None:
+                continue
+            if not await self._insist(partial(self._store.leases.report, self.lease, news, packed)):
+                self.lose()
+                return
+
+    async def _insist(self, write: Callable[[], bool]) -> bool:
+        """Write until the store takes it; a store that is away comes back. Return what it says."""
+        while True:
+            try:
+                said = await self._store.briefly(write)
+            except StoreError as error:
+                _LOG.warning("job %s is said again to the store: %s", self.lease.job_id, error)
+                await asyncio.sleep(_AGAIN_S)
+            else:
+                self._stir(self.lease.job_id)
+                return said
+
+
+def _progress(plan: Plan) -> Progress | None:
+    if plan.lower_bound is None:
+        return None
+    return Progress(plan.peak, plan.lower_bound, plan.gap, plan.solver)

@@ -1,0 +1,1 @@
+"""Who may ask for what: keys with names, scopes and quotas."""

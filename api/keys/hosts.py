@@ -1,0 +1,29 @@
+"""Which names a server that asks nobody for a key answers to.
+
+A page in somebody's browser may let its own name point to 127.0.0.1, and is then allowed to read what is answered there
+(DNS rebinding). It cannot choose what the browser says in `Host`: its own name.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+
+def is_harmless(host: str | None) -> bool:
+    """Return whether no page from elsewhere has this `Host`: an address, localhost, or a name without a domain."""
+    if not host:
+        return True
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    return "." not in name or name.endswith(".localhost") or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,71 @@
+"""What the service writes to its log: a line an event, as text or JSON, with the ids of its request and its job."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal
+
+from pythonjsonlogger.core import RESERVED_ATTRS
+
+REQUEST: ContextVar[str | None] = ContextVar("request", default=None)
+JOB: ContextVar[str | None] = ContextVar("job", default=None)
+
+PROBLEMS = logging.getLogger("memplan.problems")
+"""Where what callers send may be written, which is silent unless an operator asks for it."""
+PROBLEMS.setLevel(logging.CRITICAL)
+
+_TEXT = "%(asctime)s %(levelname)-7s %(name)s %(message)s%(ids)s"
+_JSON = "%(levelname)s %(name)s %(message)s"
+_ONLY_IN_TEXT = ("ids", "color_message")
+_QUIET = ("alembic", "sqlalchemy", "httpx", "asyncio")
+"""Whose chatter is not the operator's: only their warnings are written."""
+
+
+@contextmanager
+def about_job(job_id: str) -> Iterator[None]:
+    """Let every line that is logged in the block, and in threads and tasks started in it, name the job."""
+    token = JOB.set(job_id)
+    try:
+        yield
+    finally:
+        JOB.reset(token)
+
+
+def log_config(log_format: Literal["text", "json"], log_problems: bool = False) -> dict[str, Any]:
+    """Return the configuration of `logging` (its dictionary schema): everything to standard error, in one format."""
+    formatters: dict[str, Any] = {
+        "text": {"format": _TEXT},
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "fmt": _JSON,
+            "rename_fields": {"levelname": "level", "name": "logger"},
+            "timestamp": "time",
+            "reserved_attrs": [*RESERVED_ATTRS, *_ONLY_IN_TEXT],
+        },
+    }
+    handler = {"class": "logging.StreamHandler", "formatter": log_format, "filters": ["ids"]}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {"ids": {"()": "api.logs.Ids"}},
+        "formatters": {log_format: formatters[log_format]},
+        "handlers": {"stderr": handler},
+        "root": {"handlers": ["stderr"], "level": "INFO"},
+        "loggers": {name: {"level": "WARNING"} for name in _QUIET}
+        | {PROBLEMS.name: {"level": "INFO" if log_problems else "CRITICAL"}},
+    }
+
+
+class Ids(logging.Filter):
+    """Puts the ids of the request and the job that a line is about into it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep every record, as logging has it."""
+        known = {"request_id": REQUEST.get(), "job_id": JOB.get()}
+        found = {name: value for name, value in known.items() if value is not None}
+        record.__dict__.update(found)
+        record.ids = "".join(f" {name}={value}" for name, value in found.items())
+        return True

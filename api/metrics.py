@@ -1,0 +1,114 @@
+"""What Prometheus is told: counted by one server since it started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from api.jobs.states import STATES, State
+from planner.plan import Plan
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second line for each counter, which nobody looks at
+_REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
+_SOLVE_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
+_GAP_BUCKETS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+_NOW = {
+    "workers": "Workers that this server can send problems to.",
+    "places": "Problems that this server solves at once.",
+    "places_taken": "Problems that it solves now.",
+    "callers_waiting": "Callers who wait for a place.",
+    "open_streams": "Answers that stay open: events and batches.",
+    "held_body_bytes": "Bytes of requests that were read and are not yet answered.",
+}
+"""What there is on this server when it is asked, and what is said of it."""
+
+Place = Literal["server", "worker"]
+Lookup = Literal["hit", "started_from", "joined", "miss"]
+
+
+class Metrics:
+    """Counters, and gauges that are set when they are asked for; labels have few values, whatever callers send."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        GCCollector(registry=registry)
+        self._requests = Counter(
+            "memplan_requests", "Requests answered.", ("method", "route", "status"), registry=registry
+        )
+        self._request_seconds = Histogram(
+            "memplan_request_seconds",
+            "From a request's first byte to its answer's last.",
+            ("route",),
+            buckets=_REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self._solve_seconds = Histogram(
+            "memplan_solve_seconds",
+            "Time in solvers, by the solver that was asked for, the rung that made the plan, and the place.",
+            ("solver", "rung", "place"),
+            buckets=_SOLVE_BUCKETS,
+            registry=registry,
+        )
+        self._plans = Counter("memplan_plans", "Plans made, by status.", ("status",), registry=registry)
+        self._gap = Histogram(
+            "memplan_plan_gap", "How far plans are above their bounds.", buckets=_GAP_BUCKETS, registry=registry
+        )
+        self._lookups = Counter(
+            "memplan_cache_lookups",
+            "Problems looked up among known plans: hit, started_from (a known plan), joined (a solve that ran), miss.",
+            ("result",),
+            registry=registry,
+        )
+        self._misses = Counter("memplan_deadline_misses", "Answers later than promised.", registry=registry)
+        self._lost = Counter("memplan_workers_lost", "Workers that died or were killed in a solve.", registry=registry)
+        self._finished = Counter(
+            "memplan_jobs_finished", "Jobs that ended here, by state.", ("state",), registry=registry
+        )
+        self._jobs = Gauge(
+            "memplan_jobs", "Jobs in the store, of all servers, by state.", ("state",), registry=registry
+        )
+        self._now = {name: Gauge(f"memplan_{name}", says, registry=registry) for name, says in _NOW.items()}
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered; `route` is the path as the app declares it, not as it came."""
+        self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
+        self._request_seconds.labels(route).observe(seconds)
+
+    def solved(self, plan: Plan, *, solver: str, place: Place, seconds: float) -> None:
+        """Count a solve, by the solver that was asked for, the rung that made its plan, and where it ran."""
+        rung = (plan.solver or "none").partition(":")[0]
+        self._solve_seconds.labels(solver, rung, place).observe(seconds)
+        self._plans.labels(plan.status).inc()
+        if plan.gap is not None:
+            self._gap.observe(plan.gap)
+
+    def looked_up(self, result: Lookup) -> None:
+        """Count a problem that was looked up among the known plans."""
+        self._lookups.labels(result).inc()
+
+    def missed_deadline(self) -> None:
+        """Count an answer that came later than promised."""
+        self._misses.inc()
+
+    def lost_worker(self) -> None:
+        """Count a worker that died, or was killed, in the middle of a solve."""
+        self._lost.inc()
+
+    def finished_job(self, state: State) -> None:
+        """Count a job that this server brought to its end."""
+        self._finished.labels(state).inc()
+
+    def rendered(self, jobs: Mapping[State, int], now: Mapping[str, int]) -> bytes:
+        """Return everything in Prometheus' text format; `jobs` by state, `now` by the names of _NOW."""
+        for state in STATES:
+            self._jobs.labels(state).set(jobs.get(state, 0))
+        for name, count in now.items():
+            self._now[name].set(count)
+        return generate_latest(self._registry)

@@ -1,0 +1,84 @@
+"""Why a request that may be right is not answered now, or not to this caller; the status and headers that say so.
+
+```
+MemplanError
+└── RefusedError
+    ├── NoKeyError        401   no key, or none that is known
+    ├── ForbiddenError    403   a key that is not for this
+    ├── TooSlowError      408   the body took too long to come
+    ├── FullError         429   every place is taken, or a quota is used up
+    └── UnavailableError  503   something that the service stands on is away: its database, its workers
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import ClassVar
+
+from planner.errors import MemplanError
+
+
+class RefusedError(MemplanError):
+    """A request is turned away, with one sentence."""
+
+    status: ClassVar[int]
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What the answer's headers say of it."""
+        return {}
+
+
+class NoKeyError(RefusedError):
+    """A key is needed, and none came, or none that is known or still holds; which of these is not told."""
+
+    status = 401
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Say how to show a key."""
+        return {"WWW-Authenticate": 'Bearer realm="memplan"'}
+
+
+class ForbiddenError(RefusedError):
+    """The caller's key is not for this."""
+
+    status = 403
+
+
+class TooSlowError(RefusedError):
+    """The body took too long to come; the connection is of no more use."""
+
+    status = 408
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Say that what still comes is not waited for."""
+        return {"Connection": "close"}
+
+
+class _LaterError(RefusedError):
+    """It may be otherwise soon."""
+
+    def __init__(self, sentence: str, retry_after_s: float = 1.0) -> None:
+        super().__init__(sentence)
+        self.retry_after_s = retry_after_s
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Say when to try again, in whole seconds."""
+        return {"Retry-After": str(max(1, ceil(self.retry_after_s)))}
+
+
+class FullError(_LaterError):
+    """Every place is taken, and the line is full or too slow; or a caller's quota is used up."""
+
+    status = 429
+
+
+class UnavailableError(_LaterError):
+    """Something that the service stands on is away for now."""
+
+    status = 503

@@ -1,0 +1,194 @@
+"""One search: first quickly, in this process, so that what is quick waits for nobody; then by the workers, in line."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+
+from api.cache.posed import Posed
+from api.cluster.task import News, Task
+from api.flights import OnNews
+from api.metrics import Metrics
+from api.options import Options
+from api.refusals import FullError
+from api.waiting_line import WaitingLine
+from planner.plan import Plan
+from solvers.search import Accept
+from solvers.solve import solve
+
+_QUICK_S = 0.1
+"""How long a problem is tried in this process before it goes to the workers."""
+_QUICK_BUFFERS = 20_000
+"""For more buffers than that, nothing is quick."""
+_AT_ONCE_S = 0.01
+"""How long the event loop is held for a small problem: most of them take less, and less than a thread's contention."""
+_LEAST_S = 0.02
+"""What everybody gets, however little time is left; with less than that, a worker makes nothing of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What one caller asks for: a plan by `deadline` (time.monotonic()), good enough where `target` is met.
+
+    Who may be refused gets a FullError where the line is full, or no place becomes free in time. For the others the
+    time limit counts from when they have a place, so that their `deadline` may be infinite.
+    """
+
+    posed: Posed
+    options: Options
+    target: Accept | None
+    deadline: float
+    priority: int
+    may_be_refused: bool
+
+    @property
+    def left_s(self) -> float:
+        """How much time is left."""
+        return self.deadline - time.monotonic()
+
+
+class Workers(Protocol):
+    """Who solves what is not quick; the contract is that of `api.cluster.cluster.Cluster`."""
+
+    async def solve(
+        self,
+        task: Task,
+        *,
+        deadline: float,
+        priority: int = 0,
+        on_news: OnNews | None = None,
+        cancelled: asyncio.Event,
+    ) -> Plan:
+        """Return a verified plan of the task's problem, soon after the deadline at the latest."""
+
+
+class Searching:
+    """Searches for plans, each time anew. For one event loop."""
+
+    def __init__(self, workers: Workers, line: WaitingLine, metrics: Metrics, quick_places: int) -> None:
+        self._workers, self._line, self._metrics = workers, line, metrics
+        self._places = CapacityLimiter(quick_places)
+
+    async def search(
+        self,
+        asked: Asked,
+        *,
+        cancelled: asyncio.Event,
+        start: Plan | None = None,
+        was_tried: bool = False,
+        on_news: OnNews | None = None,
+        wants_plans: bool = False,
+    ) -> Plan | None:
+        """Return the best plan found in time, verified; None where nothing came of it before it was cancelled.
+
+        `start` is a plan that is known; what `was_tried` is not tried quickly again. Raises OptionError and FullError.
+        """
+        best = start
+        if not was_tried and len(asked.posed.problem.buffers) <= _QUICK_BUFFERS:
+            quick = await self._quickly(asked, start)
+            if quick is not None and quick.stop_reason != "time_limit":
+                return quick
+            best = quick or best
+            if quick is not None and on_news is not None:
+                on_news(_news(quick))
+            if asked.may_be_refused and self._was_starved(asked, quick):
+                count = int(self._places.total_tokens)
+                raise FullError(f"memplan: all {count} places for what is quick stayed taken for the whole time limit")
+        if best is not None and asked.left_s < _LEAST_S:
+            return best
+        try:
+            return await self._by_workers(asked, best, cancelled, on_news, wants_plans)
+        except FullError:
+            if best is not None and best.placements and asked.left_s <= 0:
+                return best  # which is more than nothing
+            raise
+
+    def at_once(self, asked: Asked) -> Plan | None:
+        """Return what the quick orders prove, or find good enough, while everybody waits; None where they do not."""
+        plan, seconds = _try(asked, None, "greedy", _AT_ONCE_S)
+        if plan.stop_reason not in ("proved", "accepted"):
+            return None
+        self._metrics.solved(plan, solver=asked.options.solver, place="server", seconds=seconds)
+        return plan
+
+    async def _quickly(self, asked: Asked, start: Plan | None) -> Plan | None:
+        """Try in this process; None where others did so for the whole time."""
+        found = None
+        with anyio.move_on_after(max(_LEAST_S, asked.left_s)):
+            found = await to_thread.run_sync(_try, asked, start, asked.options.solver, _QUICK_S, limiter=self._places)
+        if found is None:
+            return None
+        plan, seconds = found
+        self._metrics.solved(plan, solver=asked.options.solver, place="server", seconds=seconds)
+        return plan
+
+    def _was_starved(self, asked: Asked, quick: Plan | None) -> bool:
+        """Whether waiting for others took all the time, and nothing came of the rest."""
+        has_waited = asked.left_s < _LEAST_S and asked.options.time_limit_s > 2 * _QUICK_S
+        return quick is None or (has_waited and quick.status == "unknown")
+
+    async def _by_workers(
+        self, asked: Asked, best: Plan | None, cancelled: asyncio.Event, on_news: OnNews | None, wants_plans: bool
+    ) -> Plan | None:
+        """Wait for a place and have a worker solve it; who is cancelled in line has what was best before."""
+        patience_s = max(0.0, asked.left_s)
+        if not await self._line.take_unless(
+            cancelled, patience_s, priority=asked.priority, may_be_refused=asked.may_be_refused
+        ):
+            return None if best is None else best.model_copy(update={"stop_reason": "cancelled"})
+        began = time.monotonic()
+        options, deadline = asked.options, asked.deadline
+        if not asked.may_be_refused:  # who has all the time there is in line has his time limit from here
+            deadline = min(deadline, began + options.time_limit_s)
+        try:
+            plan = await self._workers.solve(
+                Task(
+                    asked.posed.problem,
+                    options,
+                    time_limit_s=max(_LEAST_S, deadline - began),
+                    start=None if options.deterministic else best,
+                    wants_plans=wants_plans,
+                ),
+                deadline=deadline,
+                priority=asked.priority,
+                on_news=on_news,
+                cancelled=cancelled,
+            )
+        finally:
+            self._line.leave()
+        self._metrics.solved(plan, solver=options.solver, place="worker", seconds=time.monotonic() - began)
+        return plan
+
+
+def _try(asked: Asked, start: Plan | None, solver: str, quick_s: float) -> tuple[Plan, float]:
+    """Solve quickly; return the plan, and how many seconds it took."""
+    options, began = asked.options, time.monotonic()
+    plan = solve(
+        asked.posed.problem,
+        time_limit_s=options.time_limit_s,
+        solver=solver,
+        accept=options.accept,
+        deterministic=options.deterministic,
+        seed=options.seed,
+        start=start,
+        quick_s=min(quick_s, max(_LEAST_S, asked.left_s)),
+        instance=asked.posed.instance,
+    )
+    return plan, time.monotonic() - began
+
+
+def _news(plan: Plan) -> News:
+    """Tell of a plan that was made quickly."""
+    return News(
+        plan.peak,
+        plan.lower_bound or 0,
+        plan.gap,
+        plan.solver or "",
+        plan.wall_time_s or 0.0,
+        plan if plan.placements else None,
+    )

@@ -1,0 +1,164 @@
+"""Jobs as they come in: many in one transaction, since a disk takes only some hundred transactions a second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select
+
+from api.jobs.states import OPEN
+from api.refusals import FullError
+from api.store import schema
+from api.store.database import Database
+from api.store.errors import RepeatedKeyError
+from api.store.job import Job, NewJob
+from api.store.jobs import COLUMNS, job_of
+from api.store.writing import insert_new
+
+_JOBS = schema.jobs.c
+Admitted = Job | FullError | RepeatedKeyError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """How many jobs may be open (queued or running) at a time: of all callers, and of one key."""
+
+    jobs: int
+    jobs_of_key: int | None = None
+
+
+class Arrivals:
+    """The table of jobs for those who submit them; each call is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, new: NewJob, room: Room) -> Job:
+        """Keep a job, or return the one that the same request made before.
+
+        Raises FullError where there are too many; RepeatedKeyError where another request had its idempotency key.
+        """
+        (admitted,) = self.add_all([(new, room)])
+        if not isinstance(admitted, Job):
+            raise admitted
+        return admitted
+
+    def add_all(self, submitted: Sequence[tuple[NewJob, Room]]) -> list[Admitted]:
+        """Do the same for many; return for each what became of it."""
+        with self._database.writing() as connection:
+            known = _known(connection, [new for new, _ in submitted])
+            counts = _Counts(connection, submitted)
+            fresh: dict[str, NewJob] = {}
+            for new, room in submitted:
+                name = scoped(new)
+                if (name is None or name not in known) and counts.has_room(new, room):
+                    fresh[new.id] = new
+                    if name is not None:
+                        known[name] = _job(new), new.request_digest
+            inserted = _insert(connection, list(fresh.values()))
+            # Where another server was a moment quicker with the same request, its job counts.
+            known |= _known(connection, [new for new in fresh.values() if new.id not in inserted])
+            return [_admitted(new, room, known, inserted) for new, room in submitted]
+
+
+class _Counts:
+    """How many jobs are open, counted on while more are let in."""
+
+    def __init__(self, connection: Connection, submitted: Sequence[tuple[NewJob, Room]]) -> None:
+        is_open = _JOBS.state.in_(OPEN)
+        self._open = connection.execute(select(func.count()).select_from(schema.jobs).where(is_open)).scalar_one()
+        keys = {new.key_id for new, room in submitted if room.jobs_of_key is not None}
+        counted = select(_JOBS.key_id, func.count()).where(is_open, _JOBS.key_id.in_(keys)).group_by(_JOBS.key_id)
+        self._of_key = {key: int(count) for key, count in connection.execute(counted)} if keys else {}
+
+    def has_room(self, new: NewJob, room: Room) -> bool:
+        """Say whether one more may be let in, and count it."""
+        of_key = self._of_key.get(new.key_id, 0)
+        if self._open >= room.jobs or (room.jobs_of_key is not None and of_key >= room.jobs_of_key):
+            return False
+        self._open += 1
+        self._of_key[new.key_id] = of_key + 1
+        return True
+
+
+def scoped(new: NewJob) -> str | None:
+    """Return the idempotency key of a job among those of all callers."""
+    return None if new.idempotency_key is None else f"{new.key_id or ''} {new.idempotency_key}"
+
+
+def _known(connection: Connection, jobs: Sequence[NewJob]) -> dict[str, tuple[Job, str | None]]:
+    """Return the jobs, and the digests of their requests, that have the idempotency keys of these."""
+    names = [name for new in jobs if (name := scoped(new)) is not None]
+    if not names:
+        return {}
+    columns = [*COLUMNS, _JOBS.idempotency_key.label("scoped"), _JOBS.request_digest]
+    found = connection.execute(select(*columns).where(_JOBS.idempotency_key.in_(names)))
+    known = {}
+    for row in found:
+        values = dict(row._mapping)
+        name, digest = values.pop("scoped"), values.pop("request_digest")
+        known[name] = job_of(values), digest
+    return known
+
+
+def _admitted(new: NewJob, room: Room, known: dict[str, tuple[Job, str | None]], inserted: frozenset[str]) -> Admitted:
+    name = scoped(new)
+    if name is not None and name in known:
+        job, digest = known[name]
+        if digest == new.request_digest:
+            return job
+        return RepeatedKeyError(f"Idempotency-Key: must be new for a new request, this one made job {job.id}")
+    if new.id in inserted:
+        return _job(new)
+    if room.jobs_of_key is not None:
+        rule = f"at most {room.jobs_of_key} of one key, and {room.jobs} of all, may wait or run at a time"
+    else:
+        rule = f"at most {room.jobs} may wait or run at a time"
+    return FullError(f"jobs: {rule}")
+
+
+def _insert(connection: Connection, fresh: Sequence[NewJob]) -> frozenset[str]:
+    """Write jobs, each with its problem and its first event; return the ids of those that were not there yet."""
+    if not fresh:
+        return frozenset()
+    rows = [
+        {
+            **{name: value for name, value in asdict(_job(new)).items() if name in schema.jobs.c},
+            "time_limit_s": new.time_limit_s,
+            "idempotency_key": scoped(new),
+            "request_digest": new.request_digest,
+            "lease": 0,
+        }
+        for new in fresh
+    ]
+    inserted = frozenset(insert_new(connection, schema.jobs, rows, _JOBS.id))
+    kept = [new for new in fresh if new.id in inserted]
+    if kept:
+        connection.execute(insert(schema.submissions), [{"job_id": new.id, "problem": new.problem} for new in kept])
+        connection.execute(insert(schema.job_events), [_queued(new) for new in kept])
+    return inserted
+
+
+def _queued(new: NewJob) -> dict[str, Any]:
+    data = {"state": "queued", "priority": new.priority}
+    return {"job_id": new.id, "seq": 1, "kind": "queued", "at": new.created_at, "data": data}
+
+
+def _job(new: NewJob) -> Job:
+    """Return a new job as it stands in the store."""
+    same = {name: getattr(new, name) for name in NewJob.__dataclass_fields__.keys() & Job.__dataclass_fields__.keys()}
+    return Job(
+        **same,
+        state="queued",
+        started_at=None,
+        finished_at=None,
+        attempts=0,
+        is_cancel_asked=False,
+        last_event=1,
+        progress=None,
+        plan_status=None,
+        error=None,
+        late_s=None,
+    )

@@ -1,0 +1,124 @@
+"""One database: SQLite in a file, or PostgreSQL; its connections, and its transactions."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from api.store.errors import StoreError
+from planner.errors import OptionError
+
+FILE = "memplan.db"
+CONNECTIONS = 8
+"""How many threads use the database at once."""
+_BUSY_S = 10
+"""How long a transaction waits for another process."""
+_LOG = logging.getLogger("memplan")
+
+
+class Database:
+    """Connections to one database. For threads, each of which takes one transaction at a time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.is_sqlite = engine.dialect.name == "sqlite"
+        # SQLite has one writer at a time, and who waits for it in SQLite sleeps; threads wake each other.
+        self._writer = threading.Lock() if self.is_sqlite else nullcontext()
+        self._reader = engine.execution_options(memplan_only_reads=True)
+
+    @classmethod
+    def open(cls, url: str | None, folder: Path) -> Database:
+        """Open what `url` names, or else the file in `folder`, which is made. Raises OptionError or StoreError."""
+        found = URL.create("sqlite", database=str(folder / FILE)) if url is None else make_url(url)
+        if found.get_backend_name() == "sqlite":
+            return cls(_sqlite(found))
+        return cls(_postgresql(found))
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Hold one transaction, which is on disk when the block ends. Raises StoreError."""
+        with _told(), self._writer, self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Hold one transaction that changes nothing. Raises StoreError."""
+        with _told(), self._reader.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        # The statement and its values stay out: they hold what callers sent.
+        raise StoreError(f"database: {str(error.orig).strip().splitlines()[0]}") from error
+    except PoolTimeoutError:
+        raise StoreError(f"database: all {CONNECTIONS} connections stayed taken for {_BUSY_S} s") from None
+
+
+def _sqlite(url: URL) -> Engine:
+    if url.database in (None, "", ":memory:"):
+        raise OptionError("database_url: must name a file, since a database in memory keeps nothing")
+    folder = Path(str(url.database)).parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"data_folder: cannot make {folder}: {error.strerror}") from error
+    engine = create_engine(
+        url,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=_BUSY_S,
+        connect_args={"timeout": _BUSY_S, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # transactions begin where we say so, below
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # A writer that began as a reader would be refused, and not wait, where another wrote meanwhile.
+        only_reads = connection.get_execution_options().get("memplan_only_reads", False)
+        connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    if importlib.util.find_spec("psycopg") is None:
+        raise OptionError("database_url: PostgreSQL needs psycopg: pip install 'memplan[postgres]'")
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=_BUSY_S,
+        pool_pre_ping=True,
+        connect_args={
+            "connect_timeout": _BUSY_S,
+            "application_name": "memplan",
+            # A server that hangs must not hold rows for ever, nor must we wait for one for ever.
+            "options": "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s",
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 20_000,
+        },
+    )

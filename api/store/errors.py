@@ -1,0 +1,26 @@
+"""What can go wrong with the store.
+
+```
+MemplanError
+├── StoreError               the database does not answer, is full, or is not one of this program
+│   └── NewerStoreError      it was made by a newer memplan
+└── InputError
+    └── RepeatedKeyError     an idempotency key that another request had
+```
+"""
+
+from __future__ import annotations
+
+from planner.errors import InputError, MemplanError
+
+
+class StoreError(MemplanError):
+    """The database does not do what it is asked; what was asked may or may not be done."""
+
+
+class NewerStoreError(StoreError):
+    """The database was made by a newer memplan."""
+
+
+class RepeatedKeyError(InputError):
+    """An idempotency key that another request had."""

@@ -1,0 +1,123 @@
+"""Jobs as the store keeps them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from api.jobs.states import State
+
+
+def new_id() -> str:
+    """Return a name for a job that sorts by when it was made (UUID version 7, RFC 9562 section 5.7 and 6.2)."""
+    milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
+    value = milliseconds << 80 | 7 << 76 | nanoseconds * 4096 // 1_000_000 << 64 | 2 << 62 | secrets.randbits(62)
+    text = f"{value:032x}"
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How good the best plan of a job is; `gap` is None where it says nothing."""
+
+    peak: int | None
+    lower_bound: int | None
+    gap: float | None
+    solver: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewJob:
+    """What is submitted: `problem` is packed JSON; the time limit counts from when it starts.
+
+    `idempotency_key` makes the same submission of the same key (`key_id`) one job; `request_digest` tells whether it
+    is the same.
+    """
+
+    problem: bytes
+    problem_hash: str
+    n_buffers: int
+    options: Mapping[str, Any]
+    time_limit_s: float
+    id: str = field(default_factory=new_id)
+    key_id: str | None = None
+    name: str | None = None
+    priority: int = 0
+    deadline_at: float | None = None
+    created_at: float = field(default_factory=time.time)
+    idempotency_key: str | None = None
+    request_digest: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A job, without its problem and its plan. Times are seconds since 1970; `late_s` is by how much it ended late."""
+
+    id: str
+    key_id: str | None
+    state: State
+    priority: int
+    problem_hash: str
+    name: str | None
+    n_buffers: int
+    options: Mapping[str, Any]
+    deadline_at: float | None
+    created_at: float
+    started_at: float | None
+    finished_at: float | None
+    attempts: int
+    is_cancel_asked: bool
+    last_event: int
+    progress: Progress | None
+    plan_status: str | None
+    error: str | None
+    late_s: float | None
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right of a server to run a job: void once another has it. `number` counts the leases of a job."""
+
+    job_id: str
+    owner: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A job that a server has taken: what to solve, and the best plan that is known already, both packed."""
+
+    lease: Lease
+    job: Job
+    time_limit_s: float
+    problem: bytes
+    plan: bytes | None
+
+
+@dataclass(frozen=True)
+class News:
+    """A better plan or bound of a running job."""
+
+    progress: Progress
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class PackedPlan:
+    """A plan as it is kept, and its status, which can be told without unpacking."""
+
+    data: bytes
+    status: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended."""
+
+    state: State
+    progress: Progress | None = None
+    plan: PackedPlan | None = None
+    error: str | None = None

@@ -1,0 +1,113 @@
+"""Jobs as their callers see them: looked at, listed, cancelled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, func, select, update
+
+from api.jobs.states import MEANINGS, State, check_change
+from api.store import schema
+from api.store.database import Database
+from api.store.events import tell
+from api.store.job import Job, Progress
+
+COLUMNS = [schema.jobs.c[name] for name in Job.__dataclass_fields__]
+"""What a Job is made of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Which jobs to list, newest first: those of a key unless `of_everybody`, and older than the job `after`."""
+
+    of_everybody: bool
+    key_id: str | None = None
+    state: State | None = None
+    name: str | None = None
+    problem_hash: str | None = None
+    after: str | None = None
+    limit: int = 100
+
+
+class Jobs:
+    """The table of jobs for those who submitted them; each call is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, job_id: str) -> Job | None:
+        """Return a job."""
+        with self._database.reading() as connection:
+            row = connection.execute(_job(job_id)).one_or_none()
+            return None if row is None else job_of(row._mapping)
+
+    def page(self, wanted: Wanted) -> list[Job]:
+        """Return one page of the jobs that are wanted, newest first."""
+        rows, asked = schema.jobs.c, select(*COLUMNS)
+        if not wanted.of_everybody:
+            asked = asked.where(rows.key_id == wanted.key_id)
+        for column, value in (
+            (rows.state, wanted.state),
+            (rows.name, wanted.name),
+            (rows.problem_hash, wanted.problem_hash),
+        ):
+            asked = asked if value is None else asked.where(column == value)
+        if wanted.after is not None:
+            asked = asked.where(rows.id < wanted.after)
+        with self._database.reading() as connection:
+            return [
+                job_of(row._mapping) for row in connection.execute(asked.order_by(rows.id.desc()).limit(wanted.limit))
+            ]
+
+    def problem(self, job_id: str) -> bytes | None:
+        """Return the packed problem of a job."""
+        wanted = select(schema.submissions.c.problem).where(schema.submissions.c.job_id == job_id)
+        with self._database.reading() as connection:
+            return connection.execute(wanted).scalar_one_or_none()
+
+    def plan(self, job_id: str) -> bytes | None:
+        """Return the packed best plan of a job, if there is one so far."""
+        wanted = select(schema.answers.c.plan).where(schema.answers.c.job_id == job_id)
+        with self._database.reading() as connection:
+            return connection.execute(wanted).scalar_one_or_none()
+
+    def ask_to_cancel(self, job_id: str) -> Job | None:
+        """End a job that waits; ask the server of one that runs to end it. Return it as it is then."""
+        rows = schema.jobs.c
+        check_change("queued", "cancelled")
+        with self._database.writing() as connection:
+            end = update(schema.jobs).where(rows.id == job_id, rows.state == "queued")
+            ended = connection.execute(
+                end.values(
+                    state="cancelled",
+                    is_cancel_asked=True,
+                    finished_at=time.time(),
+                    last_event=rows.last_event + 1,
+                ).returning(rows.last_event)
+            ).scalar_one_or_none()
+            if ended is not None:
+                tell(connection, job_id, ended, ("finished", {"state": "cancelled", "meaning": MEANINGS["cancelled"]}))
+            else:
+                ask = update(schema.jobs).where(rows.id == job_id, rows.state == "running")
+                connection.execute(ask.values(is_cancel_asked=True))
+            row = connection.execute(_job(job_id)).one_or_none()
+            return None if row is None else job_of(row._mapping)
+
+    def counts(self) -> dict[State, int]:
+        """Return how many jobs there are in each state that any is in."""
+        counted = select(schema.jobs.c.state, func.count()).group_by(schema.jobs.c.state)
+        with self._database.reading() as connection:
+            return {state: int(count) for state, count in connection.execute(counted)}
+
+
+def job_of(columns: Mapping[Any, Any]) -> Job:
+    """Make a Job of its COLUMNS."""
+    progress = columns["progress"]
+    return Job(**{**columns, "progress": None if progress is None else Progress(**progress)})
+
+
+def _job(job_id: str) -> Select[Any]:
+    return select(*COLUMNS).where(schema.jobs.c.id == job_id)

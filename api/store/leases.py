@@ -1,0 +1,194 @@
+"""Jobs as the servers see them that run them: claimed, reported on, finished once, handed back, taken over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
+
+from api.jobs.states import ENDED, MEANINGS, State, check_change
+from api.store import schema
+from api.store.database import Database
+from api.store.events import Kind, tell
+from api.store.job import Claim, Lease, News, Outcome, PackedPlan
+from api.store.jobs import COLUMNS, job_of
+from api.store.writing import put
+
+MOST_ATTEMPTS = 3
+"""How often a job is started anew after the server that ran it died."""
+_AT_ONCE = 500
+_JOBS = schema.jobs.c
+
+
+class Leases:
+    """The table of jobs for those who run them; each call is one transaction.
+
+    Whatever a server writes of a job is written only while its lease holds, so that a job ends once, whoever believes
+    to run it: a server that was taken for dead may still be alive.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def claim(self, owner: str, most: int) -> list[Claim]:
+        """Take up to `most` jobs that wait: the highest priority first, then the oldest."""
+        check_change("queued", "running")
+        waiting = select(_JOBS.id).where(_JOBS.state == "queued").order_by(_JOBS.priority.desc(), _JOBS.id)
+        with self._database.writing() as connection:
+            chosen = connection.execute(waiting.limit(most).with_for_update(skip_locked=True)).scalars().all()
+            return [_claimed(connection, owner, job_id) for job_id in chosen]
+
+    def report(self, lease: Lease, news: Sequence[News], plan: PackedPlan | None = None) -> bool:
+        """Tell of better plans and bounds, the best last, with a plan; return False where the lease is void."""
+        values = {"progress": asdict(news[-1].progress)} if news else {}
+        told: list[tuple[Kind, Mapping[str, Any]]] = [
+            ("better", asdict(one.progress) | {"elapsed_s": round(one.elapsed_s, 3)}) for one in news
+        ]
+        with self._database.writing() as connection:
+            last = _written(connection, lease, values, plan, events=len(told))
+            if last is not None and told:
+                tell(connection, lease.job_id, last, *told)
+            return last is not None
+
+    def finish(self, lease: Lease, outcome: Outcome) -> bool:
+        """End a job; return False where the lease is void, or the job has ended."""
+        check_change("running", outcome.state)
+        now = time.time()
+        late = _JOBS.deadline_at
+        values: dict[str, Any] = {"state": outcome.state, "finished_at": now, "error": outcome.error}
+        if outcome.progress is not None:
+            values["progress"] = asdict(outcome.progress)
+        with self._database.writing() as connection:
+            deadline = connection.execute(select(late).where(_JOBS.id == lease.job_id)).scalar_one_or_none()
+            if deadline is not None and now > deadline:
+                values["late_s"] = round(now - deadline, 3)
+            last = _written(connection, lease, values, outcome.plan)
+            if last is None:
+                return False
+            tell(connection, lease.job_id, last, ("finished", _end(outcome, values.get("late_s"))))
+            return True
+
+    def hand_back(self, lease: Lease, reason: str, plan: PackedPlan | None = None) -> bool:
+        """Let a job wait again, with its best plan; the attempt does not count. Return False: the lease is void.
+
+        A job that is asked to be cancelled is.
+        """
+        check_change("running", "queued")
+        values = {"state": "queued", "lease_owner": None, "attempts": _JOBS.attempts - 1}
+        with self._database.writing() as connection:
+            last = _written(connection, lease, values, plan)
+            if last is None:
+                return False
+            tell(connection, lease.job_id, last, ("retried", {"state": "queued", "reason": reason}))
+            _moved(connection, "queued", "cancelled", and_(_JOBS.id == lease.job_id, _JOBS.is_cancel_asked))
+            return True
+
+    def held_by(self, owner: str) -> dict[Lease, bool]:
+        """Return the leases of a server, and whether each one's job is asked to be cancelled."""
+        wanted = select(_JOBS.id, _JOBS.lease, _JOBS.is_cancel_asked)
+        wanted = wanted.where(_JOBS.lease_owner == owner, _JOBS.state == "running")
+        with self._database.reading() as connection:
+            return {Lease(row.id, owner, row.lease): row.is_cancel_asked for row in connection.execute(wanted)}
+
+    def owners(self) -> set[str]:
+        """Return the servers that hold leases."""
+        wanted = select(_JOBS.lease_owner).where(_JOBS.state == "running").distinct()
+        with self._database.reading() as connection:
+            return set(connection.execute(wanted).scalars())
+
+    def take_over(self, dead: Collection[str]) -> list[str]:
+        """Let the jobs of dead servers wait again; those that were started too often fail. Return their ids."""
+        theirs = and_(_JOBS.lease_owner.in_(dead), _JOBS.state == "running")
+        too_often = _JOBS.attempts > MOST_ATTEMPTS
+        error = f"its server died while it ran, {MOST_ATTEMPTS + 1} times"
+        with self._database.writing() as connection:
+            cancelled = _moved(connection, "running", "cancelled", and_(theirs, _JOBS.is_cancel_asked))
+            failed = _moved(connection, "running", "failed", and_(theirs, too_often), error=error)
+            again = _moved(connection, "running", "queued", theirs, reason="its server died", lease_owner=None)
+            return [*cancelled, *failed, *again]
+
+    def expire(self) -> list[str]:
+        """End the jobs whose deadline has passed while they waited; return their ids."""
+        now = time.time()
+        passed = and_(_JOBS.state == "queued", _JOBS.deadline_at < now)
+        with self._database.writing() as connection:
+            return _moved(connection, "queued", "expired", passed, late_s=now - _JOBS.deadline_at)
+
+    def remove_ended(self, before: float) -> int:
+        """Remove jobs that ended before a time, some hundreds at once; return how many."""
+        old = select(_JOBS.id).where(_JOBS.finished_at < before).order_by(_JOBS.finished_at).limit(_AT_ONCE)
+        with self._database.writing() as connection:
+            return connection.execute(delete(schema.jobs).where(_JOBS.id.in_(old))).rowcount
+
+
+def _claimed(connection: Connection, owner: str, job_id: str) -> Claim:
+    start = update(schema.jobs).where(_JOBS.id == job_id, _JOBS.state == "queued")
+    start = start.values(
+        state="running",
+        lease_owner=owner,
+        lease=_JOBS.lease + 1,
+        attempts=_JOBS.attempts + 1,
+        started_at=time.time(),
+        last_event=_JOBS.last_event + 1,
+    )
+    job = job_of(connection.execute(start.returning(*COLUMNS)).one()._mapping)
+    tell(connection, job_id, job.last_event, ("started", {"state": "running", "attempt": job.attempts}))
+    number, time_limit_s = connection.execute(select(_JOBS.lease, _JOBS.time_limit_s).where(_JOBS.id == job_id)).one()
+    problem = connection.execute(select(schema.submissions.c.problem).where(schema.submissions.c.job_id == job_id))
+    plan = connection.execute(select(schema.answers.c.plan).where(schema.answers.c.job_id == job_id))
+    return Claim(Lease(job_id, owner, number), job, time_limit_s, problem.scalar_one(), plan.scalar_one_or_none())
+
+
+def _written(
+    connection: Connection, lease: Lease, values: Mapping[str, Any], plan: PackedPlan | None, events: int = 1
+) -> int | None:
+    """Change a running job if the lease holds; return the number of the last of its new events, None if it is void."""
+    if plan is not None:
+        values = {**values, "plan_status": plan.status}
+    holds = and_(
+        _JOBS.id == lease.job_id,
+        _JOBS.state == "running",
+        _JOBS.lease_owner == lease.owner,
+        _JOBS.lease == lease.number,
+    )
+    change = update(schema.jobs).where(holds).values(**values, last_event=_JOBS.last_event + events)
+    last = connection.execute(change.returning(_JOBS.last_event)).scalar_one_or_none()
+    if last is not None and plan is not None:
+        put(connection, schema.answers, {"job_id": lease.job_id, "plan": plan.data})
+    return last
+
+
+def _moved(
+    connection: Connection,
+    before: State,
+    after: State,
+    which: ColumnElement[bool],
+    reason: str | None = None,
+    **values: Any,
+) -> list[str]:
+    """Change the state of all jobs that `which` finds, each with its event."""
+    check_change(before, after)
+    is_end = after in ENDED
+    if is_end:
+        values["finished_at"] = time.time()
+    change = update(schema.jobs).where(which).values(state=after, last_event=_JOBS.last_event + 1, **values)
+    rows = connection.execute(change.returning(_JOBS.id, _JOBS.last_event)).all()
+    kind: Kind = "finished" if is_end else "retried"
+    told = _end(Outcome(after, error=values.get("error"))) if is_end else {"state": after, "reason": reason}
+    for job_id, last in rows:
+        tell(connection, job_id, last, (kind, told))
+    return [job_id for job_id, _ in rows]
+
+
+def _end(outcome: Outcome, late_s: float | None = None) -> dict[str, Any]:
+    told: dict[str, Any] = {"state": outcome.state, "meaning": MEANINGS[outcome.state]}
+    if outcome.plan is not None:
+        told["plan_status"] = outcome.plan.status
+    if outcome.progress is not None:
+        told |= asdict(outcome.progress)
+    if outcome.error is not None:
+        told["error"] = outcome.error
+    return told if late_s is None else told | {"late_s": late_s}

@@ -1,0 +1,116 @@
+"""The tables. A change here needs a migration in `migrations/versions/`, which a test compares with them.
+
+Times are seconds since 1970 in UTC. What is large has tables of its own, because SQLite writes a whole row anew where
+any of it changes.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+from api.store.columns import Count, Json
+
+METADATA = MetaData()
+
+
+def _job_id() -> Column[str]:
+    return Column("job_id", Text, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+
+
+jobs = Table(
+    "jobs",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("key_id", Text),
+    Column("state", Text, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("problem_hash", Text, nullable=False),
+    Column("name", Json),
+    Column("n_buffers", Integer, nullable=False),
+    Column("options", Json, nullable=False),
+    Column("time_limit_s", Double, nullable=False),
+    Column("deadline_at", Double),
+    Column("created_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("finished_at", Double),
+    Column("attempts", Integer, nullable=False),
+    Column("is_cancel_asked", Boolean, nullable=False),
+    Column("idempotency_key", Text, unique=True),  # with the id of the caller's key before it
+    Column("request_digest", Text),
+    Column("lease_owner", Text),  # the server that runs it
+    Column("lease", Integer, nullable=False),  # how often it was claimed: a claim of long ago can change nothing
+    Column("last_event", Integer, nullable=False),
+    Column("progress", Json),
+    Column("plan_status", Text),
+    Column("error", Text),
+    Column("late_s", Double),
+    Index("jobs_in_line", "state", "priority", "id"),
+    Index("jobs_by_deadline", "state", "deadline_at"),
+    Index("jobs_by_end", "finished_at"),
+    Index("jobs_by_owner", "lease_owner"),
+    Index("jobs_by_key", "key_id", "id"),
+    Index("jobs_by_key_and_state", "key_id", "state"),
+    Index("jobs_by_name", "name"),
+    Index("jobs_by_problem", "problem_hash"),
+)
+
+submissions = Table("submissions", METADATA, _job_id(), Column("problem", LargeBinary, nullable=False))
+"""The problems of jobs, as zlib of their JSON."""
+
+answers = Table("answers", METADATA, _job_id(), Column("plan", LargeBinary, nullable=False))
+"""The best plans of jobs so far, as zlib of their JSON."""
+
+job_events = Table(
+    "job_events",
+    METADATA,
+    _job_id(),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("data", Json, nullable=False),
+)
+
+plans = Table(
+    "plans",
+    METADATA,
+    Column("hash", Text, primary_key=True),
+    Column("plan", LargeBinary, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("is_final", Boolean, nullable=False),
+    Column("peak", Count),
+    Column("lower_bound", Count),
+    Column("searched_s", Double, nullable=False),
+    Column("bytes", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("used_at", Double, nullable=False),
+    Index("plans_by_use", "used_at", "bytes"),  # which is all that is asked of all plans
+)
+
+keys = Table(
+    "keys",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, unique=True, nullable=False),
+    Column("hash", Text, unique=True, nullable=False),
+    Column("scopes", Json, nullable=False),
+    Column("max_jobs", Integer),
+    Column("max_requests_per_minute", Integer),
+    Column("created_at", Double, nullable=False),
+    Column("revoked_at", Double),
+    Column("used_at", Double),
+)
+
+servers = Table("servers", METADATA, Column("id", Text, primary_key=True), Column("beats", Integer, nullable=False))
+"""The servers that run jobs; who stops counting its beats is taken to be dead."""

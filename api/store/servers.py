@@ -1,0 +1,35 @@
+"""The servers that share a store, and whether they are alive."""
+
+from __future__ import annotations
+
+from sqlalchemy import delete, select, update
+
+from api.store import schema
+from api.store.database import Database
+from api.store.writing import insert_or_skip
+
+
+class Servers:
+    """The table of servers, each with a number that it raises every few seconds.
+
+    A number, and no time of day: clocks differ and jump, but who sees a number stand still for long by its own
+    stopwatch knows enough.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def beat(self, server: str) -> dict[str, int]:
+        """Say that a server is alive; return the numbers of all."""
+        with self._database.writing() as connection:
+            rows, mine = schema.servers, schema.servers.c.id == server
+            if not connection.execute(update(rows).where(mine).values(beats=rows.c.beats + 1)).rowcount:
+                insert_or_skip(connection, rows, {"id": server, "beats": 1})
+            return {row.id: row.beats for row in connection.execute(select(rows))}
+
+    def forget(self, server: str, beats: int | None = None) -> bool:
+        """Strike a server from the list; with `beats`, only if it stands there still. Return whether it was struck."""
+        rows = schema.servers
+        strike = delete(rows).where(rows.c.id == server)
+        with self._database.writing() as connection:
+            return connection.execute(strike if beats is None else strike.where(rows.c.beats == beats)).rowcount == 1

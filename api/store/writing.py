@@ -1,0 +1,42 @@
+"""The statements that SQLAlchemy has for each database apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Column, Connection, Table
+from sqlalchemy.dialects import postgresql, sqlite
+
+T = TypeVar("T")
+
+
+def insert_or_skip(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
+    """Insert a row unless one is there that it may not be beside; return whether it was inserted."""
+    return bool(insert_new(connection, table, [values], next(iter(table.primary_key))))
+
+
+def insert_new(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], column: Column[T]
+) -> Sequence[T]:
+    """Insert those rows that may be beside what is there; return their values of a column."""
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    return connection.execute(insert(table).on_conflict_do_nothing().returning(column), rows).scalars().all()
+
+
+def put(connection: Connection, table: Table, values: Mapping[str, Any]) -> None:
+    """Insert a row, or replace the one with its primary key."""
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    keys = {column.name for column in table.primary_key}
+    added = insert(table).values(values)
+    rest = {name: added.excluded[name] for name in values if name not in keys}
+    connection.execute(added.on_conflict_do_update(index_elements=sorted(keys), set_=rest))
+
+
+def insert_all(connection: Connection, table: Table, key: Column[str], rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Insert rows where none is in their place; return the keys of those that were inserted."""
+    if not rows:
+        return set()
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    statement = insert(table).on_conflict_do_nothing().returning(key)
+    return set(connection.execute(statement, rows).scalars())

@@ -1,0 +1,107 @@
+"""Workers and schedulers that die, stop or hang while they are needed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from api.cluster.scheduler import local_cluster
+from api.cluster.task import News
+from api.cluster.unix_sockets import PREFIX, folder_of
+from api.settings import Settings
+from planner.plan import Plan
+from planner.verify import verify
+from tests.api.cluster.clusters import HARD, NOBODY, is_no_worse, opened, solved, soon, task
+from tests.api.cluster.processes import ENGINE, ROOT, WORKER, below, command, kill, runs, workers
+
+
+def test_a_task_whose_worker_is_killed_goes_on_from_the_best_plan_known() -> None:
+    heard = list[News]()
+
+    async def day() -> Plan:
+        async with opened(workers=1) as cluster:
+            over = asyncio.Event()
+            asked = asyncio.create_task(solved(cluster, task(HARD, wants_plans=True), over, on_news=heard.append))
+            await soon(lambda: any(news.plan for news in heard))
+            (worker,) = workers()
+            kill(worker)
+            best = [news.plan for news in heard if news.plan][-1]
+            before = len(heard)
+            await soon(lambda: len(heard) > before)
+            assert is_no_worse(heard[before].peak, best.peak)
+            assert worker not in workers()
+            over.set()
+            return await asked
+
+    plan = asyncio.run(day())
+    assert verify(HARD, plan) == ()
+
+
+def test_engines_die_with_their_worker() -> None:
+    async def day() -> None:
+        async with opened(workers=1) as cluster:
+            asked = asyncio.create_task(solved(cluster, task(HARD, solver="cp-sat")))
+            await soon(lambda: any(below(worker.pid, ENGINE) for worker in workers()))
+            (worker,) = workers()
+            (engine,) = below(worker.pid, ENGINE)
+            kill(worker)
+            await soon(lambda: not runs(engine, ENGINE))
+            asked.cancel()
+
+    asyncio.run(day())
+
+
+def test_a_worker_that_stands_still_makes_nobody_late() -> None:
+    async def day() -> Plan:
+        async with opened(workers=1) as cluster:
+            heard = list[News]()
+            await soon(lambda: cluster.places == 1)
+            asked = asyncio.create_task(solved(cluster, task(HARD, 8.0, wants_plans=True), on_news=heard.append))
+            await soon(lambda: any(news.plan for news in heard))
+            (worker,) = workers()
+            worker.send_signal(signal.SIGSTOP)
+            return await asked
+
+    plan = asyncio.run(day())
+    assert (plan.status, plan.stop_reason) == ("feasible", "time_limit")
+    assert verify(HARD, plan) == ()
+
+
+def test_a_process_that_overruns_is_ended_by_the_system() -> None:
+    script = """
+from api.cluster.packing import pack
+from api.cluster import work
+from tests.api.cluster.clusters import SMALL, task
+
+work.own_this_process()
+work.ALARM_S = 0.1
+work.solve = lambda *_, **__: sum(range(10**12))  # which lets no other thread run
+work.perform("name", pack(task(SMALL, 0.1)))
+"""
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == -signal.SIGALRM
+
+
+def test_workers_end_with_whoever_started_them() -> None:
+    async def day() -> None:
+        with command("worker", NOBODY, "--workers", "2") as process:
+            await soon(lambda: len(below(process.pid, WORKER)) == 2)
+            children = below(process.pid, WORKER)
+            process.kill()
+            await soon(lambda: not any(runs(child, WORKER) for child in children))
+
+    asyncio.run(day())
+
+
+def test_no_other_user_reaches_the_workers_of_a_server() -> None:
+    async def day() -> None:
+        async with local_cluster(Settings(workers=1)) as address:
+            folder = folder_of(address)
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+            assert stat.S_ISSOCK(Path(address.removeprefix(PREFIX)).stat().st_mode)
+        assert not folder.exists()
+
+    asyncio.run(day())

@@ -1,0 +1,95 @@
+"""Followers of jobs hear of everything, once and in order, whichever server writes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from api.jobs.following import Following
+from api.store.job import News, Outcome, Progress
+from api.store.store import Store
+from tests.api.jobs.desks import day, submit
+
+NEWS = News(Progress(40, 30, 1 / 3, "test"), 0.1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(None, tmp_path)
+    yield opened
+    opened.close()
+
+
+async def heard(following: Following, job_id: str, after: int = 0) -> list[str]:
+    return [event.kind async for event in following.events(job_id, after)]
+
+
+def test_a_follower_hears_what_another_server_writes(store: Store) -> None:
+    async def run() -> None:
+        following, job_id = Following(store), submit(store)
+        following.open()
+        listening = [asyncio.create_task(heard(following, job_id, after)) for after in (0, 0, 1)]
+        await asyncio.sleep(0.1)
+        (claim,) = store.leases.claim("another", 1)
+        store.leases.report(claim.lease, [NEWS, NEWS])
+        await asyncio.sleep(0.6)
+        store.leases.finish(claim.lease, Outcome("succeeded"))
+        everything = ["queued", "started", "better", "better", "finished"]
+        assert await asyncio.gather(*listening) == [everything, everything, everything[1:]]
+        await following.close()
+
+    day(run)
+
+
+def test_a_follower_who_is_stirred_need_not_wait(store: Store) -> None:
+    async def run() -> None:
+        following, job_id = Following(store), submit(store)  # which does not look by itself: it was not opened
+        listening = asyncio.create_task(heard(following, job_id))
+        await asyncio.sleep(0.1)
+        store.jobs.ask_to_cancel(job_id)
+        following.stir(job_id)
+        assert await listening == ["queued", "finished"]
+
+    day(run)
+
+
+def test_a_job_with_more_events_than_are_read_at_once_is_told_whole(store: Store) -> None:
+    async def run() -> None:
+        following, job_id = Following(store), submit(store)
+        (claim,) = store.leases.claim("here", 1)
+        store.leases.report(claim.lease, [NEWS] * 1200)
+        store.leases.finish(claim.lease, Outcome("succeeded"))
+        assert len(await heard(following, job_id)) == 1203
+
+    day(run)
+
+
+def test_a_job_that_is_removed_ends_its_stream(store: Store) -> None:
+    async def run() -> None:
+        following, job_id = Following(store), submit(store)
+        following.open()
+        (claim,) = store.leases.claim("here", 1)
+        store.leases.finish(claim.lease, Outcome("succeeded"))
+        listening = asyncio.create_task(heard(following, job_id, after=3))
+        await asyncio.sleep(0.1)
+        store.leases.remove_ended(2e9)
+        assert await listening == []
+        await following.close()
+
+    day(run)
+
+
+def test_a_server_that_stops_lets_followers_go(store: Store) -> None:
+    async def run() -> None:
+        following, job_id = Following(store), submit(store)
+        listening = asyncio.create_task(heard(following, job_id))
+        await asyncio.sleep(0.1)
+        following.stop()
+        assert await listening == ["queued"]
+        assert await heard(following, job_id) == ["queued"]
+        await following.close()
+
+    day(run)

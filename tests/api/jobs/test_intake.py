@@ -1,0 +1,86 @@
+"""Jobs that come at once are written together, each with its own answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from api.jobs.intake import Intake
+from api.jobs.requests import new_job
+from api.options import Options
+from api.refusals import FullError
+from api.store.arrivals import Room
+from api.store.database import FILE, Database
+from api.store.errors import RepeatedKeyError, StoreError
+from api.store.job import Job, NewJob
+from api.store.jobs import Wanted
+from api.store.store import Store
+from tests.api.jobs.desks import PROBLEM, day
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(None, tmp_path)
+    yield opened
+    opened.close()
+
+
+def new(**said: object) -> NewJob:
+    return new_job(PROBLEM, Options(), **said)
+
+
+def test_all_that_come_at_once_are_kept(store: Store) -> None:
+    async def run() -> None:
+        intake, jobs = Intake(store), [new() for _ in range(300)]
+        kept = await asyncio.gather(*(intake.add(one, Room(jobs=1000)) for one in jobs))
+        assert [job.id for job in kept] == [one.id for one in jobs]
+        assert store.jobs.counts() == {"queued": 300}
+        await intake.add(new(), Room(jobs=1000))  # and it goes on
+
+    day(run)
+
+
+def test_each_hears_what_became_of_its_own(store: Store) -> None:
+    async def run() -> None:
+        intake, room = Intake(store), Room(jobs=2)
+        asked = [
+            intake.add(new(idempotency_key="k", request_digest="one"), room),
+            intake.add(new(idempotency_key="k", request_digest="two"), room),
+            intake.add(new(), room),
+            intake.add(new(), room),
+        ]
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(one) for one in results] == [Job, RepeatedKeyError, Job, FullError]
+
+    day(run)
+
+
+def test_who_leaves_before_the_answer_harms_nobody(store: Store) -> None:
+    async def run() -> None:
+        intake, room = Intake(store), Room(jobs=10)
+        leaves = asyncio.create_task(intake.add(new(), room))
+        await asyncio.sleep(0)
+        leaves.cancel()
+        await intake.add(new(), room)
+        assert len(store.jobs.page(Wanted(of_everybody=True))) == 2
+
+    day(run)
+
+
+def test_all_hear_of_a_store_that_fails(store: Store, tmp_path: Path) -> None:
+    async def run() -> None:
+        database = Database.open(f"sqlite:///{tmp_path / FILE}", tmp_path)
+        with database.writing() as connection:
+            connection.execute(text("DROP TABLE job_events"))
+        database.close()
+        intake, room = Intake(store), Room(jobs=10)
+        results = await asyncio.gather(*(intake.add(new(), room) for _ in range(3)), return_exceptions=True)
+        assert [str(one) for one in results] == ["database: no such table: job_events"] * 3
+        assert all(isinstance(one, StoreError) for one in results)
+        assert store.jobs.counts() == {}
+
+    day(run)

@@ -1,0 +1,86 @@
+"""What an operator sets: where it comes from, what is wrong with it, and that the documentation knows all of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from api.settings import PREFIX, Settings, read_settings
+from planner.errors import OptionError
+
+OPERATIONS = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()
+ROWS = dict(re.findall(r"^\| `MEMPLAN_([A-Z_]+)` \| [^|]+ \| ([^|]+) \|$", OPERATIONS, re.MULTILINE))
+
+
+def test_the_documentation_has_a_row_for_every_setting_in_their_order() -> None:
+    assert [name.lower() for name in ROWS] == list(Settings.model_fields)
+
+
+def test_the_documentation_names_the_defaults() -> None:
+    for name, field in Settings.model_fields.items():
+        if field.default is not None and field.default_factory is None:
+            said = ROWS[name.upper()]
+            if isinstance(field.default, bool):
+                assert said == str(field.default).lower(), name
+            elif isinstance(field.default, str):
+                assert said == field.default, name
+            else:
+                assert float(said) == field.default, name
+
+
+def test_an_empty_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMPLAN_SCHEDULER", "")
+    monkeypatch.setenv("MEMPLAN_WORKERS", "")
+    assert read_settings().scheduler is None
+
+
+def test_data_go_where_the_users_data_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MEMPLAN_DATA_FOLDER", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert read_settings().data_folder == tmp_path / "memplan"
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert read_settings().data_folder == tmp_path / ".local" / "share" / "memplan"
+
+
+def test_a_user_without_a_home_is_told_to_name_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMPLAN_DATA_FOLDER", "~nobody-of-that-name/memplan")
+    with pytest.raises(OptionError, match=r"^MEMPLAN_DATA_FOLDER: must be a folder without ~, since there is no home"):
+        read_settings()
+
+
+SECRET = "hunter2-and-" + "more" * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("DATABASE_URL", f"mysql://me:{SECRET}@here/x", "must begin with sqlite:// or postgresql://"),
+        (
+            "DATABASE_URL",
+            f"postgresql://me:{SECRET}@here:port/x",
+            "must be postgresql://USER:PASSWORD@HOST:PORT/NAME, escaped as URLs are",
+        ),
+        ("SCHEDULER", "here:8786", "must begin with tcp:// or tls://"),
+        ("ADMIN_KEY", "hunter2", "must be at least 32 visible ASCII characters"),
+        ("LOG_FORMAT", "xml", "must be 'text' or 'json', got \"xml\""),
+        ("WORKERS", "-1", 'must be at least 0, got "-1"'),
+        ("REQUIRE_KEYS", "perhaps", 'must be true or false, got "perhaps"'),
+        ("JOB_KEPT_S", "0", 'must be greater than 0.0, got "0"'),
+    ],
+)
+def test_a_wrong_setting_is_told_and_secrets_are_not(
+    name: str, value: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PREFIX + name, value)
+    with pytest.raises(OptionError) as caught:
+        read_settings()
+    assert caught.value.sentences == (f"{PREFIX}{name}: {rule}",)
+
+
+def test_settings_that_are_printed_keep_their_secrets() -> None:
+    settings = Settings(admin_key=SECRET, database_url=f"postgresql://me:{SECRET}@here/x")
+    assert SECRET not in repr(settings)
+    assert SECRET not in str(settings)

@@ -1,0 +1,305 @@
+"""The one room for all searches: what is known, what is quick, what is shared, and what goes to the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from math import inf
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from api.cache.known import Known
+from api.cache.plan_cache import PlanCache
+from api.cache.posed import Posed
+from api.cluster.task import News
+from api.metrics import Metrics
+from api.options import Options
+from api.refusals import FullError
+from api.solving import Solving
+from api.waiting_line import WaitingLine
+from planner.errors import OptionError
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.verify import verify
+from tests.api.test_http_line import problem_that_nobody_proves_soon
+from tests.api.workers import PatientWorkers, packed
+from tests.respelling import respelled, spelled
+
+QUICK = Problem.model_validate(
+    {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
+)
+HARD = Problem.model_validate(problem_that_nobody_proves_soon()["problem"])
+HARD_TOO = Problem.model_validate(respelled(spelled(HARD), random.Random(5), 2))
+LONG = Options(time_limit_s=60.0)
+
+
+@dataclass
+class Room:
+    """A room of one place, and those who ask there."""
+
+    solving: Solving
+    cache: PlanCache
+    workers: PatientWorkers
+    metrics: Metrics
+
+    async def ask(
+        self,
+        problem: Problem,
+        options: Options = LONG,
+        cancelled: asyncio.Event | None = None,
+        on_news: Callable[[News], None] | None = None,
+        start: Plan | None = None,
+    ) -> Plan:
+        plan = await self.solving.plan(
+            problem,
+            options,
+            deadline=time.monotonic() + options.time_limit_s,
+            cancelled=cancelled or asyncio.Event(),
+            on_news=on_news,
+            start=start,
+        )
+        assert verify(problem, plan) == ()
+        return plan
+
+    def lookups(self) -> dict[str, float]:
+        families = text_string_to_metric_families(self.metrics.rendered({}, {}).decode())
+        samples = next(one.samples for one in families if one.name == "memplan_cache_lookups")
+        return {one.labels["result"]: one.value for one in samples if one.name.endswith("_total")}
+
+
+@asynccontextmanager
+async def room() -> AsyncIterator[Room]:
+    cache, workers, metrics = (
+        PlanCache(None, memory_bytes=2**20, most_plans=9, most_bytes=2**20),
+        PatientWorkers(),
+        Metrics(),
+    )
+    yield Room(Solving(cache, workers, WaitingLine(1, 0), metrics, 1), cache, workers, metrics)
+
+
+def in_a_room(day: Callable[[Room], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with room() as found:
+            await day(found)
+
+    asyncio.run(run())
+
+
+def test_what_is_quick_goes_to_no_worker_and_is_known_then() -> None:
+    async def day(room: Room) -> None:
+        first = await room.ask(QUICK)
+        again = await room.ask(Problem.model_validate(respelled(spelled(QUICK), random.Random(1), 3)))
+        assert (first.status, again.status, again.stop_reason) == ("optimal", "optimal", "proved")
+        assert (first.peak, again.peak) == (12, 36)
+        assert room.workers.tasks == []
+        assert room.lookups() == {"miss": 1, "hit": 1}
+
+    in_a_room(day)
+
+
+def test_what_is_hard_goes_on_at_a_worker_from_the_quick_plan() -> None:
+    async def day(room: Room) -> None:
+        room.workers.may_answer.set()
+        plan = await room.ask(HARD)
+        (task,) = room.workers.tasks
+        assert task.start is not None
+        assert (plan.peak, plan.stop_reason) == (task.start.peak, "time_limit")
+        assert 30 < task.time_limit_s < 60
+
+    in_a_room(day)
+
+
+def test_who_asks_again_is_answered_at_once_and_with_more_time_goes_on_from_the_best() -> None:
+    async def day(room: Room) -> None:
+        posed = Posed.of(HARD)
+        known = Known.of(posed, packed(HARD), searched_s=60.0)
+        assert known is not None
+        room.cache.keep(posed, known)
+        again = await room.ask(HARD_TOO)
+        assert (again.status, again.stop_reason, room.workers.tasks) == ("feasible", "time_limit", [])
+        room.workers.may_answer.set()
+        longer = await room.ask(HARD_TOO, Options(time_limit_s=600.0))
+        (task,) = room.workers.tasks
+        assert task.start is not None
+        assert longer.peak == task.start.peak == again.peak
+        assert room.lookups() == {"hit": 1, "started_from": 1}
+
+    in_a_room(day)
+
+
+def test_two_who_ask_the_same_at_once_cost_one_search() -> None:
+    async def day(room: Room) -> None:
+        askers = [asyncio.create_task(room.ask(problem)) for problem in (HARD, HARD_TOO)]
+        await room.workers.is_asked.wait()
+        room.workers.may_answer.set()
+        first, second = await asyncio.gather(*askers)
+        assert len(room.workers.tasks) == 1
+        assert first.peak is not None
+        assert second.peak == 2 * first.peak
+        assert room.lookups() == {"miss": 1, "joined": 1}
+
+    in_a_room(day)
+
+
+def test_who_leaves_a_search_that_others_wait_for_has_the_best_so_far() -> None:
+    async def day(room: Room) -> None:
+        news: list[News] = []
+        stays = asyncio.create_task(room.ask(HARD))
+        await room.workers.is_asked.wait()
+        cancelled = asyncio.Event()
+        leaves = asyncio.create_task(room.ask(HARD_TOO, cancelled=cancelled, on_news=news.append))
+        while room.solving.riders < 2:
+            await asyncio.sleep(0)
+        assert room.workers.tell is not None
+        better = packed(HARD)
+        room.workers.tell(News(better.peak, better.lower_bound or 0, better.gap, "here", 1.0, better))
+        cancelled.set()
+        left = await leaves
+        assert better.peak is not None
+        assert (left.peak, left.stop_reason) == (2 * better.peak, "cancelled")
+        assert [(one.peak, one.lower_bound) for one in news] == [(2 * better.peak, 2 * (better.lower_bound or 0))]
+        assert news[0].plan is not None
+        assert verify(HARD_TOO, news[0].plan) == ()
+        assert (room.workers.cancelled, stays.done()) == (0, False)
+        room.workers.may_answer.set()
+        assert (await stays).stop_reason == "time_limit"
+
+    in_a_room(day)
+
+
+def test_the_last_who_leaves_ends_the_search_and_has_what_it_found() -> None:
+    async def day(room: Room) -> None:
+        cancelled = asyncio.Event()
+        asker = asyncio.create_task(room.ask(HARD, cancelled=cancelled))
+        await room.workers.is_asked.wait()
+        cancelled.set()
+        plan = await asker
+        assert (plan.status, plan.stop_reason, room.workers.cancelled) == ("feasible", "cancelled", 1)
+
+    in_a_room(day)
+
+
+def test_who_is_cancelled_in_line_has_the_quick_plan() -> None:
+    async def day(room: Room) -> None:
+        first = asyncio.create_task(room.ask(HARD))
+        await room.workers.is_asked.wait()
+        cancelled = asyncio.Event()
+        other = Problem.model_validate(problem_that_nobody_proves_soon(8)["problem"])
+        second = asyncio.create_task(room.ask(other, cancelled=cancelled))
+        while room.solving.riders < 2:
+            await asyncio.sleep(0)
+        cancelled.set()
+        plan = await second
+        assert (plan.status, plan.stop_reason, len(room.workers.tasks)) == ("feasible", "cancelled", 1)
+        room.workers.may_answer.set()
+        await first
+
+    in_a_room(day)
+
+
+@pytest.mark.parametrize("accept", ["fit", "900%", 900.0])
+def test_a_known_plan_that_is_good_enough_answers(accept: str | float) -> None:
+    async def day(room: Room) -> None:
+        posed = Posed.of(HARD)
+        known = Known.of(posed, packed(HARD), searched_s=0.1)
+        assert known is not None
+        room.cache.keep(posed, known)
+        plan = await room.ask(HARD, Options(time_limit_s=60.0, accept=accept))
+        assert (plan.stop_reason, room.workers.tasks) == ("accepted", [])
+
+    in_a_room(day)
+
+
+def test_options_are_checked_though_the_plan_is_known() -> None:
+    async def day(room: Room) -> None:
+        await room.ask(QUICK)
+        with pytest.raises(OptionError, match="accept: must be fit or a percentage"):
+            await room.ask(QUICK, Options(accept="soon"))
+
+    in_a_room(day)
+
+
+@pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
+def test_who_asks_for_one_solver_or_the_same_everywhere_is_not_answered_by_what_others_found(options: Options) -> None:
+    async def day(room: Room) -> None:
+        posed = Posed.of(QUICK)
+        known = Known.of(posed, (await room.ask(QUICK)), 1.0)
+        assert known is not None
+        before = room.lookups()
+        first, second = await room.ask(QUICK, options), await room.ask(QUICK, options)
+        assert first.solver is not None
+        assert first.solver.startswith("greedy")
+        assert first.model_copy(update={"wall_time_s": None}) == second.model_copy(update={"wall_time_s": None})
+        assert (first.wall_time_s is None) == options.deterministic
+        assert room.lookups() == before
+
+    in_a_room(day)
+
+
+def test_a_plan_that_somebody_brings_is_where_the_search_starts() -> None:
+    async def day(room: Room) -> None:
+        room.workers.may_answer.set()
+        brought = packed(HARD)
+        plan = await room.ask(HARD, start=brought)
+        assert plan.peak is not None
+        assert brought.peak is not None
+        assert plan.peak <= brought.peak
+
+    in_a_room(day)
+
+
+def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
+    async def day(room: Room) -> None:
+        posed = Posed.of(QUICK)
+        known = Known.of(posed, packed(QUICK), 1.0)
+        assert known is not None
+        assert known.offset is not None
+        room.cache.keep(posed, replace(known, status="optimal", offset=known.offset * 0))
+        assert (await room.ask(QUICK)).status == "optimal"
+        assert "did not pass the verifier" in caplog.text
+        assert (await room.ask(QUICK)).status == "optimal"
+        assert room.lookups() == {"miss": 1, "hit": 1}
+
+    in_a_room(day)
+
+
+def test_who_has_all_the_time_there_is_in_line_has_the_whole_limit_with_a_worker() -> None:
+    async def day(room: Room) -> None:
+        others = asyncio.create_task(room.ask(HARD))
+        while not room.workers.tasks:
+            await asyncio.sleep(0.01)
+        harder, cancelled = problem_that_nobody_proves_soon()["problem"], asyncio.Event()
+        harder["buffers"][0]["size"] += 1
+        problem = Problem.model_validate(harder)
+        mine = asyncio.create_task(room.solving.plan(problem, LONG, deadline=inf, cancelled=cancelled))
+        await asyncio.sleep(0.3)  # which is spent in line, and not of the limit
+        assert len(room.workers.tasks) == 1
+        room.workers.may_answer.set()
+        await asyncio.gather(others, mine)
+        assert room.workers.tasks[1].time_limit_s == pytest.approx(LONG.time_limit_s)
+
+    in_a_room(day)
+
+
+def test_who_finds_all_quick_places_taken_for_the_whole_time_is_turned_away() -> None:
+    async def day(room: Room) -> None:
+        others = [Problem.model_validate(problem_that_nobody_proves_soon(seed)["problem"]) for seed in range(40, 52)]
+        asking = [asyncio.create_task(room.ask(problem)) for problem in others]
+        await asyncio.sleep(0)
+        with pytest.raises(FullError, match="all 1 places for what is quick stayed taken for the whole time limit"):
+            await room.solving.plan(
+                HARD,
+                Options(time_limit_s=0.3),
+                deadline=time.monotonic() + 0.3,
+                cancelled=asyncio.Event(),
+                may_be_refused=True,
+            )
+        room.workers.may_answer.set()
+        await asyncio.gather(*asking)
+
+    in_a_room(day)
