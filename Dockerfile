@@ -27,7 +27,7 @@ RUN /opt/memplan/bin/pip uninstall --yes pip setuptools \
 # which are installed are compiled, not those of /build.
 ENV NUMBA_CACHE_DIR=/var/cache/memplan NUMBA_CPU_NAME=generic
 WORKDIR /
-RUN /opt/memplan/bin/memplan warm-up
+RUN /opt/memplan/bin/memplan warm-up && mkdir /var/lib/memplan
 
 
 FROM ${BASE}
@@ -36,13 +36,18 @@ LABEL org.opencontainers.image.title="memplan" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/memplan /opt/memplan
 COPY --from=build --chown=10001:10001 /var/cache/memplan /var/cache/memplan
+COPY --from=build --chown=10001:10001 /var/lib/memplan /var/lib/memplan
 ENV PATH=/opt/memplan/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     NUMBA_CACHE_DIR=/var/cache/memplan \
-    NUMBA_CPU_NAME=generic
+    NUMBA_CPU_NAME=generic \
+    MEMPLAN_DATA_FOLDER=/var/lib/memplan
+VOLUME /var/lib/memplan
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
     CMD ["python3", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
 ENTRYPOINT ["memplan"]
-CMD ["serve", "--host", "0.0.0.0", "--port", "8000"]
+# Tried out of the box, it asks nobody for a key, and says so. Where others can reach it, leave that word out: see
+# docs/operations.md.
+CMD ["serve", "--host", "0.0.0.0", "--port", "8000", "--without-keys"]

@@ -3,6 +3,8 @@
 #
 #   sh docker/smoke.sh http://127.0.0.1:8000                       one that runs already
 #   docker run --rm -i --entrypoint sh memplan <docker/smoke.sh    one of the image's own
+#
+# MEMPLAN_KEY is the key to show, where one is asked for.
 set -eu
 url=${1:-}
 if [ -z "$url" ]; then
@@ -14,6 +16,7 @@ if [ -z "$url" ]; then
 fi
 python3 - "$url" <<'PYTHON'
 import json
+import os
 import sys
 import time
 from urllib.error import HTTPError
@@ -27,23 +30,23 @@ PROBLEM = {"buffers": [{"id": i, "size": size, "start": low, "end": high} for i,
 
 def ask(path, content=None):
     body = None if content is None else json.dumps(content).encode()
-    with urlopen(Request(URL + path, body, {"Content-Type": "application/json"}), timeout=30) as answer:
+    headers = {"Content-Type": "application/json"}
+    if "MEMPLAN_KEY" in os.environ:
+        headers["Authorization"] = "Bearer " + os.environ["MEMPLAN_KEY"]
+    with urlopen(Request(URL + path, body, headers), timeout=30) as answer:
         return json.load(answer)
 
 
 started = time.monotonic()
 while True:
     try:
-        ask("/healthz")
+        ask("/readyz")
         break
-    except HTTPError:
-        raise
-    except OSError:
+    except OSError as error:  # nobody listens, or it is not ready
         if time.monotonic() - started > 60:
-            sys.exit("smoke: nothing answers at " + URL)
+            sys.exit(f"smoke: {URL} is not ready: {error}")
         time.sleep(0.1)
-print(f"smoke: alive after {time.monotonic() - started:.1f} s")
-ask("/readyz")
+print(f"smoke: ready after {time.monotonic() - started:.1f} s")
 for solver in ("auto", "cp-sat", "highs", "cbc"):
     plan = ask("/v1/plan", {"problem": PROBLEM, "options": {"solver": solver, "time_limit_s": 20}})
     assert (plan["status"], plan["peak"]) == ("optimal", 11), plan
