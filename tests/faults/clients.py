@@ -1,0 +1,117 @@
+"""A client that goes on whatever dies, and what it may expect of the jobs that were accepted."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.verify import verify
+from solvers.bench.generators import tight
+from tests.faults.machines import Machine
+
+ENDED = ("succeeded", "cancelled", "failed", "expired")
+_PATIENCE_S = 120.0
+
+
+@dataclass
+class Client:
+    """Submits jobs to servers, any of which may be away, and remembers what was accepted."""
+
+    servers: Sequence[Machine]
+    draw: random.Random
+    accepted: dict[str, Problem] = field(default_factory=dict)
+
+    def call(self, method: str, path: str, **said: Any) -> httpx.Response:
+        """Call one server after the other until one answers; repeating a call must be harmless."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            server = self.draw.choice(self.servers)
+            try:
+                answer = httpx.request(method, f"{server.url}{path}", timeout=20.0, trust_env=False, **said)
+                if answer.status_code < 500:
+                    return answer
+                said_last = answer.text
+            except httpx.TransportError as error:
+                said_last = repr(error)
+            assert time.monotonic() < deadline, f"{method} {path}: no server answered in time: {said_last}"
+            time.sleep(0.1)
+
+    def submit(self, problem: Problem, **options: Any) -> str:
+        """Submit a job and return its id; however often that takes, it is one job."""
+        body = {"problem": json.loads(problem.model_dump_json(exclude_unset=True)), "options": options}
+        answer = self.call("POST", "/v1/jobs", json=body, headers={"Idempotency-Key": uuid.uuid4().hex})
+        assert answer.status_code == 202, answer.text
+        name: str = answer.json()["id"]
+        self.accepted[name] = problem
+        return name
+
+    def job(self, name: str) -> dict[str, Any]:
+        """Return what a server says of a job."""
+        job: dict[str, Any] = self.call("GET", f"/v1/jobs/{name}").json()
+        return job
+
+    def plan(self, name: str) -> bytes:
+        """Return the plan of a job, as it comes."""
+        return self.call("GET", f"/v1/jobs/{name}/plan").content
+
+    def wait(self, name: str, patience_s: float = _PATIENCE_S) -> dict[str, Any]:
+        """Return a job once it has ended."""
+        deadline = time.monotonic() + patience_s
+        while True:
+            job = self.job(name)
+            if job.get("state") in ENDED:
+                return job
+            assert time.monotonic() < deadline, f"job {name} has not ended: {job}"
+            time.sleep(0.1)
+
+    def check_all(self) -> dict[str, int]:
+        """Wait for all accepted jobs; each ended once, with one plan, that is valid. Return how many in each state."""
+        states: dict[str, int] = {}
+        for name, problem in self.accepted.items():
+            state = self.wait(name)["state"]
+            states[state] = states.get(state, 0) + 1
+            check_events(self.call("GET", f"/v1/jobs/{name}/events").text)
+            first = self.call("GET", f"/v1/jobs/{name}/plan")
+            assert first.content == self.call("GET", f"/v1/jobs/{name}/plan").content
+            if first.status_code != 200:
+                assert state in ("cancelled", "expired"), f"job {name} is {state} without a plan: {first.text}"
+                continue
+            plan = Plan.model_validate_json(first.content)
+            if plan.status in ("optimal", "feasible"):
+                assert not verify(problem, plan)
+        return states
+
+
+def check_events(stream: str) -> None:
+    """Check that a stream of events counts up, begins with `queued` and has one end."""
+    blocks = [dict(line.split(": ", 1) for line in block.splitlines() if ": " in line) for block in _blocks(stream)]
+    kinds = [block["event"] for block in blocks if "event" in block]
+    assert kinds[0] == "queued", kinds
+    assert kinds.count("finished") == 1, kinds
+    assert kinds[-1] == "finished", kinds
+    numbers = [int(block["id"]) for block in blocks if "event" in block]
+    assert numbers == sorted(set(numbers)), numbers
+
+
+def _blocks(stream: str) -> list[str]:
+    return [block for block in stream.replace("\r\n", "\n").split("\n\n") if block.strip()]
+
+
+def easy(draw: random.Random) -> Problem:
+    """Draw a problem that is solved at once."""
+    rows = [{"id": k, "size": draw.randint(1, 1000), "start": k, "end": k + draw.randint(1, 5)} for k in range(20)]
+    return Problem.model_validate({"buffers": rows})
+
+
+def hard(draw: random.Random) -> Problem:
+    """Draw a problem that is searched for longer than anybody waits here."""
+    return tight(draw.randrange(2**31), 200, 1000, 20, 2.0).problem

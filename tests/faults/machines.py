@@ -1,0 +1,126 @@
+"""The processes of a service, each of which can be killed and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+_MEMPLAN = str(Path(sys.executable).with_name("memplan"))
+_PATIENCE_S = 90.0
+
+
+@dataclass
+class Machine:
+    """A process that is started again after it was killed: same command, same port."""
+
+    name: str
+    command: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    url: str | None = None
+    process: subprocess.Popen[bytes] | None = None
+    log: Path | None = None
+
+    def start(self) -> None:
+        """Start the process; what it says goes to its log."""
+        with (self.log or Path(os.devnull)).open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=os.environ | self.settings,
+                start_new_session=True,
+            )
+
+    def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to the process alone, not to its children, and wait for its end."""
+        assert self.process is not None
+        self.process.send_signal(how)
+        self.process.wait(_PATIENCE_S)
+
+    def end(self) -> None:
+        """Kill what is left of the process and of its children."""
+        if self.process is not None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            finally:
+                self.process.wait(_PATIENCE_S)
+
+    def wait_until_ready(self, path: str = "/readyz") -> None:
+        """Wait until a server answers that it is ready."""
+        soon(lambda: answers(f"{self.url}{path}"), f"{self.name} is ready")
+
+
+def server(name: str, folder: Path, **settings: str) -> Machine:
+    """Make a server with its data in `folder`, on a port of its own; its settings go without their MEMPLAN_."""
+    port = free_port()
+    return Machine(
+        name,
+        (_MEMPLAN, "serve", "--port", str(port)),
+        {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | {f"MEMPLAN_{key.upper()}": v for key, v in settings.items()},
+        f"http://127.0.0.1:{port}",
+        log=folder / f"{name}.log",
+    )
+
+
+def scheduler(folder: Path, host: str = "127.0.0.1") -> Machine:
+    """Make a scheduler on a port of its own; its `url` is what workers and servers on the same host are told."""
+    port = free_port()
+    command = (_MEMPLAN, "scheduler", "--host", host, "--port", str(port))
+    return Machine("scheduler", command, url=f"tcp://127.0.0.1:{port}", log=folder / "scheduler.log")
+
+
+def worker(name: str, folder: Path, of: Machine) -> Machine:
+    """Make a worker that joins a scheduler."""
+    return Machine(name, (_MEMPLAN, "worker", str(of.url), "--workers", "1"), log=folder / f"{name}.log")
+
+
+@contextmanager
+def machines(*all_of_them: Machine) -> Iterator[None]:
+    """Start machines, in order, and end them all with the block."""
+    try:
+        for machine in all_of_them:
+            machine.start()
+        for machine in all_of_them:
+            if (machine.url or "").startswith("http"):
+                machine.wait_until_ready()
+        yield
+    finally:
+        for machine in reversed(all_of_them):
+            machine.end()
+
+
+def soon(is_so: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
+    """Wait until something is so; fails with `what` where it does not come to be."""
+    deadline = time.monotonic() + patience_s
+    while not is_so():
+        assert time.monotonic() < deadline, f"not within {patience_s:g} s: {what}"
+        time.sleep(0.05)
+
+
+def answers(url: str) -> bool:
+    """Say whether a server answers a call with 200."""
+    try:
+        return httpx.get(url, timeout=5.0, trust_env=False).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port

@@ -1,0 +1,78 @@
+"""Kill what a service is made of, at random, while jobs come: `python -m tests.soak ROUNDS [--seed N] [--postgres]`.
+
+Two servers on one database, a scheduler and two workers, each a process. A round submits jobs, kills one process with
+SIGKILL in the middle of their work, and starts it again after a moment. At the end no accepted job may be lost, none
+may have ended twice, and every plan must pass the verifier.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.api.postgresql import postgresql
+from tests.faults.clients import Client, easy, hard
+from tests.faults.machines import Machine, machines, scheduler, server, worker
+
+_JOBS_A_ROUND = 4
+
+
+def main() -> None:
+    """Soak, and print what came of it as one line of JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("rounds", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--postgres", action="store_true", help="also a PostgreSQL server, which is killed, too")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="memplan-soak-") as folder:
+        print(json.dumps(soak(Path(folder), asked.rounds, random.Random(asked.seed), asked.postgres)))
+
+
+def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = False) -> dict[str, object]:
+    """Run the rounds and check what is left; returns how many were killed, and how many jobs ended in each state."""
+    began = time.monotonic()
+    dask = scheduler(folder)
+    base: list[Machine] = [dask, worker("worker-1", folder, dask), worker("worker-2", folder, dask)]
+    settings = {"scheduler": str(dask.url)}
+    killed: Counter[str] = Counter()
+    with ExitStack() as stack:
+        victims: list[tuple[str, Callable[[], None], Callable[[], None]]] = []
+        if with_postgres:
+            database = stack.enter_context(postgresql(is_safe=True))
+            settings["database_url"] = database.url()
+            victims.append(("postgresql", database.kill, database.start))
+        servers = [server(f"server-{k}", folder, **settings) for k in (1, 2)]
+        victims += [(machine.name, machine.kill, machine.start) for machine in (*base, *servers)]
+        stack.enter_context(machines(*base, *servers))
+        client = Client(servers, draw)
+        for _ in range(rounds):
+            _submit_some(client, draw)
+            name, kill, start = draw.choice(victims)
+            time.sleep(draw.uniform(0.0, 1.5))
+            kill()
+            killed[name] += 1
+            time.sleep(draw.uniform(0.0, 2.0))
+            start()
+        states = client.check_all()
+    seconds = round(time.monotonic() - began)
+    return {"killed": dict(killed), "jobs": states, "failed": states.get("failed", 0), "seconds": seconds}
+
+
+def _submit_some(client: Client, draw: random.Random) -> None:
+    """Submit quick jobs and slow ones, and cancel one now and then."""
+    for _ in range(_JOBS_A_ROUND):
+        problem = draw.choice((easy, hard))(draw)
+        name = client.submit(problem, time_limit_s=draw.choice((0.5, 1.0, 2.0)))
+        if draw.random() < 0.1:
+            client.call("DELETE", f"/v1/jobs/{name}")
+
+
+if __name__ == "__main__":
+    main()
