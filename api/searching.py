@@ -25,8 +25,8 @@ _QUICK_S = 0.1
 """How long a problem is tried in this process before it goes to the workers."""
 _QUICK_BUFFERS = 20_000
 """For more buffers than that, nothing is quick."""
-_AT_ONCE_S = 0.01
-"""How long the event loop is held for a small problem: most of them take less, and less than a thread's contention."""
+_AT_ONCE_S = 0.03
+"""How long the event loop is held for a small problem at most; handing all of them to threads holds it longer."""
 _LEAST_S = 0.02
 """What everybody gets, however little time is left; with less than that, a worker makes nothing of it."""
 
@@ -89,6 +89,8 @@ class Searching:
         `start` is a plan that is known; what `was_tried` is not tried quickly again. Raises OptionError and FullError.
         """
         best = start
+        if start is not None and on_news is not None:
+            on_news(_news(start))
         if not was_tried and len(asked.posed.problem.buffers) <= _QUICK_BUFFERS:
             quick = await self._quickly(asked, start)
             if quick is not None and quick.stop_reason != "time_limit":
@@ -100,27 +102,25 @@ class Searching:
                 count = int(self._places.total_tokens)
                 raise FullError(f"memplan: all {count} places for what is quick stayed taken for the whole time limit")
         if best is not None and asked.left_s < _LEAST_S:
-            return best
+            return _in_time(best)
         try:
             return await self._by_workers(asked, best, cancelled, on_news, wants_plans)
         except FullError:
             if best is not None and best.placements and asked.left_s <= 0:
-                return best  # which is more than nothing
+                return _in_time(best)  # which is more than nothing
             raise
 
-    def at_once(self, asked: Asked) -> Plan | None:
-        """Return what the quick orders prove, or find good enough, while everybody waits; None where they do not."""
-        plan, seconds = _try(asked, None, "greedy", _AT_ONCE_S)
-        if plan.stop_reason not in ("proved", "accepted"):
-            return None
+    def at_once(self, asked: Asked) -> tuple[Plan, float]:
+        """Solve a small problem while everybody waits; return the plan, proved or not, and how many seconds it took."""
+        plan, seconds = _try(asked, None, _AT_ONCE_S)
         self._metrics.solved(plan, solver=asked.options.solver, place="server", seconds=seconds)
-        return plan
+        return plan, seconds
 
     async def _quickly(self, asked: Asked, start: Plan | None) -> Plan | None:
         """Try in this process; None where others did so for the whole time."""
         found = None
         with anyio.move_on_after(max(_LEAST_S, asked.left_s)):
-            found = await to_thread.run_sync(_try, asked, start, asked.options.solver, _QUICK_S, limiter=self._places)
+            found = await to_thread.run_sync(_try, asked, start, _QUICK_S, limiter=self._places)
         if found is None:
             return None
         plan, seconds = found
@@ -165,13 +165,17 @@ class Searching:
         return plan
 
 
-def _try(asked: Asked, start: Plan | None, solver: str, quick_s: float) -> tuple[Plan, float]:
+def _in_time(plan: Plan) -> Plan:
+    return plan.model_copy(update={"stop_reason": "time_limit"})
+
+
+def _try(asked: Asked, start: Plan | None, quick_s: float) -> tuple[Plan, float]:
     """Solve quickly; return the plan, and how many seconds it took."""
     options, began = asked.options, time.monotonic()
     plan = solve(
         asked.posed.problem,
         time_limit_s=options.time_limit_s,
-        solver=solver,
+        solver=options.solver,
         accept=options.accept,
         deterministic=options.deterministic,
         seed=options.seed,

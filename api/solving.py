@@ -114,7 +114,9 @@ class Solving:
         """Answer with what is known where that is enough; else search, together with whoever asks the same."""
         posed, options = asked.posed, asked.options
         key = (posed.hash, options.time_limit_s, options.accept, options.seed, asked.may_be_refused)
-        if self._cache.is_new(posed) and self._flights.find(key) is None and (plan := self._at_once(asked)) is not None:
+        is_new = self._cache.is_new(posed) and self._flights.find(key) is None
+        if is_new and _is_small(posed.problem) and (plan := self._at_once(asked)) is not None:
+            self._metrics.looked_up("miss")
             return plan
         known, plan = await self._known(posed)
         reason = None if known is None or plan is None else _enough(known, plan, asked)
@@ -122,20 +124,18 @@ class Solving:
             self._metrics.looked_up("hit")
             return plan.model_copy(update={"stop_reason": reason})
         flight = self._flights.find(key)
-        self._metrics.looked_up("joined" if flight else "miss" if plan is None else "started_from")
+        self._metrics.looked_up("joined" if flight else "miss" if is_new or plan is None else "started_from")
         if flight is None:
             flight = self._flights.start(key, posed, partial(self._search, asked, known, plan))
         return await flight.ride(posed, cancelled, on_news)
 
     def _at_once(self, asked: Asked) -> Plan | None:
-        """Solve a small problem here and now, if that is a matter of milliseconds; None where it is not."""
-        plan = self._searching.at_once(asked) if _is_small(asked.posed.problem) else None
-        if plan is not None:
-            self._metrics.looked_up("miss")
-            known = Known.of(asked.posed, plan, 0.0)
-            if known is not None:
-                self._keep(asked.posed, known, plan)
-        return plan
+        """Solve a small problem here and now, if that is a matter of milliseconds; else keep what was found by then."""
+        plan, seconds = self._searching.at_once(asked)
+        known = Known.of(asked.posed, plan, seconds)
+        if known is not None:
+            self._keep(asked.posed, known, plan)
+        return None if plan.stop_reason == "time_limit" else plan
 
     def _keep(self, posed: Posed, known: Known, plan: Plan) -> Known:
         """Keep what was found, and how it is told to who asked; return the best that is known now."""

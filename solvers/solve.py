@@ -89,10 +89,11 @@ def solve(
 
 
 def _climb(instance: Instance, search: Shared, ladder: list[list[registry.Row]], is_quick: bool) -> None:
-    """Climb the ladder until the search is over; a quick one leaves out the engines, which takes it no further."""
+    """Climb the ladder until the search is over; a quick one takes the first of each rung, and no engine."""
     if len(instance) == 0 and not instance.homeless:
         search.offer(instance.pin, instance.pin, "empty")
-    at_hand = [[row for row in rung if not row.is_isolated] for rung in ladder] if is_quick else ladder
+    # Side by side, the others of a rung would have no turn in that time, and would cost one for their threads.
+    at_hand = [[row for row in rung if not row.is_isolated][:1] for rung in ladder] if is_quick else ladder
     for failure in portfolio.climb(instance, search, at_hand):
         _LOG.warning("%s", failure)
     search.stop("work_limit" if at_hand == ladder else "time_limit")

@@ -20,9 +20,7 @@ router = APIRouter()
 
 _FOR_EVER_S = 365 * 86400
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
-ProblemHash = Annotated[
-    str, Path(json_schema_extra={"pattern": f"^{_HASH.pattern}$"}, examples=["sha256:" + 64 * "0"])
-]
+ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{_HASH.pattern}$"}, examples=["sha256:" + 64 * "0"])]
 
 
 @router.get(
