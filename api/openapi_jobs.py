@@ -75,7 +75,7 @@ EVENTS_REQUEST: dict[str, Any] = {
 }
 EVENTS_ANSWER: dict[str, Any] = {
     "description": "Events, each with its number, kind (queued, started, better, retried, finished) and JSON.",
-    "content": {EVENTS: {"schema": {"type": "string"}, "example": _EVENTS_EXAMPLE}},
+    "content": {EVENTS: {"example": _EVENTS_EXAMPLE}},
 }
 _SUBMISSIONS = [PROBLEM_EXAMPLE | {"id": "first"}, {"id": "second", "problem": PROBLEM_EXAMPLE}]
 BATCH_REQUEST: dict[str, Any] = {
