@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from sys import float_info
 from typing import Annotated, Any, Literal
@@ -16,8 +17,16 @@ from solvers import registry
 from solvers.reference import table
 from solvers.solve import DEFAULT_TIME_LIMIT_S
 
+_PERCENTAGE = r"^(fit|[0-9]{1,9}(\.[0-9]{1,9})?%?)$"
+
 
 def _accept(value: object) -> str | float | None:
+    if isinstance(value, str) and not re.fullmatch(_PERCENTAGE, value):
+        try:
+            percent = float(value.removesuffix("%"))
+        except ValueError:
+            return value
+        return percent if 0 <= percent <= float_info.max else value
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max:
@@ -31,7 +40,7 @@ Accepted = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "string", "pattern": r"^(fit|[0-9]{1,9}(\.[0-9]{1,9})?%?)$"},
+                {"type": "string", "pattern": _PERCENTAGE},
                 {"type": "number", "minimum": 0},
                 {"type": "null"},
             ]
