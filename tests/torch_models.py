@@ -1,4 +1,4 @@
-"""Networks for the tests that need torch: residual networks as torchvision builds them."""
+"""Networks for the tests that need torch: residual networks as torchvision builds them, and layers of attention."""
 
 from __future__ import annotations
 
@@ -60,3 +60,20 @@ class Loss(nn.Module):  # type: ignore[misc]  # the package is untyped
 
     def forward(self, x: Any, label: Any) -> Any:
         return (torch.nn.functional.cross_entropy(self.model(x), label),)
+
+
+class Attention(nn.Module):  # type: ignore[misc]  # the package is untyped
+    """Two layers of a transformer, `width` numbers wide and `wide` within, with views of what is computed at once."""
+
+    def __init__(self, width: int, wide: int) -> None:
+        super().__init__()
+        self.inward = nn.ModuleList(nn.Linear(width, 3 * width) for _ in range(2))
+        self.wide = nn.ModuleList(nn.Linear(width, wide) for _ in range(2))
+        self.narrow = nn.ModuleList(nn.Linear(wide, width) for _ in range(2))
+
+    def forward(self, x: Any) -> Any:
+        for inward, wide, narrow in zip(self.inward, self.wide, self.narrow, strict=True):
+            query, key, value = inward(x).chunk(3, dim=-1)
+            x = x + torch.softmax(query @ key.transpose(-1, -2), dim=-1) @ value
+            x = x + narrow(torch.relu(wide(x)))
+        return x

@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.ports import free_port
 
 _FAST = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "shared_buffers=16MB")
 _SAFE = ("-c", "shared_buffers=16MB")
@@ -104,7 +105,7 @@ class PostgreSQL:
 def postgresql(is_safe: bool = False) -> Iterator[PostgreSQL]:
     """Make and start a server, and remove it at the end; where `is_safe`, what it was told survives a power cut."""
     folder = Path(tempfile.mkdtemp(prefix="memplan-postgresql-"))
-    server = PostgreSQL(folder, _free_port(), is_safe)
+    server = PostgreSQL(folder, free_port(), is_safe)
     try:
         if (user := _user()) is not None and os.geteuid() == 0:
             os.chown(folder, user.pw_uid, user.pw_gid)
@@ -116,10 +117,3 @@ def postgresql(is_safe: bool = False) -> Iterator[PostgreSQL]:
     finally:
         server.stop()
         shutil.rmtree(folder)
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port

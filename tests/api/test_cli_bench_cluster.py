@@ -9,7 +9,8 @@ import pytest
 from api.cli.main import main
 from solvers.bench.results import read_results
 from tests.api.cluster.clusters import NOBODY
-from tests.api.cluster.processes import command, free_port
+from tests.api.cluster.processes import command
+from tests.ports import free_port
 
 QUICK = ["--time-limit", "1", "--solvers", "greedy", "--cold"]
 

@@ -12,7 +12,8 @@ import pytest
 
 from api.cli.main import main
 from tests.api.cluster.clusters import NOBODY
-from tests.api.cluster.processes import ROOT, WORKER, below, command, free_port, runs
+from tests.api.cluster.processes import ROOT, WORKER, below, command, runs
+from tests.ports import free_port
 
 
 @pytest.mark.parametrize(

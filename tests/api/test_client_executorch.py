@@ -28,27 +28,10 @@ with warnings.catch_warnings():
     from executorch.exir.tensor import TensorSpec
     from executorch.runtime import Runtime
 
-    from tests.torch_models import resnet
+    from tests.torch_models import Attention, resnet
 
 RECORDED = Path(__file__).parents[3] / "shared" / "instances" / "executorch"
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
-
-
-class Attention(torch.nn.Module):  # type: ignore[misc]
-    """Layers of a transformer, for which ExecuTorch's greedy takes more than it must."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inward = torch.nn.ModuleList(torch.nn.Linear(32, 96) for _ in range(2))
-        self.wide = torch.nn.ModuleList(torch.nn.Linear(32, 80) for _ in range(2))
-        self.narrow = torch.nn.ModuleList(torch.nn.Linear(80, 32) for _ in range(2))
-
-    def forward(self, x: Any) -> Any:
-        for inward, wide, narrow in zip(self.inward, self.wide, self.narrow, strict=True):
-            query, key, value = inward(x).chunk(3, dim=-1)
-            x = x + torch.softmax(query @ key.transpose(-1, -2), dim=-1) @ value
-            x = x + narrow(torch.relu(wide(x)))
-        return x
 
 
 class Choice(torch.nn.Module):  # type: ignore[misc]
@@ -98,7 +81,7 @@ def sizes(program: Any) -> list[int]:
 @pytest.fixture(scope="module")
 def attention() -> Any:
     torch.manual_seed(1)
-    return Attention().eval()
+    return Attention(32, 80).eval()
 
 
 @pytest.fixture(scope="module")

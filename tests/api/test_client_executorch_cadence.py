@@ -24,25 +24,9 @@ with warnings.catch_warnings():
 
     from api.client.executorch import OwnPlannerWarning, Source
     from api.client.executorch_cadence import MemplanCadenceAlgorithm, MemplanCadencePlanning
+    from tests.torch_models import Attention
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
-
-
-class Attention(torch.nn.Module):  # type: ignore[misc]
-    """Layers of a transformer, with views that Cadence places inside of what they look at."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inward = torch.nn.ModuleList(torch.nn.Linear(64, 192) for _ in range(2))
-        self.wide = torch.nn.ModuleList(torch.nn.Linear(64, 256) for _ in range(2))
-        self.narrow = torch.nn.ModuleList(torch.nn.Linear(256, 64) for _ in range(2))
-
-    def forward(self, x: Any) -> Any:
-        for inward, wide, narrow in zip(self.inward, self.wide, self.narrow, strict=True):
-            query, key, value = inward(x).chunk(3, dim=-1)
-            x = x + torch.softmax(query @ key.transpose(-1, -2), dim=-1) @ value
-            x = x + narrow(torch.relu(wide(x)))
-        return x
 
 
 CONFIG = MemoryConfig(memory_sizes=[40_000, 2**20], memory_alignments=[16, 64])
@@ -61,7 +45,7 @@ def sizes(program: Any) -> list[int]:
 @pytest.fixture(scope="module")
 def attention() -> Any:
     torch.manual_seed(1)
-    return Attention().eval()
+    return Attention(64, 256).eval()
 
 
 @pytest.fixture(scope="module")

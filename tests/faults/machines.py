@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+
+from tests.ports import free_port
 
 _MEMPLAN = str(Path(sys.executable).with_name("memplan"))
 _PATIENCE_S = 90.0
@@ -116,11 +117,3 @@ def answers(url: str) -> bool:
         return httpx.get(url, timeout=5.0, trust_env=False).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port

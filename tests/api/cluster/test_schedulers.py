@@ -8,7 +8,8 @@ import signal
 from api.cluster.task import News
 from planner.plan import Plan
 from tests.api.cluster.clusters import HARD, SMALL, opened, solved, soon, task
-from tests.api.cluster.processes import command, free_port
+from tests.api.cluster.processes import command
+from tests.ports import free_port
 
 
 def test_a_scheduler_that_comes_late_and_comes_again_is_used() -> None:
