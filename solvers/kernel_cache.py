@@ -1,20 +1,17 @@
 """Where compiled kernels are kept: in a folder for each version of them, which is whole and sound, or passed by.
 
-numba's own cache does not look at the files of the functions that a kernel calls, trusts whatever it reads, and lets
-several processes fill one folder at once. So one process at a time fills a new folder, stamps it with the digests of
-its files, and only then gives it its name. The name says what the kernels depend on. Nothing here imports numba.
+One process at a time fills a new folder, stamps it with the digests of its files, and only then gives it its name. The
+name says what the kernels depend on. Nothing here imports numba.
 """
 
 from __future__ import annotations
 
-import atexit
 import fcntl
 import hashlib
 import os
 import platform
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -94,8 +91,8 @@ def _digests(folder: Path) -> str:
     return "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()} {file.name}\n" for file in files)
 
 
-def fill(compile_all: Callable[[], None]) -> None:
-    """Make the folder, by a call that compiles all kernels, unless another process has made it meanwhile.
+def fill(compile_all: Callable[[Path], None]) -> None:
+    """Make the folder, by a call that compiles all kernels into it, unless another process has made it meanwhile.
 
     One process at a time does that, the others wait for it. Raises OSError where no place can be written.
     """
@@ -104,10 +101,10 @@ def fill(compile_all: Callable[[], None]) -> None:
         if find() is not None:
             return
         folder = place / folder_name()
-        _chosen = part = folder.with_suffix(".part")
+        part = folder.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
         part.mkdir()
-        compile_all()
+        compile_all(part)
         stamp(part)
         shutil.rmtree(folder, ignore_errors=True)  # which is not sound
         _chosen = part.rename(folder)
@@ -128,15 +125,3 @@ def _can_be_written(place: Path) -> bool:
     except OSError:
         return False
     return os.access(place, os.W_OK)
-
-
-def folder_for_numba() -> Path:
-    """Return the folder that numba may use in this process, which is thrown away at its end if none is kept."""
-    return find() or _thrown_away()
-
-
-@cache
-def _thrown_away() -> Path:
-    folder = tempfile.mkdtemp(prefix="memplan-kernels-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from planner.table import I64
 from solvers.independence import Part
-from solvers.kernels.exact import FULL
-from solvers.kernels.exact import search as run_kernel
+from solvers.kernels.exact import FULL, LEAST, NODES, Run, search
 from solvers.kernels.exact_state import State
+from solvers.kernels.kernel import Reference
 
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
 """The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Part.traits."""
@@ -70,14 +70,15 @@ class Ladder:
     began: int = 0
     found: int = 0
     is_proving: bool = False
-    state: State = field(init=False)
+    state: Reference[State] = field(init=False)
     no_guide: I64 = field(init=False)
 
     def __post_init__(self) -> None:
         traits = self.part.traits
         self.orders = [_rank(np.lexsort([-traits[letter] for letter in reversed(order)])) for order in ORDERS]
         self.weights = [np.ones(len(self.part.sections.spare)) for _ in SKIP_WEIGHTS]
-        self.state = State.for_sections(self.part.sections)
+        self._sections = Reference(self.part.sections)
+        self.state = Reference(State.for_sections(self.part.sections))
         self.no_guide = np.full(len(self.part.buffers), -1)
 
     @property
@@ -139,27 +140,26 @@ class Ladder:
 
     def run(self, kind: int, order: int, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
         """Run the kernel once; return its outcome, the need, and the offsets."""
-        offset = np.zeros(len(self.part.buffers), dtype=np.int64)
-        outcome, nodes, need = run_kernel(
-            self.part.sections,
-            self.state,
-            self.nogoods,
-            self.rank(kind, order),
-            self._guide(kind),
-            self.weights[kind],
-            capacity,
-            SKIP_WEIGHTS[kind],
-            self.rounds[kind] % 2 == 1,
-            limit,
-            self.rounds[kind] >= 2,
-            flag,
-            offset,
+        run = Run(
+            nogoods=self.nogoods,
+            rank=self.rank(kind, order),
+            guide=self._guide(kind),
+            weight=self.weights[kind],
+            capacity=capacity,
+            skip_weight=SKIP_WEIGHTS[kind],
+            from_right=self.rounds[kind] % 2 == 1,
+            node_limit=limit,
+            is_thorough=self.rounds[kind] >= 2,
+            flag=flag,
+            offset=np.zeros(len(self.part.buffers), dtype=np.int64),
+            answer=np.zeros(2, dtype=np.int64),
         )
-        self.nodes += nodes
+        outcome = search(self._sections, self.state, Reference(run))
+        self.nodes += int(run.answer[NODES])
         if outcome == FULL:
             self.room *= 2
-            self.state = State.for_sections(self.part.sections, self.room)
-        return outcome, need, offset
+            self.state = Reference(State.for_sections(self.part.sections, self.room))
+        return outcome, int(run.answer[LEAST]), run.offset
 
 
 def luby(k: int) -> int:

@@ -6,7 +6,6 @@ fit below the capacity gets ABSENT, and the others go on without it.
 
 from __future__ import annotations
 
-import sys
 from bisect import insort
 from collections.abc import Iterable, Iterator
 from math import isqrt
@@ -17,13 +16,14 @@ import numpy as np
 from planner.instance import I64_MAX, Instance
 from planner.table import ABSENT, I64, column
 from solvers import warm_up
-from solvers.bodies import CONSTRAINTS, Bodies, steps
+from solvers.bodies import CONSTRAINTS, steps
+from solvers.compiled_packer import CompiledPacker, blocks
 from solvers.conflict_masks import ConflictMasks
 from solvers.constrained_packer import ConstrainedPacker
+from solvers.kernels.packing import pack
 
-_KERNEL = "solvers.kernels.packing"
 _PLAIN_STEPS = 2_000_000
-"""How many looks at placed buffers plain Python may take, about 0.1 s; loading the compiled packer takes 0.4 s."""
+"""How many looks at placed buffers plain Python may take, about 0.1 s, as long as loading the compiled packer."""
 _PLAIN_BUFFERS = 2_000
 """For more buffers, lifetimes or reserved ranges than that, plain Python is not quicker."""
 _PATIENT_BUFFERS = 8_000
@@ -73,57 +73,6 @@ class PlainPacker:
         return column(offsets + [ABSENT] * (len(order) - len(offsets)))
 
 
-class CompiledPacker:
-    """Packs by the kernel, which needs a moment to load; a `flag` that turns 1 stops it soon.
-
-    The `glued` pairs, of buffers that may share, have one offset wherever they can. The `width` of the kernel's blocks,
-    in live sets, and whether it is flat change its speed, never the offsets.
-    """
-
-    def __init__(
-        self,
-        instance: Instance,
-        flag: I64,
-        width: int | None = None,
-        is_flat: bool | None = None,
-        glued: Iterable[tuple[int, int]] = (),
-    ) -> None:
-        from solvers.kernels.packing import pack
-
-        self.instance, self.flag, self._pack = instance, flag, pack
-        self._bodies = [Bodies(instance, q, glued) for q in range(len(instance.memories))]
-        usual_width, is_usually_flat = _blocks(instance)
-        self._width = usual_width if width is None else width
-        self._is_flat = is_usually_flat if is_flat is None else is_flat
-
-    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in memory `q`; linear memory, and no pair of buffers is listed."""
-        instance, memory, bodies = self.instance, self.instance.memories[q], self._bodies[q]
-        by_body, body_first = bodies.grouped(order)
-        offsets: I64 = self._pack(
-            order[by_body],
-            body_first,
-            bodies.distance,
-            instance.size,
-            (instance.first, instance.start, instance.end),
-            (bodies.lowest, bodies.step, column(instance.page[q]), column(instance.page_shift[q])),
-            (instance.conflict_first, instance.conflict),
-            (instance.share_first, instance.share),
-            (instance.bank_first, instance.bank_with),
-            memory.reserved,
-            memory.capacity,
-            (memory.bank, memory.bank_shift),
-            instance.n_live_sets,
-            self._width,
-            self._is_flat,
-            best_fit,
-            self.flag,
-        )
-        found = np.empty_like(offsets)
-        found[by_body] = offsets
-        return column(found)
-
-
 class QuickPacker:
     """Packs in plain Python as long as that is quicker than loading the compiled packer, or than compiling it, is.
 
@@ -149,7 +98,7 @@ class QuickPacker:
     def _quickest(self, n: int) -> Packer | None:
         if isinstance(self._packer, CompiledPacker):
             return self._packer
-        if _KERNEL in sys.modules or (self._steps_left <= 0 and self._kernel_is_ready()):
+        if pack.is_loaded or (self._steps_left <= 0 and self._kernel_is_ready()):
             self._packer = CompiledPacker(self.instance, self.flag, glued=self.glued)
         elif self._bulk > _PATIENT_BUFFERS:
             return None
@@ -170,7 +119,7 @@ class QuickPacker:
 def work(instance: Instance) -> int:
     """Estimate what packing all buffers once costs, in units of Search.work_limit; the same on every machine."""
     n, m = len(instance), len(instance.start)
-    _, is_flat = _blocks(instance)
+    _, is_flat = blocks(instance)
     alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)
     lists = isqrt(alive) if is_flat else 6
     return 1 + (n + m) * (6 + lists) // 16 + len(instance.conflict) // 64
@@ -190,15 +139,3 @@ def _gaps(
             at = high + (lowest - high) % step if high > lowest else lowest
     if at <= capacity - size:
         yield at, I64_MAX
-
-
-def _blocks(instance: Instance) -> tuple[int, bool]:
-    """Return the width of the kernel's blocks, in live sets, and whether it packs flat, without a tree.
-
-    Flat is quicker where lifetimes are much alike, and blocks are about as long as they are.
-    """
-    life = instance.end - instance.start
-    mean = float(life.mean()) if len(life) else 1.0
-    if len(life) and mean < 4 * float(np.median(life)):
-        return max(8, round(mean)), True
-    return 128, False

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.instance import Bool, Instance
 from planner.table import I64
+from solvers.kernels.kernel import U32, Rows
 
-U32 = npt.NDArray[np.uint32]
-Rows = Annotated[I64, "two axes"]
 _CODE_SEED = 20261120
 
 

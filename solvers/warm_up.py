@@ -1,6 +1,6 @@
 """Have the kernels compiled ahead; or, where that was not done, in a process of its own while a search goes on.
 
-Compiling takes longer than many a time limit, and cannot be interrupted. So nobody imports a kernel before it is known
+Compiling takes longer than many a time limit, and cannot be interrupted. So nobody calls a kernel before it is known
 that all of them can be loaded at once. That process goes on when its caller ends, so the next call finds them. Only
 where no folder can be written, kernels are compiled by whoever needs them, who is late then.
 """
@@ -14,15 +14,15 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
-from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from pkgutil import iter_modules
 
 import numpy as np
 
 from planner.table import I64
 from solvers import kernel_cache
+from solvers.kernels.kernel import Kernel, runs_as_python
+from solvers.kernels.loading import keep
 
 _LOG = logging.getLogger("memplan")
 _LOOK_EVERY_S = 0.02
@@ -40,7 +40,7 @@ def warm_up() -> Path | None:
 
 
 def wait(flag: I64) -> bool:
-    """Wait until the kernels can be imported; return False if flag[0] turned 1 first."""
+    """Wait until the kernels can be called; return False if flag[0] turned 1 first."""
     while not are_ready():
         if flag[0] != 0:
             return False
@@ -51,7 +51,7 @@ def wait(flag: I64) -> bool:
 
 
 def are_ready() -> bool:
-    """Say whether the kernels can be imported; if not, see to it that a process compiles them."""
+    """Say whether the kernels can be called; if not, see to it that a process compiles them."""
     global _process
     if kernel_cache.find() is not None:
         return True
@@ -65,33 +65,33 @@ def are_ready() -> bool:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        # Where it failed, importing them compiles them: nothing better can be waited for.
+        # Where it failed, calling them compiles them: nothing better can be waited for.
         return _process.poll() is not None
 
 
 def _load() -> None:
-    """Import all kernels."""
-    for name in _modules():
-        import_module(name)
+    """Load all kernels."""
+    for kernel in _kernels():
+        kernel.load()
 
 
-def _compile() -> None:
-    """Have each core compile some modules' kernels, then load them all, with whatever is missing."""
+def _compile(folder: Path) -> None:
+    """Have each core compile a kernel."""
     with ProcessPoolExecutor(mp_context=get_context("fork")) as processes:
-        for done in [processes.submit(_import, name) for name in _modules()]:
+        for done in [processes.submit(_keep, which, folder) for which in range(len(_kernels()))]:
             done.result()
-    _load()
 
 
-def _import(name: str) -> None:
-    """Import a module, and return nothing that would have to be sent back."""
-    import_module(name)
+def _keep(which: int, folder: Path) -> None:
+    if not runs_as_python():
+        keep(_kernels()[which], folder)
 
 
-def _modules() -> list[str]:
-    from solvers import kernels
+def _kernels() -> tuple[Kernel, ...]:
+    from solvers.kernels.exact import search
+    from solvers.kernels.packing import pack
 
-    return [module.name for module in iter_modules(kernels.__path__, f"{kernels.__name__}.")]
+    return search, pack
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ from planner.compiling import compile_problem
 from planner.instance import Instance
 from planner.problem import Problem
 from solvers.bench.generators import random
+from solvers.compiled_packer import CompiledPacker
 from solvers.orders import RULES, Traits
-from solvers.packers import CompiledPacker
 from solvers.placement import place
 
 SIZES = (10_000, 31_623, 100_000, 316_228, 1_000_000)

@@ -1,51 +1,89 @@
-"""How kernels are compiled: kept on disk, free of the GIL, and still typed for the reader."""
+"""How numba compiles a kernel: with its steps, to machine code that needs nothing of numba when it runs.
+
+numba passes a tuple of arrays by value, with all that it knows of them: 300 numbers for the tables of the exact search.
+Then every step has to be compiled into its callers, which takes a third longer, or gets 300 arguments. So kernels and
+steps get their tables by reference. And none of them makes an array, so none needs to count the references to arrays
+(`_nrt`), which takes two thirds of the time to compile.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from dis import get_instructions
+from types import FunctionType
+from typing import Any, get_type_hints
 
-import numpy as np
-from numba import njit, types
+from numba import from_dtype, njit, types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, lower_getattr_generic, register_model
 
-F = TypeVar("F", bound=Callable[..., Any])
+from solvers.kernels.kernel import ARRAYS, STEPS, Kernel, fields
 
-COLUMN = types.Array(types.int64, 1, "C", readonly=True)
-"""An int64 array that the kernel only reads; it takes writable ones as well."""
-ROWS = types.Array(types.int64, 2, "C", readonly=True)
-NEW_COLUMN = types.Array(types.int64, 1, "C")
-NUMBER = types.int64
-FLAG = types.boolean
-
-ZERO = cast(int, np.int64(0))
-"""Where a count begins: a bare 0 has a type of its own, and functions that take the count would be compiled twice."""
-ABSENT = cast(int, np.int64(-1))
-I64_MAX = cast(int, np.int64(2**63 - 1))
+_NUMBERS = {int: types.int64, bool: types.int64, float: types.float64}
 
 
-def compiled(function: F) -> F:
-    """Compile a function that kernels call and nobody else; what is kept is the kernel, with all that it calls in it.
+class Pointer(types.Type):  # type: ignore[misc]  # numba has no types
+    """A pointer to a tuple of this type."""
 
-    As it makes no arrays, it need not count references to them (`_nrt`), nor be callable from Python.
-    """
-    inner: F = njit(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
-    return inner
-
-
-def allocating(function: F) -> F:
-    """Compile a function that kernels call, and that makes arrays."""
-    inner: F = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
-    return inner
+    def __init__(self, table: types.NamedTuple) -> None:
+        self.table = table
+        super().__init__(f"Pointer({table.instance_class.__name__})")
 
 
-def kernel(signature: Any) -> Callable[[F], F]:
-    """Compile a kernel for one signature when its module is imported, or load it; see solvers.kernel_cache."""
+@register_model(Pointer)
+class _Model(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, pointer: Pointer) -> None:
+        super().__init__(manager, pointer, manager.lookup(pointer.table).get_value_type().as_pointer())
 
-    def decorate(function: F) -> F:
-        try:
-            outer: F = njit(signature, cache=True, nogil=True)(function)
-        except OSError:  # there is no place for files at all
-            outer = njit(signature, nogil=True)(function)
-        return outer
 
-    return decorate
+@infer_getattr
+class _Fields(AttributeTemplate):  # type: ignore[misc]
+    key = Pointer
+
+    def generic_resolve(self, pointer: Pointer, field: str) -> types.Type:
+        return pointer.table.types[pointer.table.fields.index(field)]
+
+
+@lower_getattr_generic(Pointer)  # type: ignore[untyped-decorator]
+def _read_field(context: Any, builder: Any, pointer: Pointer, address: Any, field: str) -> Any:
+    read = builder.load(cgutils.gep_inbounds(builder, address, 0, pointer.table.fields.index(field)))
+    read.set_metadata("invariant.load", builder.module.add_metadata([]))  # the fields stay what they are
+    return read
+
+
+def compiled(kernel: Kernel) -> tuple[bytes, str]:
+    """Return a kernel's machine code, an object file, and the name of its entry in it."""
+    hints = get_type_hints(kernel.function)
+    pointers = tuple(Pointer(_tuple(hint)) for name, hint in hints.items() if name != "return")
+    dispatcher = _jitted(kernel.function, {})
+    dispatcher.compile(types.int64(*pointers))
+    (result,) = dispatcher.overloads.values()
+    return result.library._get_compiled_object(), result.fndesc.llvm_func_name
+
+
+def _tuple(table: Any) -> types.NamedTuple:
+    return types.NamedTuple([_type(field) for field in fields(table).values()], table)
+
+
+def _type(field: Any) -> types.Type:
+    if field in ARRAYS:
+        dtype, axes = ARRAYS[field]
+        return types.Array(from_dtype(dtype), axes, "C")
+    return _NUMBERS[field]
+
+
+def _jitted(function: Any, done: dict[Callable[..., Any], Any]) -> Any:
+    """Return a dispatcher for a function that sees its steps as such, as do they."""
+    if function not in done:
+        known = function.__globals__
+        names = {read.argval for read in get_instructions(function) if read.opname == "LOAD_GLOBAL"}
+        steps = {name: _jitted(known[name], done) for name in names if _is_step(known.get(name))}
+        copy = FunctionType(function.__code__, known | steps, function.__name__)
+        done[function] = njit(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(copy)
+    return done[function]
+
+
+def _is_step(value: object) -> bool:
+    return isinstance(value, FunctionType) and value in STEPS

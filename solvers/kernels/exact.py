@@ -11,18 +11,15 @@ alignments and obstacles are searched completely too.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
 from planner.table import I64
-from solvers.kernels.by_reference import by_reference
-from solvers.kernels.compiling import ZERO
 from solvers.kernels.exact_branching import chosen_section, list_options, skip
-from solvers.kernels.exact_compiling import step, whole
 from solvers.kernels.exact_moves import place, settle, start, undo, unplace
 from solvers.kernels.exact_nogoods import component, known_failure, remember
 from solvers.kernels.exact_state import FAR, LOGGED, MOVES, UNPLACED, State
-from solvers.sections import Rows, Sections
+from solvers.kernels.kernel import F64, ZERO, Kernel, Rows, step
+from solvers.sections import Sections
 
 FOUND, EXHAUSTED, STOPPED, FULL = 1, 0, -1, -2
 SKIP = -1
@@ -47,6 +44,35 @@ _POLL_EVERY = 256
 ) = range(13)
 
 
+class Run(NamedTuple):
+    """What one run of the search is asked, and what it answers.
+
+    Is there a placement whose largest end is at most `capacity`? `rank` orders the buffers of a branch, but those come
+    first that start there in `guide`, the offsets of a placement (-1: none). `weight` counts the failures of each
+    section and is kept by the caller, as is `nogoods` (2^b rows, or none: then it is unused). `skip_weight` is what the
+    branch "nothing starts here" weighs against one buffer. `from_right` says which of equal sections comes first: time
+    has no direction, and a search that is long one way may be short the other way. `is_thorough` looks further for
+    `need`. The run ends when flag[0] is set, or after `node_limit` nodes.
+    """
+
+    nogoods: Rows
+    rank: I64  # (n,)
+    guide: I64  # (n,)
+    weight: F64  # (k,)
+    capacity: int
+    skip_weight: float
+    from_right: bool
+    node_limit: int
+    is_thorough: bool
+    flag: I64  # (1,)
+    offset: I64  # (n,): where the buffers lie, if a placement was found
+    answer: I64  # (2,): nodes; need, if there is no placement: nor is there one under any capacity below it
+
+
+NODES, LEAST = 0, 1
+"""The columns of an answer."""
+
+
 @step
 def take_back(sections: Sections, state: State, frame: I64) -> None:
     """Undo the last move of a frame."""
@@ -55,42 +81,24 @@ def take_back(sections: Sections, state: State, frame: I64) -> None:
         unplace(sections, state, frame[MOVE], frame[FLOOR])
 
 
-@whole
-def search(
-    sections: Sections,
-    state: State,
-    nogoods: Rows,
-    rank: I64,
-    guide: I64,
-    weight: npt.NDArray[np.float64],
-    capacity: int,
-    skip_weight: float,
-    from_right: bool,
-    node_limit: int,
-    is_thorough: bool,
-    flag: I64,
-    offset: I64,
-) -> tuple[int, int, int]:
-    """Search for offsets whose largest end is at most `capacity`; return (outcome, nodes, need).
+@Kernel
+def search(sections: Sections, state: State, run: Run) -> int:
+    """Search for offsets whose largest end is at most a capacity; return the outcome.
 
-    FOUND: `offset` holds them. EXHAUSTED: there are none, nor under any capacity below `need`. STOPPED: `node_limit`
-    was reached, or flag[0] was set. FULL: `state` has too little room. `rank` orders the buffers of a branch, but those
-    come first that start there in `guide`, the offsets of a placement (-1: none). `weight` counts the failures of each
-    section and is kept by the caller, as is `nogoods` (2^b rows, or none: then it is unused). `skip_weight` is what the
-    branch "nothing starts here" weighs against one buffer. `from_right` says which of equal sections comes first: time
-    has no direction, and a search that is long one way may be short the other way. `is_thorough` looks further for
-    `need`. O(sections + lifetimes and sections of the buffers that move) a node.
+    FOUND: `run.offset` holds them. EXHAUSTED: there are none. STOPPED: by the limit or the flag. FULL: `state` has too
+    little room. O(sections + lifetimes and sections of the buffers that move) a node.
     """
-    sections, state = by_reference(sections), by_reference(state)
+    nogoods, capacity, weight, offset, answer = run.nogoods, run.capacity, run.weight, run.offset, run.answer
     n = len(sections.size)
     frame, option = state.frame, state.option
     start(sections, state)
-    nodes = 0
+    nodes = answer[NODES] = answer[LEAST] = 0
 
     # 1. The root: what does not fit before any move never will.
     failed, need = settle(sections, state, capacity)
     if failed >= 0:
-        return EXHAUSTED, nodes, need
+        answer[LEAST] = need
+        return EXHAUSTED
     state.counter[LOGGED] = 0
     depth, is_new = 0, True
     touched_left, touched_right = ZERO, len(sections.spare)
@@ -101,22 +109,23 @@ def search(
         if is_new:
             is_new = False
             nodes += 1
+            answer[NODES] = nodes
             if state.counter[UNPLACED] == 0:
-                return FOUND, nodes, 0
-            if nodes >= node_limit or (nodes % _POLL_EVERY == 0 and flag[0] != 0):
-                return STOPPED, nodes, 0
+                return FOUND
+            if nodes >= run.node_limit or (nodes % _POLL_EVERY == 0 and run.flag[0] != 0):
+                return STOPPED
             left, right, need = known_failure(state, nogoods, capacity, touched_left, touched_right)
             if need == 0:
                 first = frame[depth - 1, END] if depth else 0
                 if depth == len(frame) or first + n + 1 > len(option):
-                    return FULL, nodes, 0
-                section = chosen_section(sections, state, weight, skip_weight, from_right)
+                    return FULL
+                section = chosen_section(sections, state, weight, run.skip_weight, run.from_right)
                 frame[depth, SECTION] = section
                 frame[depth, FLOOR] = state.floor[section]
                 frame[depth, NEXT] = first
                 frame[depth, NEED] = FAR
-                end = list_options(sections, state, rank, guide, section, option, first)
-                if state.slack[section] >= sections.granule or is_thorough:
+                end = list_options(sections, state, run.rank, run.guide, section, option, first)
+                if state.slack[section] >= sections.granule or run.is_thorough:
                     option[end] = SKIP
                     end += 1
                 else:
@@ -136,7 +145,8 @@ def search(
             while True:
                 depth -= 1
                 if depth < 0:
-                    return EXHAUSTED, nodes, need
+                    answer[LEAST] = need
+                    return EXHAUSTED
                 take_back(sections, state, frame[depth])
                 if left < frame[depth, TOUCHED_RIGHT] and right > frame[depth, TOUCHED_LEFT]:
                     break
@@ -145,7 +155,7 @@ def search(
 
         # 5. Try the next option.
         if state.counter[LOGGED] + n + len(sections.spare) > len(state.log):
-            return FULL, nodes, 0
+            return FULL
         move = option[frame[depth, NEXT]]
         frame[depth, NEXT] += 1
         frame[depth, MOVE] = move

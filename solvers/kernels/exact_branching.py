@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from planner.table import I64
-from solvers.kernels.compiling import ZERO
-from solvers.kernels.exact_compiling import step
 from solvers.kernels.exact_moves import lift
 from solvers.kernels.exact_state import FAR, State, lifted
+from solvers.kernels.kernel import F64, ZERO, step
 from solvers.sections import Sections
 
 
@@ -17,7 +15,7 @@ from solvers.sections import Sections
 def chosen_section(
     sections: Sections,
     state: State,
-    weight: npt.NDArray[np.float64],
+    weight: F64,
     skip_weight: float,
     from_right: bool,
 ) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from solvers.kernels.compiling import ZERO
-from solvers.kernels.exact_compiling import step
 from solvers.kernels.exact_state import FAR, LOGGED, QUEUED, UNPLACED, State, enqueue, lifted, log_section, rekey
+from solvers.kernels.kernel import ZERO, step
 from solvers.sections import Sections
 
 

@@ -8,9 +8,8 @@ their differences; in both keys, which are compared whole, with the square of th
 
 from __future__ import annotations
 
-from solvers.kernels.exact_compiling import step
 from solvers.kernels.exact_state import State
-from solvers.sections import Rows
+from solvers.kernels.kernel import Rows, step
 
 
 @step

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from planner.table import I64
-from solvers.kernels.exact_compiling import step
-from solvers.sections import U32, Rows, Sections
+from solvers.kernels.kernel import U32, Flags, Rows, step
+from solvers.sections import Sections
 
 FAR = 2**62
 """The lowest offset of a placed buffer; also a capacity that nothing needs."""
@@ -42,7 +41,7 @@ class State(NamedTuple):
     member_slot: I64  # the slot of each member, see Sections
     seat: I64  # where the member of a slot stands
     queue: I64  # sections to settle
-    is_queued: npt.NDArray[np.bool_]
+    is_queued: Flags
     logged: I64  # the number of the move for which a section was logged last
     counter: I64  # (4,): unplaced buffers, rows of the log, queued sections, moves
     log: Rows  # (rows, 4): (buffer, low) or (~section, floor, ready, slack) before a move

@@ -9,90 +9,114 @@ Buffers at fixed distances from each other are a body, which walks the lists of 
 
 from __future__ import annotations
 
-import numpy as np
-from numba import types
+from typing import NamedTuple
 
 from planner.table import I64
-from solvers.kernels.compiling import ABSENT, COLUMN, FLAG, I64_MAX, NEW_COLUMN, NUMBER, ROWS, ZERO, kernel
-from solvers.kernels.packing_lists import blocks, file_item, gather, merge_run, most, moved, nodes
-from solvers.kernels.packing_offsets import Rows, legal, lifted, lowest_shared, tightest
+from solvers.kernels.kernel import I64_MAX, ZERO, Kernel, Rows
+from solvers.kernels.packing_lists import blocks, file_item, gather, merge_run, moved, nodes, room_to_move, touched
+from solvers.kernels.packing_offsets import legal, lifted, lowest_shared, tightest
 
-_TWO, _THREE, _FOUR = (types.UniTuple(COLUMN, count) for count in (2, 3, 4))
-_BANK = types.UniTuple(NUMBER, 2)
+DONE, FULL = 1, 0
 
 
-@kernel(
-    NEW_COLUMN(*(COLUMN,) * 4, _THREE, _FOUR, *(_TWO,) * 3, ROWS, NUMBER, _BANK, *(NUMBER,) * 2, FLAG, FLAG, COLUMN)
-)
-def pack(
-    order: I64,
-    body_first: I64,
-    distance: I64,
-    size: I64,
-    lives: tuple[I64, I64, I64],
-    grid: tuple[I64, I64, I64, I64],
-    conflicts: Rows,
-    shares: Rows,
-    banks: Rows,
-    reserved: I64,
-    capacity: int,
-    bank: tuple[int, int],
-    n_live_sets: int,
-    width: int,
-    is_flat: bool,
-    best_fit: bool,
-    flag: I64,
-) -> I64:
-    """Return the offset of each buffer of `order`, placed body by body in one memory; ABSENT where none is free.
+class Rules(NamedTuple):
+    """What is known of one memory and of `n` buffers; all lengths and offsets in units.
 
-    order (k,): buffers; body_first (b + 1,): where each body begins in it; distance (n,): how far above its body's
-    offset a buffer lies; size (n,); lives: first (n + 1,), start, end (m,), in live sets. conflicts, shares, banks:
-    symmetric lists (first (n + 1,), neighbours) of who may not share bytes, may share an offset, and may touch no
-    common bank; bank: (length, shift), a bank begins at each offset o with (o + shift) % length == 0, length 0 says
-    that there are none. reserved (r, 2): disjoint ascending address ranges.
-
-    grid: lowest, step, page, page_shift (n,). A body may lie where `lowest` and every `step` above it of its first
-    buffer says, if none of its buffers ends above `capacity` and each of them, at offset o, has page 0 or
-    (o + page_shift) % page + size <= page. First fit takes the lowest offset, best fit the lowest of those which are
-    shared, or else from where the body could be moved up least. `width` is the number of live sets in a block; a flat
-    pack has no tree, but an item in each block that a buffer touches. Once flag[0] is not 0, the rest is ABSENT.
-
-    O(log(blocks)) lists are walked for a buffer, or as many as it touches blocks, if flat; linear memory. No sum passes
-    2^63 - 1, whatever the sizes.
+    A body may lie where `lowest` and every `step` above it of its first buffer says, if none of its buffers ends above
+    `capacity` and each of them, at offset o, has page 0 or (o + page_shift) % page + size <= page. A bank begins at
+    each offset o with (o + bank_shift) % bank == 0; bank 0 says that there are none. `width` is the number of live sets
+    in a block; a flat pack has no tree, but an item in each block that a buffer touches.
     """
-    # 1. Room for the lists of the blocks and of the nodes, and for what concerns one body.
-    first, start, end = lives
-    lowest, step, page, page_shift = grid
-    n_blocks = max(1, (n_live_sets + width - 1) // width)
-    leaves, height = 1, 1
-    while leaves < n_blocks and not is_flat:
-        leaves *= 2
-        height += 1
-    n_items, n_files, n_lives, n_neighbours, n_members = most(
-        order, body_first, lives, conflicts[0], banks[0], width, is_flat
-    )
-    n_nodes = 0 if is_flat else 2 * height * n_lives
-    # List v of a node v is of what covers its span, list 2 * leaves + v of whatever touches it.
-    block_lists, node_lists = np.zeros((n_blocks, 3), np.int64), np.zeros((4 * leaves, 3), np.int64)
-    items, items_top = np.empty((3 * n_items + 64, 4), np.int64), ZERO
-    scratch = ZERO + len(reserved)
-    runs_top = scratch + n_neighbours
-    runs = np.empty((runs_top + 64 + (0 if is_flat else 4 * len(order)), 2), np.int64)
-    for row in range(scratch):
-        runs[row, 0], runs[row, 1] = reserved[row, 0], reserved[row, 1]
-    lows, highs = np.empty(n_neighbours, np.int64), np.empty(n_neighbours, np.int64)
-    has_shares = len(shares[1]) > 0
-    placed_at = np.full(len(size) if n_neighbours or has_shares else 0, ABSENT)
-    files = np.empty((n_files, 4), np.int64)
-    covers, above = np.empty((n_nodes, 2), np.int64), np.empty((n_nodes, 2), np.int64)
-    stamp, now = np.full(2 * leaves, -1), ZERO
-    n_rows = n_files + 2 * n_nodes + 3 * n_members
-    cursor, stop, part = np.empty(n_rows, np.int64), np.empty(n_rows, np.int64), np.empty((n_rows, 2), np.int64)
-    alive, pages = np.empty((n_files, 2), np.int64), np.empty((n_members, 4), np.int64)
-    offsets = np.full(len(order), ABSENT)
 
-    for b in range(len(body_first) - 1):
-        if flag[0] != 0:
+    distance: I64  # (n,): how far above its body's offset a buffer lies
+    size: I64  # (n,)
+    first: I64  # (n + 1,): the lifetimes of each buffer, in live sets
+    start: I64
+    end: I64
+    lowest: I64  # (n,)
+    step: I64  # (n,)
+    page: I64  # (n,)
+    page_shift: I64  # (n,)
+    conflict_first: I64  # (n + 1,): with whom a buffer may not share bytes, symmetric
+    conflict: I64
+    share_first: I64  # (n + 1,): with whom it may share an offset, symmetric
+    share: I64
+    bank_first: I64  # (n + 1,): with whom it may touch no common bank, symmetric
+    bank_with: I64
+    reserved: Rows  # (r, 2): disjoint ascending address ranges
+    capacity: int
+    bank: int
+    bank_shift: int
+    width: int
+    is_flat: bool
+
+
+class Room(NamedTuple):
+    """Where a pack keeps what it knows: `b` blocks, `v` nodes of the tree, and what concerns one body at the most.
+
+    Rows of lists are as in packing_lists. List v of a node v is of what covers its span, list 2 * leaves + v of
+    whatever touches it. `runs` begins with the reserved ranges, and with room for the neighbours of one body.
+    """
+
+    block_lists: Rows  # (b, 3), zeros
+    node_lists: Rows  # (2 v, 3), zeros
+    items: Rows  # (rows, 4): low, high, start, end
+    runs: Rows  # (rows, 2): low, high
+    placed_at: I64  # (n,), ABSENT; or none, where no rule names another buffer
+    stamp: I64  # (v,), ABSENT
+    lows: I64  # (neighbours,)
+    highs: I64  # (neighbours,)
+    files: Rows  # (files, 4)
+    covers: Rows  # (nodes, 2)
+    above: Rows  # (nodes, 2)
+    cursor: I64  # (lists,)
+    stop: I64  # (lists,)
+    part: Rows  # (lists, 2)
+    alive: Rows  # (files, 2)
+    pages: Rows  # (members, 4)
+    stands: I64  # (6,): see below
+
+
+BODY, ITEMS_TOP, RUNS_TOP, NOW, ITEMS_NEEDED, RUNS_NEEDED = range(6)
+"""Where a pack stands: the next body, how full items and runs are, the last stamp, and which length it asks for."""
+
+
+class Task(NamedTuple):
+    """What to place: `k` buffers, body by body; and where they lie."""
+
+    order: I64  # (k,): buffers
+    body_first: I64  # (bodies + 1,): where each body begins in it
+    best_fit: bool
+    flag: I64  # (1,)
+    offsets: I64  # (k,), ABSENT
+
+
+@Kernel
+def pack(rules: Rules, room: Room, task: Task) -> int:
+    """Place the buffers of a task; return DONE, or FULL: to be called again with more room for items or runs.
+
+    Each gets an offset, ABSENT where none is free. First fit takes the lowest, best fit the lowest of those which are
+    shared, or else from where the body could be moved up least. Once flag[0] is not 0, the rest is ABSENT.
+
+    O(log(blocks)) lists are walked for a buffer, or as many as it touches blocks, if flat. No sum passes 2^63 - 1,
+    whatever the sizes.
+    """
+    # 1. What is read over and over.
+    order, body_first, offsets = task.order, task.body_first, task.offsets
+    size, distance, page, page_shift = rules.size, rules.distance, rules.page, rules.page_shift
+    lowest, step, capacity = rules.lowest, rules.step, rules.capacity
+    lives = first, start, end = rules.first, rules.start, rules.end
+    conflicts, shares = (rules.conflict_first, rules.conflict), (rules.share_first, rules.share)
+    banks, bank = (rules.bank_first, rules.bank_with), (rules.bank, rules.bank_shift)
+    reserved, width, is_flat = rules.reserved, rules.width, rules.is_flat != 0
+    block_lists, node_lists, items, runs = room.block_lists, room.node_lists, room.items, room.runs
+    files, covers, above, stamp = room.files, room.covers, room.above, room.stamp
+    cursor, stop, part, alive, pages = room.cursor, room.stop, room.part, room.alive, room.pages
+    placed_at, lows, highs, stands = room.placed_at, room.lows, room.highs, room.stands
+    leaves, scratch, has_neighbours, has_shares = len(stamp) // 2, len(reserved), len(lows) > 0, len(shares[1]) > 0
+
+    for b in range(stands[BODY], len(body_first) - 1):
+        if task.flag[0] != 0:
             break
         # 2. Where the body may lie if nothing else is placed.
         members = order[body_first[b] : body_first[b + 1]]
@@ -108,12 +132,12 @@ def pack(
         # 3. The blocks and nodes that its lifetimes touch.
         n_files = n_covers = n_above = ZERO
         for i in members:
-            now += 1
+            stands[NOW] += 1
             for life in range(first[i], first[i + 1]):
                 n_files = blocks(i, start[life], end[life], width, is_flat, files, n_files)
                 if not is_flat:
                     n_covers, n_above = nodes(
-                        i, start[life], end[life], width, leaves, stamp, now, covers, n_covers, above, n_above
+                        i, start[life], end[life], width, leaves, stamp, stands[NOW], covers, n_covers, above, n_above
                     )
 
         # 4. The lists of what it must keep clear of, those which hold something.
@@ -141,14 +165,14 @@ def pack(
                 cursor[n_lists], stop[n_lists] = 0, scratch
                 part[n_lists, 0], part[n_lists, 1] = distance[i], size[i]
                 n_lists += 1
-            if n_neighbours > 0:
+            if has_neighbours:
                 named = conflicts[1][conflicts[0][i] : conflicts[0][i + 1]]
                 cursor[n_lists] = row
                 row = gather(named, (ZERO, ZERO), lows, highs, size, placed_at, runs, row)
                 stop[n_lists] = row
                 part[n_lists, 0], part[n_lists, 1] = distance[i], size[i]
                 n_lists += 1
-            if n_neighbours > 0 and bank[0] > 0:
+            if has_neighbours and bank[0] > 0:
                 named = banks[1][banks[0][i] : banks[0][i + 1]]
                 cursor[n_lists] = row
                 row = gather(named, bank, lows, highs, size, placed_at, runs, row)
@@ -159,36 +183,42 @@ def pack(
         # 5. Its offset.
         lists = (items, runs, cursor, stop, alive, part, n_items, n_lists)
         at = legal(lowest[members[0]], space)
-        at = tightest(at, space, lists) if best_fit else lifted(at, space, lists)
+        at = tightest(at, space, lists) if task.best_fit else lifted(at, space, lists)
         if has_shares:
-            below = limit + 1 if best_fit else min(at, limit + 1)
+            below = limit + 1 if task.best_fit else min(at, limit + 1)
             placed = (order, offsets, body_first[b], placed_at, reserved)
             rivals = (conflicts, shares, banks, lives)
             shared = lowest_shared(members, distance, size, space, below, bank, rivals, placed)
             at = shared if shared < below else at
         if at > limit:
             continue
+
+        # 6. The lists where it is filed; all of them might have to move.
+        n_touched = 2 * n_covers + n_above
+        items_needed, runs_needed = stands[ITEMS_TOP], stands[RUNS_TOP]
+        for f in range(n_files):
+            items_needed += room_to_move(block_lists, files[f, 0])
+        for c in range(n_touched):
+            runs_needed += room_to_move(node_lists, touched(c, covers, n_covers, above, leaves)[0])
+        if items_needed > len(items) or runs_needed > len(runs):
+            stands[BODY], stands[ITEMS_NEEDED], stands[RUNS_NEEDED] = b, items_needed, runs_needed
+            return FULL
+
+        # 7. Filing it.
         for k in range(body_first[b], body_first[b + 1]):
             offsets[k] = at + distance[order[k]]
             if len(placed_at) > 0:
                 placed_at[order[k]] = offsets[k]
-
-        # 6. Filing it.
         for f in range(n_files):
             v, i = files[f, 0], files[f, 3]
             if block_lists[v, 1] == block_lists[v, 2]:
-                items, items_top = moved(items, items_top, block_lists, v)
+                stands[ITEMS_TOP] = moved(items, stands[ITEMS_TOP], block_lists, v)
             low = at + distance[i]
             file_item(items, block_lists, v, low, low + size[i], files[f, 1], files[f, 2])
-        for c in range(2 * n_covers + n_above):  # each covered node has two lists: what covers it, and what touches it
-            if c < n_covers:
-                v, i = covers[c, 0], covers[c, 1]
-            elif c < 2 * n_covers:
-                v, i = 2 * leaves + covers[c - n_covers, 0], covers[c - n_covers, 1]
-            else:
-                v, i = 2 * leaves + above[c - 2 * n_covers, 0], above[c - 2 * n_covers, 1]
+        for c in range(n_touched):
+            v, i = touched(c, covers, n_covers, above, leaves)
             if node_lists[v, 1] == node_lists[v, 2]:
-                runs, runs_top = moved(runs, runs_top, node_lists, v)
+                stands[RUNS_TOP] = moved(runs, stands[RUNS_TOP], node_lists, v)
             low = at + distance[i]
             merge_run(runs, node_lists, v, low, low + size[i])
-    return offsets
+    return DONE

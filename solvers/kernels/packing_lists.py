@@ -5,31 +5,35 @@ Rows of `lists` say (where a list begins in `items` or `runs`, how long it is, h
 
 from __future__ import annotations
 
-import numpy as np
-
 from planner.table import I64
-from solvers.kernels.compiling import ABSENT, ZERO, allocating, compiled
+from solvers.kernels.kernel import ABSENT, ZERO, step
 from solvers.kernels.packing_offsets import in_banks
 
 
-@allocating
-def moved(rows: I64, top: int, lists: I64, v: int) -> tuple[I64, int]:
-    """Move list `v`, which is full, to the top of `rows`, with twice the room."""
-    at, count, room = lists[v, 0], lists[v, 1], max(2, 2 * lists[v, 1])
-    if top + room > len(rows):
-        larger = np.empty((max(2 * len(rows), top + room), rows.shape[1]), np.int64)
-        for row in range(top):
-            for c in range(rows.shape[1]):
-                larger[row, c] = rows[row, c]
-        rows = larger
+@step
+def room_to_move(lists: I64, v: int) -> int:
+    """Return how many rows list `v` takes at the most if it has to move; for each time that something is filed there.
+
+    A list with room for r rows that gets k more ends with room for less than 2 (r + k), after moves that took less than
+    twice that, and 4 (r + k) is at most k times 4 (r + 1).
+    """
+    room: int = lists[v, 2]
+    return 4 * (room + 1)
+
+
+@step
+def moved(rows: I64, top: int, lists: I64, v: int) -> int:
+    """Move list `v`, which is full, to row `top` of `rows`, with twice the room; return the new top."""
+    at, count = lists[v, 0], lists[v, 1]
+    room: int = max(2, 2 * count)
     for row in range(count):
         for c in range(rows.shape[1]):
             rows[top + row, c] = rows[at + row, c]
     lists[v, 0], lists[v, 2] = top, room
-    return rows, top + room
+    return top + room
 
 
-@compiled
+@step
 def file_item(items: I64, lists: I64, v: int, low: int, high: int, start: int, end: int) -> None:
     """Insert an item into list `v`, which has room and stays sorted by `low`."""
     at = lists[v, 0]
@@ -42,7 +46,7 @@ def file_item(items: I64, lists: I64, v: int, low: int, high: int, start: int, e
     lists[v, 1] += 1
 
 
-@compiled
+@step
 def merge_run(runs: I64, lists: I64, v: int, low: int, high: int) -> None:
     """Merge the addresses low:high into list `v`, which has room; its runs stay sorted and apart."""
     first, last = lists[v, 0], lists[v, 0] + lists[v, 1]
@@ -70,7 +74,7 @@ def merge_run(runs: I64, lists: I64, v: int, low: int, high: int) -> None:
     runs[first, 0], runs[first, 1] = low, high
 
 
-@compiled
+@step
 def sort(values: I64, n: int) -> None:
     """Sort the first `n` values by a heap, in O(n log n); numpy's way takes a second to compile."""
     first, last = n // 2, n - 1
@@ -91,7 +95,7 @@ def sort(values: I64, n: int) -> None:
         values[at] = value
 
 
-@compiled
+@step
 def gather(
     neighbours: I64,
     bank: tuple[int, int],
@@ -122,7 +126,7 @@ def gather(
     return at + count
 
 
-@compiled
+@step
 def blocks(i: int, start: int, end: int, width: int, is_flat: bool, files: I64, n_files: int) -> int:
     """Collect the blocks that a lifetime of buffer `i` is filed in: those it covers partly, or all if flat.
 
@@ -138,7 +142,7 @@ def blocks(i: int, start: int, end: int, width: int, is_flat: bool, files: I64, 
     return n_files
 
 
-@compiled
+@step
 def nodes(
     i: int,
     start: int,
@@ -184,29 +188,14 @@ def nodes(
     return n_covers, n_above
 
 
-@compiled
-def most(
-    order: I64,
-    body_first: I64,
-    lives: tuple[I64, I64, I64],
-    conflict_first: I64,
-    bank_first: I64,
-    width: int,
-    is_flat: bool,
-) -> tuple[int, int, int, int, int]:
-    """Return (all items, items of one body, lifetimes of one, neighbours of one, buffers of one), at the most."""
-    first, start, end = lives
-    n_items, n_files, n_lives, n_neighbours, n_members = ZERO, ZERO, ZERO, ZERO, ZERO
-    for b in range(len(body_first) - 1):
-        files, own_lives, neighbours = ZERO, ZERO, ZERO
-        for k in range(body_first[b], body_first[b + 1]):
-            i = order[k]
-            for life in range(first[i], first[i + 1]):
-                files += (end[life] - 1) // width - start[life] // width + 1 if is_flat else 2
-            own_lives += first[i + 1] - first[i]
-            neighbours += conflict_first[i + 1] - conflict_first[i] + bank_first[i + 1] - bank_first[i]
-        n_items += files
-        n_files, n_lives = max(n_files, files), max(n_lives, own_lives)
-        n_neighbours = max(n_neighbours, neighbours)
-        n_members = max(n_members, body_first[b + 1] - body_first[b])
-    return n_items, n_files, n_lives, n_neighbours, n_members
+@step
+def touched(c: int, covers: I64, n_covers: int, above: I64, leaves: int) -> tuple[int, int]:
+    """Return list `c` of those that a body is filed in at the nodes of the tree, as (list, buffer).
+
+    A covered node has two: of what covers it, and of what touches it.
+    """
+    if c < n_covers:
+        return covers[c, 0], covers[c, 1]
+    if c < 2 * n_covers:
+        return 2 * leaves + covers[c - n_covers, 0], covers[c - n_covers, 1]
+    return 2 * leaves + above[c - 2 * n_covers, 0], above[c - 2 * n_covers, 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.table import I64
-from solvers.kernels.compiling import ABSENT, I64_MAX, ZERO, compiled
+from solvers.kernels.kernel import ABSENT, I64_MAX, ZERO, step
 
 Grid = tuple[int, int, int, I64, int]
 """(lowest, step, limit, pages, n_pages): a body may lie at lowest + k * step up to limit (k >= 0) where no page rule is
@@ -21,7 +21,7 @@ _TRIES = 100_000
 """How often an offset is raised for page rules, before it is taken for one that cannot be reached."""
 
 
-@compiled
+@step
 def legal(at: int, grid: Grid) -> int:
     """Return the least offset of a grid that is not below `at`; something above its limit where that is."""
     lowest, step, limit, pages, n_pages = grid
@@ -42,7 +42,7 @@ def legal(at: int, grid: Grid) -> int:
     return at
 
 
-@compiled
+@step
 def _rounded_up(at: int, lowest: int, step: int, limit: int) -> int:
     """Return the least lowest + k * step (k >= 0) that is not below `at`; something above `limit` where that is."""
     if at <= lowest:
@@ -53,14 +53,14 @@ def _rounded_up(at: int, lowest: int, step: int, limit: int) -> int:
     return limit + 1 if waste > limit - at else at + waste
 
 
-@compiled
+@step
 def _excess(at: int, size: int, page: int, page_shift: int) -> int:
     """Return how many of `size` bytes at `at` lie in the next page, or in later ones."""
     place = at % page - (page - page_shift)
     return max(ZERO, size - (page - place if place >= 0 else -place))
 
 
-@compiled
+@step
 def lifted(at: int, grid: Grid, lists: Lists) -> int:
     """Return the least legal offset, not below `at`, where a body is clear of all lists; above the limit if none is.
 
@@ -103,7 +103,7 @@ def lifted(at: int, grid: Grid, lists: Lists) -> int:
     return at
 
 
-@compiled
+@step
 def tightest(at: int, grid: Grid, lists: Lists) -> int:
     """Return the lowest of the legal offsets, not below `at`, above which the body could be moved up least."""
     items, runs, cursor, stop, _, part, n_items, n_lists = lists
@@ -135,7 +135,7 @@ Placed = tuple[I64, I64, int, I64, I64]
 """(order, offsets, n, placed_at, reserved): the first `n` of `order` lie at `offsets`, and so at placed_at[order]."""
 
 
-@compiled
+@step
 def lowest_shared(
     members: I64,
     distance: I64,
@@ -161,7 +161,7 @@ def lowest_shared(
     return best
 
 
-@compiled
+@step
 def _is_free(
     members: I64, distance: I64, size: I64, at: int, bank: tuple[int, int], rivals: Rivals, placed: Placed
 ) -> bool:
@@ -187,7 +187,7 @@ def _is_free(
     return True
 
 
-@compiled
+@step
 def in_banks(low: int, high: int, bank: tuple[int, int]) -> tuple[int, int]:
     """Return the addresses of all banks that low:high touches."""
     length, shift = bank
@@ -197,7 +197,7 @@ def in_banks(low: int, high: int, bank: tuple[int, int]) -> tuple[int, int]:
     return low - (before if before >= 0 else before + length), high - 1 + min(room, I64_MAX - (high - 1))
 
 
-@compiled
+@step
 def _is_listed(rows: Rows, i: int, j: int) -> bool:
     first, values = rows
     for k in range(first[i], first[i + 1]):
@@ -206,7 +206,7 @@ def _is_listed(rows: Rows, i: int, j: int) -> bool:
     return False
 
 
-@compiled
+@step
 def _meet(lives: tuple[I64, I64, I64], i: int, j: int) -> bool:
     """Say whether two buffers are alive together."""
     first, start, end = lives

@@ -11,8 +11,9 @@ from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import ABSENT, I64, column
 from solvers.choices import Pair, share_pairs
+from solvers.compiled_packer import CompiledPacker
 from solvers.constrained_packer import ConstrainedPacker
-from solvers.packers import CompiledPacker, Packer
+from solvers.packers import Packer
 from tests.solvers.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
 
 RUNNING = column([0])

@@ -12,7 +12,7 @@ import pytest
 
 from solvers import kernel_cache
 
-KERNELS = {"pack.nbi": b"index", "pack.1.nbc": b"machine code"}
+KERNELS = {"pack.entry": b"_pack", "pack.o": b"machine code"}
 
 
 @pytest.fixture(autouse=True)
@@ -23,9 +23,9 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def compile_all() -> None:
+def compile_all(folder: Path) -> None:
     for name, content in KERNELS.items():
-        (kernel_cache.folder_for_numba() / name).write_bytes(content)
+        (folder / name).write_bytes(content)
 
 
 def seen_by_another_process(monkeypatch: pytest.MonkeyPatch) -> Path | None:
@@ -44,20 +44,20 @@ def test_kernels_are_found_once_they_are_compiled(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda folder: (folder / "pack.nbi").write_bytes(bytes(5)),
-        lambda folder: (folder / "pack.1.nbc").write_bytes(b"machine"),
-        lambda folder: (folder / "pack.1.nbc").unlink(),
-        lambda folder: (folder / "more.nbi").write_bytes(b""),
+        lambda folder: (folder / "pack.entry").write_bytes(bytes(5)),
+        lambda folder: (folder / "pack.o").write_bytes(b"machine"),
+        lambda folder: (folder / "pack.o").unlink(),
+        lambda folder: (folder / "more.o").write_bytes(b""),
         lambda folder: (folder / "digests").write_bytes(b"\xff\x00"),
         lambda folder: (folder / "digests").unlink(),
     ],
     ids=["zeros", "cut off", "a file is missing", "a file too many", "digests are broken", "no digests"],
 )
 def test_a_folder_that_is_not_as_it_was_is_passed_by_and_made_anew(
-    monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], None]
+    monkeypatch: pytest.MonkeyPatch, place: Path, spoil: Callable[[Path], None]
 ) -> None:
     kernel_cache.fill(compile_all)
-    folder = kernel_cache.folder_for_numba()
+    folder = place / kernel_cache.folder_name()
     spoil(folder)
     assert seen_by_another_process(monkeypatch) is None
     kernel_cache.fill(compile_all)
@@ -66,8 +66,8 @@ def test_a_folder_that_is_not_as_it_was_is_passed_by_and_made_anew(
 
 
 def test_what_a_process_left_that_died_is_no_hindrance(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    def die() -> None:
-        compile_all()
+    def die(folder: Path) -> None:
+        compile_all(folder)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -83,7 +83,7 @@ import time
 from pathlib import Path
 from solvers import kernel_cache
 
-def compile_all():
+def compile_all(folder):
     with Path("compilers").open("a") as file:
         file.write("one\\n")
     time.sleep(0.3)
@@ -99,15 +99,12 @@ print(kernel_cache.find())
     assert (place / "compilers").read_text() == "one\n"
 
 
-def test_where_no_file_can_be_kept_none_is_found_and_numba_gets_a_folder_that_is_thrown_away(
-    monkeypatch: pytest.MonkeyPatch, place: Path
-) -> None:
+def test_where_no_file_can_be_kept_none_is_found(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     (place / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(place / "file" / "below"))
     with pytest.raises(NotADirectoryError):
         kernel_cache.fill(compile_all)
     assert kernel_cache.find() is None
-    assert kernel_cache.folder_for_numba().is_dir()
 
 
 def test_without_a_place_of_its_own_the_cache_is_beside_the_sources_or_the_users(

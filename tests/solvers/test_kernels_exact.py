@@ -8,8 +8,9 @@ from planner.instance import Instance
 from planner.problem import Problem
 from planner.table import I64
 from solvers.independence import split
-from solvers.kernels.exact import EXHAUSTED, FOUND, FULL, STOPPED, search
+from solvers.kernels.exact import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, Run, search
 from solvers.kernels.exact_state import State
+from solvers.kernels.kernel import Reference
 from solvers.packers import PlainPacker
 from solvers.placement import pins_collide
 from solvers.sections import Sections
@@ -36,23 +37,23 @@ def ask(
     from_right: bool = False,
 ) -> tuple[int, int, int, I64]:
     n, k = len(sections.size), len(sections.spare)
-    offset = np.full(n, -1)
-    outcome, nodes, need = search(
-        sections,
-        State.for_sections(sections) if state is None else state,
-        nogoods,
-        np.argsort(np.argsort(-sections.size, kind="stable"), kind="stable"),
-        np.full(n, -1) if guide is None else guide,
-        np.ones(k),
-        capacity,
-        1.0,
-        from_right,
-        node_limit,
-        is_thorough,
-        np.array([flag]),
-        offset,
+    run = Run(
+        nogoods=nogoods,
+        rank=np.argsort(np.argsort(-sections.size, kind="stable"), kind="stable"),
+        guide=np.full(n, -1) if guide is None else guide,
+        weight=np.ones(k),
+        capacity=capacity,
+        skip_weight=1.0,
+        from_right=from_right,
+        node_limit=node_limit,
+        is_thorough=is_thorough,
+        flag=np.array([flag]),
+        offset=np.full(n, -1),
+        answer=np.zeros(2, dtype=np.int64),
     )
-    return outcome, nodes, need, offset
+    state = State.for_sections(sections) if state is None else state
+    outcome = search(Reference(sections), Reference(state), Reference(run))
+    return outcome, int(run.answer[NODES]), int(run.answer[LEAST]), run.offset
 
 
 def least_capacity(instance: Instance, *, nogoods: I64, is_thorough: bool) -> int:
@@ -195,10 +196,3 @@ def test_a_state_with_too_little_room_is_full_and_one_with_more_gives_the_same_a
     small = state._replace(**{name: getattr(state, name)[:10].copy()})
     assert ask(part.sections, 1000, state=small)[0] == FULL
     assert ask(part.sections, 1000, state=state)[:3] == ask(part.sections, 1000)[:3]
-
-
-def test_all_features_share_one_compiled_kernel() -> None:
-    for feature in FEATURES:
-        for part in split(compile_problem(tight_problem(0, feature))):
-            ask(part.sections, 5)
-    assert len(search.signatures) == 1  # type: ignore[attr-defined]  # what numba makes of it has some

@@ -6,8 +6,9 @@ import pytest
 from planner.compiling import compile_problem
 from planner.instance import I64_MAX, Instance
 from planner.problem import Problem
-from planner.table import ABSENT, I64, column
-from solvers.packers import CompiledPacker, Packer, PlainPacker
+from planner.table import ABSENT, I64, BufferTable, column
+from solvers.compiled_packer import CompiledPacker
+from solvers.packers import Packer, PlainPacker
 from tests.random_problems import random_problem
 
 RUNNING = column([0])
@@ -126,3 +127,14 @@ def test_nothing_to_place_gives_nothing() -> None:
 def test_a_raised_flag_stops_the_kernel() -> None:
     instance = compile_problem(random_problem(1, 5))
     assert CompiledPacker(instance, column([1])).pack(0, column(range(5))).tolist() == [ABSENT] * 5
+
+
+@pytest.mark.parametrize("is_flat", [True, False])
+def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
+    rng = np.random.default_rng(0)
+    start = rng.integers(0, 40, 700)
+    table = BufferTable.from_columns(range(700), rng.integers(1, 9, 700), start, start + rng.integers(1, 40, 700))
+    instance, order = compile_problem(Problem(buffers=table)), column(rng.permutation(700))
+    packer = CompiledPacker(instance, RUNNING, width=2, is_flat=is_flat)
+    expected = PlainPacker(instance).pack(0, order).tolist()
+    assert [packer.pack(0, order).tolist() for _ in range(2)] == [expected] * 2

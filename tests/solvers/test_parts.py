@@ -6,7 +6,7 @@ import pytest
 from planner.compiling import compile_problem
 from planner.problem import Problem
 from planner.table import column
-from solvers.packers import CompiledPacker
+from solvers.compiled_packer import CompiledPacker
 from solvers.parts import part_of, whole
 from tests.random_problems import random_problem
 from tests.solvers.constrained_problems import CONSTRAINTS, broken_rules, conflict, constrained_problem

@@ -10,7 +10,8 @@ from planner.instance import Instance
 from planner.objective import score
 from planner.problem import Problem
 from planner.table import ABSENT, column
-from solvers.packers import CompiledPacker, Packer, PlainPacker, QuickPacker
+from solvers.compiled_packer import CompiledPacker
+from solvers.packers import Packer, PlainPacker, QuickPacker
 from solvers.placement import drop, pins_collide, place
 from tests.oracle import check
 from tests.random_problems import random_problem

@@ -61,7 +61,7 @@ def test_a_search_waits_for_its_kernels_and_says_so(tmp_path: Path) -> None:
 def test_a_search_whose_time_is_over_waits_no_longer(tmp_path: Path) -> None:
     program = PROBLEM + (
         "import sys; from solvers.solve import solve; plan = solve(problem, solver='exact', time_limit_s=0.3);"
-        "print(plan.status, plan.stop_reason, 'numba' in sys.modules)"
+        "print(plan.status, plan.stop_reason, 'llvmlite' in sys.modules)"
     )
     with compiling_takes_forever(tmp_path):
         words, told = answer(program, tmp_path)
@@ -80,7 +80,7 @@ from tests.random_problems import random_problem
 instance, order = compile_problem(random_problem(0, 400)), column(range(400))
 packer = QuickPacker(instance, column([0]))
 packed = {tuple(packer.pack(0, order)) for _ in range(40)}
-print(packed == {tuple(PlainPacker(instance).pack(0, order))}, 'numba' in sys.modules)
+print(packed == {tuple(PlainPacker(instance).pack(0, order))}, 'llvmlite' in sys.modules)
 """
     with compiling_takes_forever(tmp_path):
         words, told = answer(program, tmp_path)
@@ -98,7 +98,7 @@ from solvers.solve import solve
 n = 20_000
 table = BufferTable.from_columns(range(n), np.arange(1, n + 1), np.arange(n) // 2, np.arange(n) // 2 + 3)
 plan = solve(Problem(buffers=table), time_limit_s=0.5)
-print(plan.status, plan.stop_reason, 'numba' in sys.modules)
+print(plan.status, plan.stop_reason, 'llvmlite' in sys.modules)
 """
     with compiling_takes_forever(tmp_path):
         words, _ = answer(program, tmp_path)
@@ -126,4 +126,4 @@ def test_of_processes_that_start_together_on_a_cold_machine_each_answers_and_one
     status, peak, folder = answered.split()
     assert (status, peak) == ("optimal", "11")
     assert [file for file in tmp_path.iterdir() if file.is_dir()] == [Path(folder)]
-    assert len(list(Path(folder).glob("*.nbc"))) == len(list(Path(folder).glob("*.nbi"))) > 0
+    assert {file.name for file in Path(folder).glob("*.o")} == {"pack.o", "search.o"}

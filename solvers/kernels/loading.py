@@ -1,0 +1,53 @@
+"""Load the machine code of a kernel: what is kept of it, or what numba makes of it here and now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, byref, c_int32, c_int64, c_void_p
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from solvers import kernel_cache
+
+if TYPE_CHECKING:
+    from solvers.kernels.kernel import Kernel
+
+
+def load(kernel: Kernel) -> Callable[..., int]:
+    """Return a kernel as a function of the addresses of its tables."""
+    import llvmlite.binding as llvm  # takes a moment, and 30 MB
+
+    folder = kernel_cache.find()
+    code, entry = _compiled(kernel) if folder is None else _kept(kernel, folder)
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    linker = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
+    library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
+    linked = library.link(linker, kernel.name)
+    function = CFUNCTYPE(c_int32, c_void_p, c_void_p, *(c_void_p,) * kernel.n_tables)(linked[entry])
+
+    def call(*tables: int) -> int:
+        result, error = c_int64(), c_void_p()
+        if function(byref(result), byref(error), *tables) != 0:
+            raise RuntimeError(f"{kernel.name}: a division by zero, or an index out of bounds")
+        return result.value
+
+    call.linked = linked  # type: ignore[attr-defined]  # the code is there as long as that is
+    return call
+
+
+def keep(kernel: Kernel, folder: Path) -> None:
+    """Compile a kernel and keep its machine code in a folder."""
+    code, entry = _compiled(kernel)
+    (folder / f"{kernel.name}.o").write_bytes(code)
+    (folder / f"{kernel.name}.entry").write_text(entry)
+
+
+def _kept(kernel: Kernel, folder: Path) -> tuple[bytes, str]:
+    return (folder / f"{kernel.name}.o").read_bytes(), (folder / f"{kernel.name}.entry").read_text()
+
+
+def _compiled(kernel: Kernel) -> tuple[bytes, str]:
+    from solvers.kernels.compiling import compiled  # imports numba, which is slow
+
+    return compiled(kernel)
