@@ -1,120 +1,14 @@
-"""Jobs in the store: let in, listed, run under leases, ended once. The same on SQLite and PostgreSQL."""
+"""Jobs in the store: run under leases, ended once. The same on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from typing import Any
 
-import pytest
-
-from api.jobs.states import STATES
-from api.refusals import FullError
-from api.store.arrivals import Room
-from api.store.errors import RepeatedKeyError
-from api.store.job import Claim, NewJob, News, Outcome, PackedPlan, Progress, new_id
-from api.store.jobs import Wanted
+from api.store.job import News, Outcome, PackedPlan
 from api.store.leases import MOST_ATTEMPTS
 from api.store.store import Store
-
-ROOM = Room(jobs=1000)
-EVERYBODY = Wanted(of_everybody=True)
-FOUND = Progress(peak=30, lower_bound=20, gap=0.5, solver="greedy")
-BETTER = Progress(peak=2**70, lower_bound=2**70, gap=0.0, solver="exact")
-REASON = "its server stopped"
-PLAN = PackedPlan(b"plan", "feasible")
-
-
-def new(**said: Any) -> NewJob:
-    usual: dict[str, Any] = {"problem": b"problem", "problem_hash": "sha256:0", "n_buffers": 2, "time_limit_s": 10.0}
-    return NewJob(**usual | {"options": {"seed": 3}} | said)
-
-
-def add(store: Store, **said: Any) -> str:
-    return store.arrivals.add(new(**said), ROOM).id
-
-
-def claim(store: Store, owner: str = "here") -> Claim:
-    (claimed,) = store.leases.claim(owner, 1)
-    return claimed
-
-
-def told(store: Store, job_id: str) -> list[str]:
-    events = store.events.after(job_id, 0)
-    assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    return [event.kind for event in events]
-
-
-def state(store: Store, job_id: str) -> str:
-    job = store.jobs.find(job_id)
-    assert job is not None
-    return job.state
-
-
-def test_a_job_is_kept_as_it_was_submitted(store: Store) -> None:
-    said = new(name="a\0name", priority=7, deadline_at=5.5, key_id="key")
-    assert store.arrivals.add(said, ROOM) == store.jobs.find(said.id)
-    job = store.jobs.find(said.id)
-    assert job is not None
-    assert (job.state, job.name, job.priority, job.deadline_at) == ("queued", "a\0name", 7, 5.5)
-    assert (job.options, job.key_id, job.problem_hash, job.attempts) == ({"seed": 3}, "key", "sha256:0", 0)
-    assert store.jobs.problem(said.id) == b"problem"
-    assert store.jobs.plan(said.id) is None
-    assert told(store, said.id) == ["queued"]
-
-
-def test_what_is_not_there_is_none(store: Store) -> None:
-    assert store.jobs.find("nobody") is None
-    assert store.jobs.problem("nobody") is None
-    assert store.jobs.ask_to_cancel("nobody") is None
-    assert store.events.after("nobody", 0) == []
-
-
-def test_the_same_request_is_one_job(store: Store) -> None:
-    first = add(store, idempotency_key="k", request_digest="same")
-    assert add(store, idempotency_key="k", request_digest="same") == first
-    assert add(store, idempotency_key="k", request_digest="same", key_id="another") != first
-    assert len(store.jobs.page(EVERYBODY)) == 2
-
-
-def test_another_request_with_the_same_key_is_refused(store: Store) -> None:
-    first = add(store, idempotency_key="k", request_digest="one")
-    with pytest.raises(RepeatedKeyError, match=f"must be new for a new request, this one made job {first}"):
-        add(store, idempotency_key="k", request_digest="another")
-
-
-def test_requests_that_come_together_are_one_job_as_well(store: Store) -> None:
-    same = [(new(idempotency_key="k", request_digest="same"), ROOM) for _ in range(3)]
-    other = (new(idempotency_key="k", request_digest="another"), ROOM)
-    one, two, three, refused = store.arrivals.add_all([*same, other])
-    assert one == two == three
-    assert isinstance(refused, RepeatedKeyError)
-
-
-def test_requests_that_come_at_once_are_one_job_as_well(store: Store) -> None:
-    with ThreadPoolExecutor(6) as callers:
-        asked = [callers.submit(add, store, idempotency_key="k", request_digest="same") for _ in range(30)]
-        assert len({one.result() for one in asked}) == 1
-    assert store.jobs.counts() == {"queued": 1}
-
-
-def test_there_is_room_for_so_many(store: Store) -> None:
-    room = Room(jobs=3, jobs_of_key=2)
-    results = store.arrivals.add_all([(new(key_id=key), room) for key in ("a", "a", "a", "b", "b")])
-    assert [isinstance(one, FullError) for one in results] == [False, False, True, False, True]
-    with pytest.raises(FullError, match="at most 2 of one key, and 3 of all, may wait or run at a time"):
-        store.arrivals.add(new(key_id="a"), room)
-    store.jobs.ask_to_cancel(store.jobs.page(EVERYBODY)[0].id)
-    store.arrivals.add(new(key_id="b"), room)
-
-
-def test_ids_sort_by_when_they_were_made() -> None:
-    names = []
-    for _ in range(20):
-        names.append(new_id())
-        time.sleep(0.001)
-    assert all(one < two for one, two in pairwise(names))
+from tests.api.store.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
 
 
 def test_the_highest_priority_goes_first_and_then_the_oldest(store: Store) -> None:
@@ -293,32 +187,6 @@ def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
     assert job.late_s is not None
     assert 2.0 <= job.late_s < 60
     assert store.events.after(job_id, 2)[0].data["late_s"] == job.late_s
-
-
-def test_jobs_are_listed_newest_first_page_by_page(store: Store) -> None:
-    names = [add(store, id=f"job{i}") for i in range(5)]
-    seen: list[str] = []
-    after = None
-    while page := store.jobs.page(Wanted(of_everybody=True, limit=2, after=after)):
-        seen += [job.id for job in page]
-        after = page[-1].id
-    assert seen == names[::-1]
-
-
-def test_jobs_are_listed_by_what_is_known_of_them(store: Store) -> None:
-    mine = add(store, key_id="mine", name="a", problem_hash="sha256:1")
-    other = add(store, key_id="other", name="b")
-    add(store)
-    claim(store)
-
-    def found(**wanted: Any) -> list[str]:
-        return [job.id for job in store.jobs.page(Wanted(**{"of_everybody": True} | wanted))]
-
-    assert found(state="running") == found(name="a") == found(problem_hash="sha256:1") == [mine]
-    assert found(of_everybody=False, key_id="other") == [other]
-    assert found(of_everybody=False, key_id="other", name="a") == []
-    assert len(found(of_everybody=False, key_id=None)) == 1
-    assert all(isinstance(found(state=one), list) for one in STATES)
 
 
 def test_old_jobs_are_removed_with_all_that_is_theirs(store: Store) -> None:
