@@ -140,7 +140,8 @@ def _broken_rules(
         base = f" from base address {pool.base_address}" if pool.base_address else ""
         yield "misaligned", address != 0, f"must have an address{base} that {whose} alignment divides"
     capacity = ADDRESS_SPACE - 1 if pool.size is None else pool.size
-    yield "past-capacity", end > np.uint64(capacity), f"must end at {capacity} at the most"
+    yield "past-capacity", offset < 0, "must not start below its pool"
+    yield "past-capacity", (offset >= 0) & (end > np.uint64(capacity)), f"must end at {capacity} at the most"
     yield "pin-missed", (pin != ABSENT) & (offset != pin), "must be where it is pinned"
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:

@@ -13,7 +13,7 @@ from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.rows import Placement
-from planner.table import BufferTable, column
+from planner.table import I64, BufferTable, column
 from planner.verify import MAX_LISTED, Violation, verify
 from tests.oracle import check
 from tests.planner.rule_names import KINDS
@@ -34,6 +34,10 @@ def plan(*places: tuple[int | str, str, int], **claims: Any) -> Plan:
 
 def said(value: Problem, answer: Plan) -> list[tuple[str, str]]:
     return [(violation.rule, violation.message) for violation in verify(value, answer)]
+
+
+def intervals(size: I64, start: I64, end: I64) -> Problem:
+    return Problem(buffers=BufferTable.from_columns(range(len(size)), size, start, end))
 
 
 def test_a_valid_plan_has_no_violation() -> None:
@@ -232,6 +236,26 @@ def test_one_misplaced_buffer_is_found_among_many() -> None:
     offsets[30_000] += 1
     found = verify(value, Plan(placements=PlacementTable(ids, ("default",), everywhere, column(offsets))))
     assert [(v.first, v.second) for v in found] == [(29_001, 30_000), (30_000, 30_001)]
+
+
+@pytest.mark.parametrize(("apart", "above"), [(0, 10), (10, 0)], ids=["alive at once", "one after the other"])
+def test_two_that_share_bytes_are_found_among_many(apart: int, above: int) -> None:
+    n = 2_000
+    start, offset = apart * np.arange(n), column(above * np.arange(n))
+    places = PlacementTable(tuple(range(n)), ("default",), column(np.zeros(n)), offset)
+    size, end = np.full(n, 10), start + 10
+    assert verify(intervals(size, start, end), Plan(placements=places)) == ()
+    size[1_500] += 1
+    end[1_500] += 1
+    found = verify(intervals(size, start, end), Plan(placements=places))
+    assert [(v.first, v.second) for v in found] == [(1_500, 1_501)]
+
+
+def test_an_offset_below_0_is_a_violation_and_shares_bytes_like_any_other() -> None:
+    below = PlacementTable(("a", "b"), ("default",), column([0, 0]), column([-1, 2]))
+    found = said(problem(A, B), Plan(placements=below))
+    assert found[0] == ("past-capacity", 'buffer "a": must not start below its pool, got offset -1 of "default"')
+    assert [rule for rule, _ in found] == ["past-capacity", "overlap"]
 
 
 def test_of_very_many_overlaps_some_are_listed() -> None:
