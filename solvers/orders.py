@@ -124,10 +124,17 @@ class Traits:
         return value
 
     def sorted_by(self, name: str) -> I64:
-        """Return the buffers by start, earliest first, or by another trait, largest first."""
+        """Return the buffers by start, earliest first, or by another trait, largest first.
+
+        Of those that start or end together the shortest lives come first, so that the order of the rows says nothing.
+        """
         if name not in self._sorted:
             key = self.start if name == "start" else -getattr(self, name)
-            self._sorted[name] = column(np.argsort(key, kind="stable"))
+            if name in ("start", "end"):
+                by_life = np.argsort(self.life, kind="stable")
+                self._sorted[name] = column(by_life[np.argsort(key[by_life], kind="stable")])
+            else:
+                self._sorted[name] = column(np.argsort(key, kind="stable"))
         return self._sorted[name]
 
     def _summed(self, values: I64) -> F64:
@@ -189,8 +196,8 @@ def _band(values: F64, base: float, shift: float) -> npt.NDArray[np.int16]:
 
 
 RULES = (
-    Rule(("pressure^16", "area"), "start", 1.5),
     Rule(("pressure^16", "size"), "start", 2),
+    Rule(("pressure^16", "area"), "start", 1.5),
     Rule(("size",), "life", peak_first=True),
     Rule(("size", "sqrt conflicts"), "end", 2),
     Rule(("size",), "life", 4, peak_first=True, best_fit=True),

@@ -84,6 +84,12 @@ def test_inside_a_band_the_earlier_start_comes_first() -> None:
     assert Rule(("size",), "start", base=2).order(traits).tolist() == [1, 2, 0, 3, 4]
 
 
+def test_of_those_that_start_or_end_together_the_shortest_comes_first_wherever_its_row_is() -> None:
+    traits = Traits(compiled((1, 0, 9), (1, 0, 3), (1, 5, 9), (1, 3, 9), (1, 0, 5)))
+    assert Rule((), "start").order(traits).tolist() == [1, 4, 0, 3, 2]
+    assert Rule((), "end").order(traits).tolist() == [2, 3, 0, 4, 1]
+
+
 def test_shifting_the_bands_moves_their_borders() -> None:
     traits = Traits(compiled((8, 5, 9), (5, 1, 3)))
     assert Rule(("size",), "start", base=2).order(traits).tolist() == [1, 0]
