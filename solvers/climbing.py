@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from planner.instance import Instance
 from planner.table import ABSENT, I64, column
 from solvers.orders import Rule, Traits, random_order, random_rule
 from solvers.packers import QuickPacker
-from solvers.parts import part_of, whole
+from solvers.parts import alive_with, part_of, whole
 
 _CORE_SHARES = (0.995, 0.98, 0.95, 0.9, 0.8)
 """A core is what is alive in a live set with at least this share of the largest load."""
@@ -20,6 +21,12 @@ _LARGEST_CORE = 0.7
 """A core with more than this share of all buffers is no easier than the whole."""
 _CORE_WORK = 8
 """How often a core is packed before the rest is packed around it, counted in packings of the whole."""
+_FIRST_CORE_WORK = 0.5
+"""The same for a core of what overflows, at first; twice as often whenever nothing was gained."""
+_SPELL = 8
+"""How many packings of such a core a way may try before the other one has its turn."""
+_EITHER_END = (Rule(("pressure^16", "size"), "start", 2), Rule(("pressure^16", "size"), "end", 2))
+"""The crowded times first, in bands of size, from one end of time and from the other."""
 _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 
 
@@ -69,10 +76,11 @@ class Climb:
             current = packed
             yield len(self.instance)
 
-    def restarts(self) -> Iterator[int]:
-        """Pack by random rules, and flip what comes near the best."""
+    def restarts(self, rules: tuple[Rule, ...] = ()) -> Iterator[int]:
+        """Pack by some rules, if any, then by random ones, and flip what comes near the best."""
+        given = [(rule.order(self.traits), rule.best_fit) for rule in rules]
         while True:
-            order, best_fit = random_order(self.rng, self.traits)
+            order, best_fit = given.pop(0) if given else random_order(self.rng, self.traits)
             packed = self._pack(order, "restart", best_fit)
             yield len(self.instance)
             yield from self._fall(packed, "restart")
@@ -86,6 +94,41 @@ class Climb:
             for which, core in zip(chosen, parts, strict=True):
                 yield from self._around(column(np.flatnonzero(which)), core)
 
+    def overflows(self) -> Iterator[int]:
+        """Pack by itself what is alive wherever the packing passes the bound, then the rest around it, and so on.
+
+        Where that passes the bound at other times, what is alive then joins the core. A large problem is crowded at few
+        times; then its core is small, and what is gained there is gained for the whole. Ends where the core would be
+        most of the problem.
+        """
+        kept = np.zeros(len(self.instance), dtype=np.bool_)
+        packed, work = self.best, _FIRST_CORE_WORK * len(self.instance)
+        while packed is not None and not self.is_at_bound:
+            crowd = whole(self.instance, kept | alive_with(self.instance, self._ends(packed) > self.bound))
+            if crowd.sum() > _LARGEST_CORE * len(crowd):
+                return
+            if (crowd != kept).any():
+                kept, members = crowd, column(np.flatnonzero(crowd))
+                core = Climb(part_of(self.instance, kept), self.flag, self.rng, _nobody)
+                core.bound = self.bound
+                core.start_from(packed[members] if self.best is None else self.best[members])
+                spells = core._spells()
+            peak = core.peak
+            yield from _for_a_while(spells, work)
+            if core.best is None or core.peak == peak:
+                work *= 2
+                continue
+            around = self._pack(self._core_first(members, core.best, _EITHER_END[0]), "core")
+            packed = packed if around is None else around
+            yield len(self.instance)
+
+    def _spells(self) -> Iterator[int]:
+        """Let restarts and flips take turns until the bound is met."""
+        restarts, flips = self.restarts(_EITHER_END), self.flips()
+        while not self.is_at_bound:
+            yield from islice(restarts, _SPELL)
+            yield from islice(flips, _SPELL)
+
     def _around(self, members: I64, core: Climb) -> Iterator[int]:
         """Pack a core anew, and the rest around the best that comes out; packed by offsets, the core stays as it is."""
         core.forget()
@@ -97,13 +140,17 @@ class Climb:
                 break
         if core.best is None or (self.best is not None and core.peak >= self.peak):
             return
-        inside = members[np.argsort(core.best, kind="stable")]
         for rule in (Rule(("pressure^16", "size"), "start", 2), Rule(("size",), "start"), random_rule(self.rng)):
-            order = rule.order(self.traits)
-            outside = order[np.isin(order, members, invert=True)]
-            packed = self._pack(column(np.concatenate((inside, outside))), "core")
+            packed = self._pack(self._core_first(members, core.best, rule), "core")
             yield len(self.instance)
             yield from self._fall(packed, "core")
+
+    def _core_first(self, members: I64, offset: I64, rule: Rule) -> I64:
+        """Return the order in which a core's packing stays as it is, with the others around it by a rule."""
+        is_outside = np.ones(len(self.instance), dtype=np.bool_)
+        is_outside[members] = False
+        order = rule.order(self.traits)
+        return column(np.concatenate((members[np.argsort(offset, kind="stable")], order[is_outside[order]])))
 
     def _fall(self, packed: I64 | None, by: str) -> Iterator[int]:
         """Flip a packing as long as that helps, where it is no farther above the best than that above the bound."""
@@ -153,6 +200,15 @@ class Climb:
             high = low + 1 + int(n_sets * self.rng.random() ** 3 / 2)
             noise *= 12.5 * self.peak * ((self.traits.start < high) & (self.traits.end > low))
         return rank + noise
+
+
+def _for_a_while(way: Iterator[int], work: float) -> Iterator[int]:
+    """Take steps of a way until so many buffers are packed."""
+    for placed in way:
+        yield placed
+        work -= placed
+        if work <= 0:
+            return
 
 
 def _nobody(_offset: I64, _by: str) -> None:

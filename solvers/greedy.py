@@ -18,7 +18,10 @@ from solvers.search import Search
 _ENOUGH = 250_000
 """Work, in units of Search.work_limit, after which improving a plan pays more than another order."""
 _AT_LEAST = 2
-"""Orders tried however large the instance is, and whatever is found: each is far ahead on some kind of problem."""
+"""Orders tried whatever is found, unless one is a second's work: each is far ahead on some kind of problem."""
+
+_LONG = 1_000_000
+"""Work of one order after which another has to wait for what can be made of the first one's plan."""
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -34,9 +37,10 @@ def solve(instance: Instance, search: Search) -> None:
     traits = Traits(instance)
     memories = preference(instance)
     spent, price = 0, work(instance)
+    at_least = (1 if price > _LONG else _AT_LEAST) * len(packers)
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         is_enough = spent >= (search.work_limit if search.deterministic or search.best is None else _ENOUGH)
-        if search.is_over or (is_enough and tried >= _AT_LEAST * len(packers)):
+        if search.is_over or (is_enough and tried >= at_least):
             return
         found = place(packer, instance, rule.order(traits), memories, rule.best_fit)
         if found is not None:

@@ -45,9 +45,9 @@ def solve(instance: Instance, search: Search) -> None:
 def _one_memory(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
     pool = column(np.zeros(len(instance)))
     climb = Climb(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
-    flips, restarts, cores = climb.flips(), climb.restarts(), climb.cores()
+    overflows, flips, restarts, cores = climb.overflows(), climb.flips(), climb.restarts(), climb.cores()
     while not climb.is_at_bound:
-        for way in (flips, cores, restarts, cores):
+        for way in (overflows, flips, cores, restarts, cores):
             if search.best is not None:
                 climb.start_from(search.best.offset)
             yield from _turn(way, climb)

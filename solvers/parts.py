@@ -70,6 +70,17 @@ def whole(instance: Instance, kept: Bool) -> Bool:
     return grown
 
 
+def alive_with(instance: Instance, which: Bool) -> Bool:
+    """Return who shares a live set with a buffer of `which`; these are among them."""
+    lives = which[instance.owner]
+    size = instance.n_live_sets + 1
+    change = np.bincount(instance.start[lives], minlength=size) - np.bincount(instance.end[lives], minlength=size)
+    met = np.concatenate(([0], np.cumsum(np.cumsum(change)[:-1] > 0)))
+    found = np.array(which)  # of whom some may have no lifetime
+    found[instance.owner[met[instance.end] > met[instance.start]]] = True
+    return found
+
+
 def _among(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
     """Return symmetric adjacency lists of those that have a position, in terms of positions."""
     owner, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]

@@ -7,7 +7,7 @@ from planner.compiling import compile_problem
 from planner.problem import Problem
 from planner.table import column
 from solvers.compiled_packer import CompiledPacker
-from solvers.parts import part_of, whole
+from solvers.parts import alive_with, part_of, whole
 from tests.random_problems import random_problem
 from tests.solvers.constrained_problems import CONSTRAINTS, broken_rules, conflict, constrained_problem
 
@@ -73,3 +73,19 @@ def test_a_rigid_group_is_whole_when_one_of_its_members_is_kept() -> None:
     instance = compile_problem(Problem.model_validate({"buffers": rows}))
     assert whole(instance, np.array([False, False, True, False])).tolist() == [True, False, True, False]
     assert whole(instance, np.array([False, True, False, False])).tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_alive_with_some_are_those_who_share_a_live_set_with_them(seed: int) -> None:
+    instance = compile_problem(random_problem(seed, 30, MIXES[1]))
+    which = np.random.default_rng(seed).random(30) < 0.1
+    chosen = np.flatnonzero(which).tolist()
+    assert alive_with(instance, which).tolist() == [
+        which[i] or any(conflict(instance, i, j) for j in chosen) for i in range(len(instance))
+    ]
+
+
+def test_what_has_no_lifetime_is_alive_with_itself_alone() -> None:
+    buffers = [{"id": 0, "size": 1}, {"id": 1, "size": 1}, {"id": 2, "size": 1, "start": 0, "end": 1}]
+    instance = compile_problem(Problem.model_validate({"buffers": buffers, "conflicts": [[0, 1]]}))
+    assert alive_with(instance, np.array([True, False, False])).tolist() == [True, False, False]
