@@ -147,11 +147,13 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
     home = instance.allowed[:, confined].argmax(axis=0) if len(confined) else confined
     lowest = np.where(instance.pin[confined] >= 0, instance.pin[confined], instance.residue[home, confined])
     end = lowest + instance.size[confined]
-    order = np.lexsort((end, home))
     found: dict[int, tuple[int, Witness]] = {}
-    for k in order[np.append(np.diff(home[order]) > 0, True)[: len(order)]].tolist():
-        i = int(confined[k])
-        found[int(home[k])] = int(end[k]), Witness("pinned" if instance.pin[i] >= 0 else "largest-buffer", buffers=(i,))
+    for q in range(len(instance.memories)):
+        here = np.flatnonzero(home == q)
+        if len(here):
+            k = here[end[here].argmax()]
+            kind: ProofKind = "pinned" if instance.pin[confined[k]] >= 0 else "largest-buffer"
+            found[q] = int(end[k]), Witness(kind, buffers=(int(confined[k]),))
     return found
 
 

@@ -11,7 +11,7 @@ from planner.instance import I64_MAX, Bool, Instance, Memory
 from planner.pairs import adjacency, bank_pairs, conflict_pairs, sharing_pairs
 from planner.placements import PlacementTable
 from planner.problem import Pool, Problem
-from planner.table import ABSENT, I64, BufferTable, column
+from planner.table import ABSENT, I64, BufferTable, column, frozen
 
 
 def compile_problem(problem: Problem) -> Instance:
@@ -52,33 +52,38 @@ def compile_problem(problem: Problem) -> Instance:
         memories=tuple(
             _memory(pool, ranges, unit) for pool, ranges in zip(problem.pools, places.reserved, strict=True)
         ),
-        source=column(kept),
-        size=column(table.size[kept] // unit),
-        first=column(first),
+        source=frozen(kept),
+        size=_in_units(table.size[kept], unit),
+        first=frozen(first),
         start=column(live_start),
-        end=column(live_end),
-        live_set_time=column(time),
+        end=frozen(live_end),
+        live_set_time=frozen(time),
         conflict_first=conflict_first,
         conflict=conflict,
         allowed=allowed,
-        alignment=column(np.where(~allowed | (unit % alignment == 0), 1, alignment // unit)),
-        residue=column(np.where(allowed, residue // unit, 0)),
-        pin=column(np.where(pin >= 0, pin // unit, ABSENT)),
-        hint=column(np.where(table.hint >= 0, table.hint // unit, ABSENT)[kept]),
-        traffic=column(_traffic(problem)[kept]),
-        page=column(page // unit),
-        page_shift=column(page_shift // unit),
-        anchor=column(anchor),
-        distance=column(distance // unit),
-        company=column(_first_of_equals(places.company[kept]) if problem.rigid or problem.together else anchor),
+        alignment=frozen(np.where(~allowed | (unit % alignment == 0), 1, alignment // unit)),
+        residue=frozen(np.where(allowed, residue // unit, 0)),
+        pin=frozen(np.where(pin >= 0, pin // unit, ABSENT)),
+        hint=frozen(np.where(table.hint >= 0, table.hint // unit, ABSENT)[kept]),
+        traffic=frozen(_traffic(problem)[kept]),
+        page=_in_units(page, unit),
+        page_shift=_in_units(page_shift, unit),
+        anchor=frozen(anchor),
+        distance=_in_units(distance, unit),
+        company=frozen(_first_of_equals(places.company[kept]) if problem.rigid or problem.together else anchor),
         share_first=share_first,
         share=share,
         bank_first=bank_first,
         bank_with=bank_with,
-        soft_pairs=column(soft_pairs),
+        soft_pairs=frozen(soft_pairs),
         soft_weight=soft_weight,
         homeless=tuple(homeless.tolist()),
     )
+
+
+def _in_units(values: I64, unit: int) -> I64:
+    """Return bytes in units."""
+    return frozen(values if unit == 1 else values // unit)
 
 
 def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> PlacementTable:
@@ -167,7 +172,7 @@ def _common_unit(parts: list[I64], alignments: I64) -> int:
     rounded up to alignments and to borders of pages and banks. So what divides all those `parts`, and either divides or
     is divided by each alignment, divides the offsets.
     """
-    unit = int(np.gcd.reduce(np.concatenate(parts), initial=0)) or 1
+    unit = gcd(*(int(np.gcd.reduce(part, initial=0)) for part in parts)) or 1
     steps = np.unique(alignments).tolist()
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)

@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.instance import F64, Bool
 from planner.problem import BankUse, Problem
-from planner.table import I64, column
+from planner.table import I64, column, frozen
 
 Id = int | str
 
@@ -79,7 +79,7 @@ def _used_together(problem: Problem, uses: list[BankUse], position: I64, allowed
 def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
     """Return symmetric lists (first, neighbours) of the pairs: neighbours[first[i]:first[i + 1]], ascending."""
     if len(pairs) == 0:
-        return column(np.zeros(n + 1)), column([])
+        return frozen(np.zeros(n + 1, dtype=np.int64)), column([])
     # One number a pair, n * first + second, sorts and compares much faster than a row; np.unique would hash it, slowly.
     both = np.sort(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
     both = both[np.diff(both, prepend=-1) > 0]

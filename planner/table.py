@@ -29,10 +29,20 @@ _BUFFERS = TypeAdapter(list[Buffer])
 
 
 def column(values: npt.ArrayLike) -> I64:
-    """Return the values as a read-only int64 array."""
+    """Return the values as a read-only int64 array; one that is such an array already is shared, not copied."""
+    if isinstance(values, np.ndarray) and values.dtype == np.int64:
+        flags = values.flags
+        if flags.owndata and flags.c_contiguous and not flags.writeable:
+            return values
     array = np.array(values, dtype=np.int64)
     array.setflags(write=False)
     return array
+
+
+def frozen(values: I64) -> I64:
+    """Return the array itself, read-only from now on; for one that nobody else writes to, and need not be copied."""
+    values.setflags(write=False)
+    return values
 
 
 @dataclass(frozen=True, eq=False)

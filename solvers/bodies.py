@@ -9,7 +9,7 @@ from math import lcm
 import numpy as np
 
 from planner.instance import I64_MAX, Instance
-from planner.table import ABSENT, I64, column
+from planner.table import ABSENT, I64, column, frozen
 
 CONSTRAINTS = frozenset({"relative", "sharing", "pages", "banks"})
 """The features of an instance that say where buffers may lie beside each other, or by themselves."""
@@ -94,10 +94,13 @@ class Bodies:
         for i in np.flatnonzero(instance.anchor != np.arange(len(instance))).tolist():
             anchor = int(instance.anchor[i])
             self._members.setdefault(anchor, [anchor]).append(i)
-        lowest, step = steps(instance, q)
-        self.lead, self.distance = np.array(instance.anchor), np.array(instance.distance)
-        self.lowest, self.step = lowest[self.lead], step[self.lead]
-        for i, j in glued:
+        self.lead, self.distance = instance.anchor, instance.distance
+        self.lowest, self.step = steps(instance, q)
+        pairs = list(glued)
+        if self._members or pairs:  # columns of a million buffers are not copied in vain
+            self.lead, self.distance = np.array(self.lead), np.array(self.distance)
+            self.lowest, self.step = self.lowest[self.lead], self.step[self.lead]
+        for i, j in pairs:
             if self.lead[i] != self.lead[j] and instance.allowed[q, [i, j]].all():
                 self._glue(i, j)
         for values in (self.lead, self.distance, self.lowest, self.step):
@@ -132,7 +135,7 @@ class Bodies:
     def grouped(self, order: I64) -> tuple[I64, I64]:
         """Return (positions, first): positions[first[b]:first[b + 1]] of `order` are body b; as they come in it."""
         if not self._members:
-            return column(np.arange(len(order))), column(np.arange(len(order) + 1))
+            return frozen(np.arange(len(order))), frozen(np.arange(len(order) + 1))
         first_met = np.full(len(self.lead), len(order))
         lead = self.lead[order]
         np.minimum.at(first_met, lead, np.arange(len(order)))
@@ -216,4 +219,4 @@ def steps(instance: Instance, q: int) -> tuple[I64, I64]:
     """
     is_pinned = instance.pin >= 0
     lowest = np.where(is_pinned, instance.pin, instance.residue[q])
-    return column(lowest), column(np.where(is_pinned, I64_MAX, instance.alignment[q]))
+    return frozen(lowest), frozen(np.where(is_pinned, I64_MAX, instance.alignment[q]))

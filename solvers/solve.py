@@ -26,7 +26,7 @@ DEFAULT_TIME_LIMIT_S = 10.0
 MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
 _WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
-_VERIFY_S = 4e-6
+_VERIFY_S = 3e-6
 """What verifying and writing one placement takes, kept back from the search's time."""
 
 
