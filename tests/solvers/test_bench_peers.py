@@ -13,6 +13,7 @@ from solvers.bench.generators import tight
 from solvers.bench.peers import PEERS, find
 from solvers.bench.peers.intervals import intervals
 from solvers.bench.running import jobs
+from solvers.bench.variants import mirrored
 from solvers.bench.worker import find_planner
 
 PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
@@ -65,14 +66,15 @@ def test_a_reference_planner_is_a_solver_and_no_peer() -> None:
 
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize("alignment", [1, 48])
-def test_a_peer_gives_valid_plans(name: str, alignment: int) -> None:
+def test_a_peer_gives_valid_plans_whichever_way_time_runs(name: str, alignment: int) -> None:
     peer = PEERS[name]
     if not peer.is_installed:
         pytest.skip(f"{peer.distribution} comes with the extra peers")
     buffers = tight(seed=3, n=20, height=100, live=5, turnover=2.0).problem.buffers
     rows = [{**buffers.fields(i), "alignment": alignment} for i in range(len(buffers))]
-    problem = Problem.model_validate({"buffers": [*rows, {**PLAIN, "id": "empty", "size": 0}]})
-    offset = peer.load()(problem, 0.2)
-    pool = column(np.zeros(len(offset)))
-    assert verify(problem, Plan(placements=PlacementTable(problem.buffers.ids, ("default",), pool, offset))) == ()
+    forwards = Problem.model_validate({"buffers": [*rows, {**PLAIN, "id": "empty", "size": 0}]})
+    for problem in (forwards, mirrored(forwards)):
+        offset = peer.load()(problem, 0.2)
+        pool = column(np.zeros(len(offset)))
+        assert verify(problem, Plan(placements=PlacementTable(problem.buffers.ids, ("default",), pool, offset))) == ()
     assert peer.version.startswith(f"{peer.distribution} ")

@@ -1,4 +1,6 @@
-"""Adapters to omnimalloc (Apache-2.0), which knows no alignment: sizes are rounded up to it."""
+"""Adapters to omnimalloc (Apache-2.0), which knows no alignment and no negative times: sizes are rounded up, and all is
+moved to begin at 0.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def _allocate(problem: Problem, allocator: BaseAllocator) -> I64:
     granule = rows.granule
     size = np.maximum(1, -(-rows.size // granule)) * granule
     offset = np.zeros(len(size), dtype=np.int64)
-    columns = (values.tolist() for values in (size, rows.start, rows.end))
+    first = int(rows.start.min(initial=0))
+    columns = (values.tolist() for values in (size, rows.start - first, rows.end - first))
     placed = allocate([Allocation(i, *row) for i, row in enumerate(zip(*columns, strict=True))], allocator)
     for allocation in placed:
         offset[int(allocation.id)] = allocation.offset
