@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,7 +27,7 @@ _QUICK_S = 0.1
 _QUICK_BUFFERS = 20_000
 """For more buffers than that, nothing is quick."""
 _AT_ONCE_S = 0.03
-"""How long the event loop is held for a small problem at most; handing all of them to threads holds it longer."""
+"""How long the event loop is held for a small problem at most; going on beside all of them would hold it longer."""
 _LEAST_S = 0.02
 """What everybody gets, however little time is left; with less than that, a worker makes nothing of it."""
 
@@ -73,6 +74,7 @@ class Searching:
     def __init__(self, workers: Workers, line: WaitingLine, metrics: Metrics, quick_places: int) -> None:
         self._workers, self._line, self._metrics = workers, line, metrics
         self._places = CapacityLimiter(quick_places)
+        self._threads = ThreadPoolExecutor(quick_places, thread_name_prefix="memplan-quick")
 
     async def search(
         self,
@@ -80,19 +82,21 @@ class Searching:
         *,
         cancelled: asyncio.Event,
         start: Plan | None = None,
+        trial: Future[Plan] | None = None,
         was_tried: bool = False,
         on_news: OnNews | None = None,
         wants_plans: bool = False,
     ) -> Plan | None:
         """Return the best plan found in time, verified; None where nothing came of it before it was cancelled.
 
-        `start` is a plan that is known; what `was_tried` is not tried quickly again. Raises OptionError and FullError.
+        `start` is a plan that is known. What `was_tried` is not tried quickly again, nor what a `trial` is for, which
+        may go on. Raises OptionError and FullError.
         """
         best = start
         if start is not None and on_news is not None:
             on_news(_news(start))
-        if not was_tried and len(asked.posed.problem.buffers) <= _QUICK_BUFFERS:
-            quick = await self._quickly(asked, start)
+        if trial is not None or (not was_tried and len(asked.posed.problem.buffers) <= _QUICK_BUFFERS):
+            quick = await (self._quickly(asked, start) if trial is None else asyncio.wrap_future(trial))
             if quick is not None and quick.stop_reason != "time_limit":
                 return quick
             best = quick or best
@@ -110,21 +114,47 @@ class Searching:
                 return _in_time(best)  # which is more than nothing
             raise
 
-    def at_once(self, asked: Asked) -> tuple[Plan, float]:
-        """Solve a small problem while everybody waits; return the plan, proved or not, and how many seconds it took."""
-        plan, seconds = _try(asked, None, _AT_ONCE_S)
-        self._metrics.solved(plan, solver=asked.options.solver, place="server", seconds=seconds)
-        return plan, seconds
+    def at_once(self, asked: Asked) -> Future[Plan]:
+        """Try a small problem while everybody waits for a moment; return what came of it, or still will.
+
+        What takes longer goes on in its thread, so that it need not be begun again.
+        """
+        place = object()
+        try:
+            self._places.acquire_on_behalf_of_nowait(place)
+        except anyio.WouldBlock:  # others go on already; but most of what is small takes no more than this moment
+            trial: Future[Plan] = Future()
+            trial.set_result(self._try(asked, None, _AT_ONCE_S))
+            return trial
+        trial = self._threads.submit(self._try, asked, None, _QUICK_S)
+        wait((trial,), _AT_ONCE_S)
+        if trial.done():
+            self._places.release_on_behalf_of(place)
+        else:
+            asyncio.wrap_future(trial).add_done_callback(lambda _: self._places.release_on_behalf_of(place))
+        return trial
 
     async def _quickly(self, asked: Asked, start: Plan | None) -> Plan | None:
         """Try in this process; None where others did so for the whole time."""
-        found = None
         with anyio.move_on_after(max(_LEAST_S, asked.left_s)):
-            found = await to_thread.run_sync(_try, asked, start, _QUICK_S, limiter=self._places)
-        if found is None:
-            return None
-        plan, seconds = found
-        self._metrics.solved(plan, solver=asked.options.solver, place="server", seconds=seconds)
+            return await to_thread.run_sync(self._try, asked, start, _QUICK_S, limiter=self._places)
+        return None
+
+    def _try(self, asked: Asked, start: Plan | None, quick_s: float) -> Plan:
+        """Solve quickly, in any thread."""
+        options, began = asked.options, time.monotonic()
+        plan = solve(
+            asked.posed.problem,
+            time_limit_s=options.time_limit_s,
+            solver=options.solver,
+            accept=options.accept,
+            deterministic=options.deterministic,
+            seed=options.seed,
+            start=start,
+            quick_s=min(quick_s, max(_LEAST_S, asked.left_s)),
+            instance=asked.posed.instance,
+        )
+        self._metrics.solved(plan, solver=options.solver, place="server", seconds=time.monotonic() - began)
         return plan
 
     def _was_starved(self, asked: Asked, quick: Plan | None) -> bool:
@@ -167,23 +197,6 @@ class Searching:
 
 def _in_time(plan: Plan) -> Plan:
     return plan.model_copy(update={"stop_reason": "time_limit"})
-
-
-def _try(asked: Asked, start: Plan | None, quick_s: float) -> tuple[Plan, float]:
-    """Solve quickly; return the plan, and how many seconds it took."""
-    options, began = asked.options, time.monotonic()
-    plan = solve(
-        asked.posed.problem,
-        time_limit_s=options.time_limit_s,
-        solver=options.solver,
-        accept=options.accept,
-        deterministic=options.deterministic,
-        seed=options.seed,
-        start=start,
-        quick_s=min(quick_s, max(_LEAST_S, asked.left_s)),
-        instance=asked.posed.instance,
-    )
-    return plan, time.monotonic() - began
 
 
 def _news(plan: Plan) -> News:

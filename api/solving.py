@@ -13,6 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from math import inf
 from typing import TypeVar
@@ -114,28 +115,40 @@ class Solving:
         """Answer with what is known where that is enough; else search, together with whoever asks the same."""
         posed, options = asked.posed, asked.options
         key = (posed.hash, options.time_limit_s, options.accept, options.seed, asked.may_be_refused)
-        is_new = self._cache.is_new(posed) and self._flights.find(key) is None
-        if is_new and _is_small(posed.problem) and (plan := self._at_once(asked)) is not None:
-            self._metrics.looked_up("miss")
-            return plan
-        known, plan = await self._known(posed)
-        reason = None if known is None or plan is None else _enough(known, plan, asked)
-        if plan is not None and reason is not None:
-            self._metrics.looked_up("hit")
-            return plan.model_copy(update={"stop_reason": reason})
         flight = self._flights.find(key)
-        self._metrics.looked_up("joined" if flight else "miss" if is_new or plan is None else "started_from")
-        if flight is None:
-            flight = self._flights.start(key, posed, partial(self._search, asked, known, plan))
+        if flight is None and _is_small(posed.problem) and self._cache.is_new(posed):
+            trial = self._searching.at_once(asked)
+            if (plan := self._ended(asked, trial)) is not None:
+                self._metrics.looked_up("miss")
+                return plan
+            flight = self._flights.start(key, posed, partial(self._go_on, asked, trial))
+        else:
+            known, plan = await self._known(posed)
+            if (answer := _answer(known, plan, asked)) is not None:
+                self._metrics.looked_up("hit")
+                return answer
+            flight = self._flights.find(key)
+            self._metrics.looked_up("joined" if flight else "miss" if plan is None else "started_from")
+            if flight is None:
+                flight = self._flights.start(key, posed, partial(self._search, asked, known, plan, None))
         return await flight.ride(posed, cancelled, on_news)
 
-    def _at_once(self, asked: Asked) -> Plan | None:
-        """Solve a small problem here and now, if that is a matter of milliseconds; else keep what was found by then."""
-        plan, seconds = self._searching.at_once(asked)
-        known = Known.of(asked.posed, plan, seconds)
+    def _ended(self, asked: Asked, trial: Future[Plan]) -> Plan | None:
+        """Return what came of a trial, and keep it; None where there is more to be done."""
+        plan = trial.result() if trial.done() else None
+        if plan is None or plan.stop_reason == "time_limit":
+            return None
+        known = Known.of(asked.posed, plan, plan.wall_time_s or 0.0)
         if known is not None:
             self._keep(asked.posed, known, plan)
-        return None if plan.stop_reason == "time_limit" else plan
+        return plan
+
+    async def _go_on(self, asked: Asked, trial: Future[Plan], flight: Flight) -> Plan | None:
+        """Look up, in the store, what took more than a moment; go on with the trial where nothing is known there."""
+        known, plan = await self._known(asked.posed)
+        answer = _answer(known, plan, asked)
+        self._metrics.looked_up("hit" if answer else "miss" if plan is None else "started_from")
+        return answer or await self._search(asked, known, plan, trial if plan is None else None, flight)
 
     def _keep(self, posed: Posed, known: Known, plan: Plan) -> Known:
         """Keep what was found, and how it is told to who asked; return the best that is known now."""
@@ -144,13 +157,16 @@ class Solving:
             self._spellings[posed] = known, plan
         return best
 
-    async def _search(self, asked: Asked, known: Known | None, start: Plan | None, flight: Flight) -> Plan | None:
+    async def _search(
+        self, asked: Asked, known: Known | None, start: Plan | None, trial: Future[Plan] | None, flight: Flight
+    ) -> Plan | None:
         """Search on from what is known, and keep what was found; if others found better meanwhile, return that."""
         began = time.monotonic()
         found = await self._searching.search(
             asked,
             cancelled=flight.cancelled,
             start=start if start is not None and start.placements else None,
+            trial=trial,
             was_tried=known is not None and known.searched_s > 0,
             on_news=flight.tell,
             wants_plans=flight.wants_plans,
@@ -206,6 +222,12 @@ def _is_small(problem: Problem) -> bool:
 
 def _sound(posed: Posed, plan: Plan) -> Known | None:
     return None if verify(posed.problem, plan) else Known.of(posed, plan, 0.0)
+
+
+def _answer(known: Known | None, plan: Plan | None, asked: Asked) -> Plan | None:
+    """Return the answer to a caller that a known plan is, if it is one."""
+    reason = None if known is None or plan is None else _enough(known, plan, asked)
+    return None if plan is None or reason is None else plan.model_copy(update={"stop_reason": reason})
 
 
 def _enough(known: Known, plan: Plan, asked: Asked) -> StopReason | None:

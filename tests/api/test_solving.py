@@ -1,117 +1,23 @@
-"""The one room for all searches: what is known, what is quick, what is shared, and what goes to the workers."""
+"""The one room for all searches: what is known, what is shared, and what goes to the workers."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from api.cache.known import Known
-from api.cache.plan_cache import PlanCache
 from api.cache.posed import Posed
 from api.cluster.task import News
-from api.metrics import Metrics
 from api.options import Options
-from api.refusals import FullError
-from api.solving import Solving
-from api.waiting_line import WaitingLine
 from planner.errors import OptionError
-from planner.plan import Plan
 from planner.problem import Problem
 from planner.verify import verify
+from tests.api.rooms import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, in_a_room
 from tests.api.test_http_line import problem_that_nobody_proves_soon
-from tests.api.workers import PatientWorkers, packed
-from tests.respelling import respelled, spelled
-
-QUICK = Problem.model_validate(
-    {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
-)
-HARD = Problem.model_validate(problem_that_nobody_proves_soon()["problem"])
-HARD_TOO = Problem.model_validate(respelled(spelled(HARD), random.Random(5), 2))
-LONG = Options(time_limit_s=60.0)
-
-
-@dataclass
-class Room:
-    """A room of one place, and those who ask there."""
-
-    solving: Solving
-    cache: PlanCache
-    workers: PatientWorkers
-    metrics: Metrics
-
-    async def ask(
-        self,
-        problem: Problem,
-        options: Options = LONG,
-        cancelled: asyncio.Event | None = None,
-        on_news: Callable[[News], None] | None = None,
-        start: Plan | None = None,
-    ) -> Plan:
-        plan = await self.solving.plan(
-            problem,
-            options,
-            deadline=time.monotonic() + options.time_limit_s,
-            cancelled=cancelled or asyncio.Event(),
-            on_news=on_news,
-            start=start,
-        )
-        assert verify(problem, plan) == ()
-        return plan
-
-    def lookups(self) -> dict[str, float]:
-        families = text_string_to_metric_families(self.metrics.rendered({}, {}).decode())
-        samples = next(one.samples for one in families if one.name == "memplan_cache_lookups")
-        return {one.labels["result"]: one.value for one in samples if one.name.endswith("_total")}
-
-
-@asynccontextmanager
-async def room() -> AsyncIterator[Room]:
-    cache, workers, metrics = (
-        PlanCache(None, memory_bytes=2**20, most_plans=9, most_bytes=2**20),
-        PatientWorkers(),
-        Metrics(),
-    )
-    yield Room(Solving(cache, workers, WaitingLine(1, 0), metrics, 1), cache, workers, metrics)
-
-
-def in_a_room(day: Callable[[Room], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with room() as found:
-            await day(found)
-
-    asyncio.run(run())
-
-
-def test_what_is_quick_goes_to_no_worker_and_is_known_then() -> None:
-    async def day(room: Room) -> None:
-        first = await room.ask(QUICK)
-        again = await room.ask(Problem.model_validate(respelled(spelled(QUICK), random.Random(1), 3)))
-        assert (first.status, again.status, again.stop_reason) == ("optimal", "optimal", "proved")
-        assert (first.peak, again.peak) == (12, 36)
-        assert room.workers.tasks == []
-        assert room.lookups() == {"miss": 1, "hit": 1}
-
-    in_a_room(day)
-
-
-def test_what_is_hard_goes_on_at_a_worker_from_the_quick_plan() -> None:
-    async def day(room: Room) -> None:
-        room.workers.may_answer.set()
-        plan = await room.ask(HARD)
-        (task,) = room.workers.tasks
-        assert task.start is not None
-        assert (plan.peak, plan.stop_reason) == (task.start.peak, "time_limit")
-        assert 30 < task.time_limit_s < 60
-
-    in_a_room(day)
+from tests.api.workers import packed
 
 
 def test_who_asks_again_is_answered_at_once_and_with_more_time_goes_on_from_the_best() -> None:
@@ -132,9 +38,10 @@ def test_who_asks_again_is_answered_at_once_and_with_more_time_goes_on_from_the_
     in_a_room(day)
 
 
-def test_two_who_ask_the_same_at_once_cost_one_search() -> None:
+@pytest.mark.parametrize(("one", "other"), [(HARD, HARD_TOO), (SMALL, SMALL_TOO)], ids=["large", "small"])
+def test_two_who_ask_the_same_at_once_cost_one_search(one: Problem, other: Problem) -> None:
     async def day(room: Room) -> None:
-        askers = [asyncio.create_task(room.ask(problem)) for problem in (HARD, HARD_TOO)]
+        askers = [asyncio.create_task(room.ask(problem)) for problem in (one, other)]
         await room.workers.is_asked.wait()
         room.workers.may_answer.set()
         first, second = await asyncio.gather(*askers)
@@ -282,24 +189,5 @@ def test_who_has_all_the_time_there_is_in_line_has_the_whole_limit_with_a_worker
         room.workers.may_answer.set()
         await asyncio.gather(others, mine)
         assert room.workers.tasks[1].time_limit_s == pytest.approx(LONG.time_limit_s)
-
-    in_a_room(day)
-
-
-def test_who_finds_all_quick_places_taken_for_the_whole_time_is_turned_away() -> None:
-    async def day(room: Room) -> None:
-        others = [Problem.model_validate(problem_that_nobody_proves_soon(seed)["problem"]) for seed in range(40, 52)]
-        asking = [asyncio.create_task(room.ask(problem)) for problem in others]
-        await asyncio.sleep(0)
-        with pytest.raises(FullError, match="all 1 places for what is quick stayed taken for the whole time limit"):
-            await room.solving.plan(
-                HARD,
-                Options(time_limit_s=0.3),
-                deadline=time.monotonic() + 0.3,
-                cancelled=asyncio.Event(),
-                may_be_refused=True,
-            )
-        room.workers.may_answer.set()
-        await asyncio.gather(*asking)
 
     in_a_room(day)
