@@ -14,6 +14,7 @@ from anyio import to_thread
 import solvers.warm_up
 from planner.errors import MemplanError
 from planner.problem import Problem
+from solvers.registry import SOLVERS
 from solvers.solve import solve
 
 _KEPT_S = 3.0
@@ -74,5 +75,8 @@ def _solve_a_tiny_problem() -> bool:
 def warm_up() -> None:
     """Load what solving needs, the kernels above all, which are compiled where that was not done before."""
     solvers.warm_up.warm_up()
+    for row in SOLVERS:
+        if not row.is_isolated:
+            row.load()
     with suppress(MemplanError):  # then the server starts, and says that it is not ready
         _solve_a_tiny_problem()

@@ -20,7 +20,8 @@ from api.cluster.crew import JOINED
 from api.cluster.dask_settings import set_up_dask
 from api.cluster.scheduler import worker
 from api.logs import log_config
-from solvers import kernel_cache, warm_up
+from api.readiness import warm_up
+from solvers import kernel_cache
 
 _BEAT_S, _LOOK_EVERY_S = 1.0, 0.2
 _NICENESS = 10
@@ -45,7 +46,7 @@ def main() -> None:
 async def _work(scheduler: str, name: str, signs: int) -> None:
     beating = asyncio.create_task(_beat(signs))  # which is held, or it would be forgotten
     if kernel_cache.find() is not None:  # else the first search sees to it that they are compiled
-        await asyncio.to_thread(warm_up.warm_up)
+        await asyncio.to_thread(warm_up)
     at_work = await worker(scheduler, name=name)
     os.write(signs, JOINED)
     while at_work.status is Status.running and not beating.done():

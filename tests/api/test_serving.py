@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import anyio
@@ -95,3 +97,14 @@ def test_what_was_found_is_believed_for_a_while() -> None:
 
     anyio.run(ask_twice)
     assert asked == [1]
+
+
+def test_after_the_warm_up_a_first_search_has_nothing_to_import() -> None:
+    asks = "import sys; from api.readiness import warm_up; warm_up(); before = set(sys.modules)"
+    solves = "from solvers.solve import solve; from solvers.bench.generators import tight"
+    poses = "solve(tight(1, 60, 1000, 7, 3.0).problem, quick_s=0.2)"
+    tells = "print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run(
+        [sys.executable, "-c", "; ".join((asks, solves, poses, tells))], capture_output=True, text=True, check=True
+    )
+    assert [name for name in done.stdout.split() if not name.startswith("solvers.bench")] == []
