@@ -19,9 +19,10 @@ _ENOUGH = 250_000
 """Work, in units of Search.work_limit, after which improving a plan pays more than another order."""
 _AT_LEAST = 2
 """Orders tried whatever is found, unless one is a second's work: each is far ahead on some kind of problem."""
-
 _LONG = 1_000_000
 """Work of one order after which another has to wait for what can be made of the first one's plan."""
+_FIRST, _NEAR = 4, 0.1
+"""Where none of the first orders ends within this part of the bound above it, hardly any later one does."""
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -29,6 +30,20 @@ def solve(instance: Instance, search: Search) -> None:
 
     Where pairs may share an offset, or should lie in different banks, each order is tried with and without.
     """
+    for _ in _plans(instance, search):
+        pass
+
+
+def begin(instance: Instance, search: Search) -> None:
+    """Do the same where an exact search follows: stop early if none of the first orders comes near the bound."""
+    for tried in _plans(instance, search):
+        best = search.best
+        if tried >= _FIRST and best is not None and best.score[-1] > (1 + _NEAR) * search.bound[-1]:
+            return
+
+
+def _plans(instance: Instance, search: Search) -> Iterator[int]:
+    """Offer plans until enough is done, and yield the number of orders after each one."""
     packers = [choice.packer(instance, search.flag) for choice in extremes(instance)]
     if pins_collide(instance, QuickPacker(instance, search.flag)):
         if not search.is_over:  # a stopped packer places nothing, which proves nothing
@@ -46,6 +61,7 @@ def solve(instance: Instance, search: Search) -> None:
         if found is not None:
             search.offer(*found, f"greedy:{rule.name}")
         spent += price
+        yield tried + 1
 
 
 def rules(instance: Instance) -> Iterator[Rule]:

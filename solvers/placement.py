@@ -82,6 +82,8 @@ def place(
 
 def _torn(company: I64, is_left_out: Bool) -> Bool:
     """Say who belongs to a company of which some are left out and some are not; of several, those that come last."""
+    if not is_left_out.any():
+        return np.zeros(len(company), dtype=np.bool_)
     left_out = np.unique(company[is_left_out])
     torn = company[~is_left_out & np.isin(company, left_out)]
     if len(torn) == 0:

@@ -8,6 +8,7 @@ no witness shows is put to another one before it is believed.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 
 from planner.errors import OptionError
 from planner.instance import Instance
@@ -18,6 +19,8 @@ from solvers.search import Search, Shared
 
 LADDER = (("greedy",), ("exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
 """The rungs of `auto`, in order; the solvers of one rung run side by side."""
+_OPENING = replace(registry.BY_NAME["greedy"], where="solvers.greedy:begin")
+"""The quick orders before the exact search, which settles in less time what they are far from."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER, _LONGEST_HEAD_START_S = 0.2, 4e-5, 1.0
 """How long an exact search has the machine to itself; those beside it would only hold the interpreter's lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
@@ -33,7 +36,9 @@ def rungs(instance: Instance, solver: str) -> list[list[Row]]:
             raise OptionError(f"solver: {solver} cannot do {', '.join(sorted(missing))}")
         return [[registry.find("greedy")]] if solver == "greedy" else [[registry.find("greedy")], [row]]
     rows = [[registry.BY_NAME[name] for name in names] for names in LADDER]
-    return [[row for row in rung if _suits(row, instance)] for rung in rows]
+    suited = [[row for row in rung if _suits(row, instance)] for rung in rows]
+    is_exact_next = registry.BY_NAME["exact"] in suited[1]
+    return [[_OPENING], *suited[1:]] if is_exact_next else suited
 
 
 def _suits(row: Row, instance: Instance) -> bool:

@@ -11,6 +11,7 @@ from planner.objective import total_cost
 from planner.problem import Problem
 from planner.table import BufferTable
 from solvers import greedy
+from solvers.bench.generators import random, tight
 from solvers.orders import RULES
 from solvers.search import Shared
 from tests.oracle import best_score, check
@@ -221,3 +222,22 @@ def read(path: Path) -> Problem:
         columns["id"], numbers["size"], numbers["lower"], numbers["upper"], numbers.get("alignment")
     )
     return Problem(buffers=table)
+
+
+def test_before_an_exact_search_orders_that_are_far_from_the_bound_are_few() -> None:
+    instance = compile_problem(tight(seed=1, n=60, height=100_000, live=7, turnover=2.0).problem)
+    all_orders, first_orders = (Shared(instance, deadline=time.monotonic() + 60) for _ in range(2))
+    greedy.solve(instance, all_orders)
+    greedy.begin(instance, first_orders)
+    assert all_orders.best is not None
+    assert first_orders.best is not None
+    assert all_orders.best.score < first_orders.best.score
+    assert first_orders.best.by in [f"greedy:{rule.name}" for rule in RULES[:4]]
+
+
+def test_before_an_exact_search_orders_that_are_near_the_bound_are_all_tried() -> None:
+    instance = compile_problem(random(seed=1, n=300, alpha=0.01, sigma=0.7).problem)
+    search = Shared(instance, deadline=time.monotonic() + 60)
+    greedy.begin(instance, search)
+    assert search.best is not None
+    assert search.best.by not in [f"greedy:{rule.name}" for rule in RULES[:4]]

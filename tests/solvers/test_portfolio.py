@@ -10,7 +10,7 @@ import pytest
 from planner.compiling import compile_problem
 from planner.errors import OptionError
 from planner.instance import Instance
-from solvers import portfolio, registry
+from solvers import greedy, portfolio, registry
 from solvers.registry import EVERYTHING, Row
 from solvers.search import Shared
 from tests.solvers import lying
@@ -38,6 +38,12 @@ def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines() -> No
     ladder = names(portfolio.rungs(RING, "auto"))
     assert ladder[0] == ["greedy"]
     assert ladder[-1] == ["cp-sat", "highs"]
+
+
+def test_the_quick_orders_are_cut_short_only_where_the_exact_search_follows() -> None:
+    assert portfolio.rungs(RING, "auto")[0][0].load() is greedy.begin
+    assert portfolio.rungs(RING, "exact")[0][0].load() is greedy.solve
+    assert portfolio.rungs(compile_problem(FEATURES["pools"]), "auto")[0][0].load() is greedy.solve
 
 
 def test_memories_are_chosen_where_there_are_several() -> None:
