@@ -163,7 +163,13 @@ class Bodies:
         )
 
     def _bank_borders(self, members: list[int]) -> Iterator[Page]:
-        """Yield what keeps apart, by banks, those of a body that must touch no common one.
+        """Yield what keeps apart, by banks, those of a body that must touch no common one."""
+        memory = self.instance.memories[self.q]
+        for j, taken in self._borders(members):
+            yield Page(memory.bank, memory.bank_shift + int(self.distance[j]), taken)
+
+    def _borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
+        """Yield (upper one, bytes that its bank must have left) for two of a body that must touch no common bank.
 
         A bank must begin in the gap between the two: the upper one starts at most so many bytes into its own.
         """
@@ -172,7 +178,16 @@ class Bodies:
             for j in set(listed(instance.bank_first, instance.bank_with, i).tolist()).intersection(members):
                 gap = int(self.distance[j] - self.distance[i] - instance.size[i])
                 if 0 <= gap < memory.bank - 1:
-                    yield Page(memory.bank, memory.bank_shift + int(self.distance[j]), memory.bank - gap)
+                    yield j, memory.bank - gap
+
+    def borders(self) -> tuple[I64, I64]:
+        """Return (first, bytes): whatever lies first[j]:first[j + 1] must be left of a bank where buffer j begins.
+
+        That keeps apart, by banks, those of one body that must touch no common one.
+        """
+        found = sorted(row for members in self._members.values() for row in self._borders(members))
+        uppers = np.array([j for j, _ in found], dtype=np.int64)
+        return column(np.searchsorted(uppers, np.arange(len(self.lead) + 1))), column([taken for _, taken in found])
 
     def _suit(self, mine: list[int], others: list[int], shift: int) -> bool:
         """Say whether the buffers of one body may lie where they do beside those of another, moved up by `shift`."""

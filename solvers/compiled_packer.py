@@ -53,6 +53,7 @@ class CompiledPacker:
 
     def _rules_of(self, q: int) -> Rules:
         instance, memory, bodies = self.instance, self.instance.memories[q], self._bodies[q]
+        border_first, border = bodies.borders()
         return Rules(
             distance=bodies.distance,
             size=instance.size,
@@ -69,6 +70,8 @@ class CompiledPacker:
             share=instance.share,
             bank_first=instance.bank_first,
             bank_with=instance.bank_with,
+            border_first=border_first,
+            border=border,
             reserved=memory.reserved,
             capacity=memory.capacity,
             bank=memory.bank,
@@ -124,7 +127,8 @@ def _new_room(rules: Rules, lead: I64, n_live_sets: int) -> Room:
         stop=np.empty(n_lists, np.int64),
         part=_rows(n_lists, 2),
         alive=_rows(n_files, 2),
-        pages=_rows(n_members, 4),
+        pages=_rows(n_members + len(rules.border), 4),
+        levels=_rows(64, 3),
         stands=np.zeros(6, np.int64),
     )
 

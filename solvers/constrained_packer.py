@@ -82,7 +82,7 @@ class _Floor:
                     best, least = at, low - at
             if high > at:
                 at = body.next(high)
-        return at if best is None else best
+        return at if at is not None and (best is None or I64_MAX - at < least) else best
 
     def _shared(self, body: Body) -> set[int]:
         """Return the offsets at which a body would share one."""

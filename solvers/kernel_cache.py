@@ -42,7 +42,7 @@ def places() -> tuple[Path, ...]:
 @cache
 def folder_name() -> str:
     """Return the name of the folder for these sources, this numba, this Python, this processor and these settings."""
-    # The exact search's kernels are compiled for the tuple of arrays in solvers.sections.
+    # Kernels are compiled for the order of the fields in solvers.sections.
     sources = [*sorted((_HERE / "kernels").glob("*.py")), _HERE / "sections.py"]
     facts = [source.read_bytes() for source in sources]
     facts += [_numba_version(), sys.version.encode(), platform.machine().encode(), _processor()]
@@ -56,8 +56,8 @@ def _numba_version() -> bytes:
 
 
 def _processor() -> bytes:
-    if "NUMBA_CPU_NAME" in os.environ:
-        return b""
+    if os.environ.get("NUMBA_CPU_NAME") == "generic" or "NUMBA_CPU_FEATURES" in os.environ:
+        return b""  # numba asks nothing else of the processor
     try:
         first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
     except OSError:
@@ -71,6 +71,18 @@ def find() -> Path | None:
     if _chosen is None:
         _chosen = next((place / folder_name() for place in places() if is_sound(place / folder_name())), None)
     return _chosen
+
+
+def read(name: str) -> bytes | None:
+    """Return a file of the folder; None where it is not there, or not what it was when the folder was stamped."""
+    folder = find()
+    if folder is None:
+        return None
+    try:
+        content = (folder / name).read_bytes()
+        return content if _line(name, content) in (folder / _STAMP).read_text() else None
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def is_sound(folder: Path) -> bool:
@@ -88,7 +100,11 @@ def stamp(folder: Path) -> None:
 
 def _digests(folder: Path) -> str:
     files = sorted(file for file in folder.iterdir() if file.name != _STAMP)
-    return "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()} {file.name}\n" for file in files)
+    return "".join(_line(file.name, file.read_bytes()) for file in files)
+
+
+def _line(name: str, content: bytes) -> str:
+    return f"{hashlib.sha256(content).hexdigest()} {name}\n"
 
 
 def fill(compile_all: Callable[[Path], None]) -> None:
@@ -96,32 +112,37 @@ def fill(compile_all: Callable[[Path], None]) -> None:
 
     One process at a time does that, the others wait for it. Raises OSError where no place can be written.
     """
-    global _chosen
-    with _locked_place() as place:
-        if find() is not None:
+    errors: list[OSError] = []
+    for place in places():
+        try:
+            with _locked(place):
+                if find() is None:
+                    _fill(place, compile_all)
             return
-        folder = place / folder_name()
-        part = folder.with_suffix(".part")
-        shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
-        part.mkdir()
-        compile_all(part)
-        stamp(part)
-        shutil.rmtree(folder, ignore_errors=True)  # which is not sound
-        _chosen = part.rename(folder)
+        except OSError as error:
+            errors.append(error)
+    raise errors[-1]
+
+
+def _fill(place: Path, compile_all: Callable[[Path], None]) -> None:
+    global _chosen
+    folder = place / folder_name()
+    part = folder.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+    part.mkdir()
+    compile_all(part)
+    stamp(part)
+    shutil.rmtree(folder, ignore_errors=True)  # which is not sound
+    _chosen = part.rename(folder)
 
 
 @contextmanager
-def _locked_place() -> Iterator[Path]:
-    """Hold the first place that can be written; the lock ends with its process, however that ends."""
-    place = next((place for place in places() if _can_be_written(place)), places()[-1])
-    with (place / "memplan-kernels.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield place
-
-
-def _can_be_written(place: Path) -> bool:
+def _locked(place: Path) -> Iterator[None]:
+    """Hold a place, whoever made its lock; that ends with this process, however it ends."""
+    place.mkdir(parents=True, exist_ok=True)
+    lock = os.open(place / "memplan-kernels.lock", os.O_RDONLY | os.O_CREAT, 0o644)
     try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(place, os.W_OK)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

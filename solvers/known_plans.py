@@ -11,10 +11,12 @@ from planner.table import I64, column
 from solvers.placement import drop
 
 
-def assignment_of(problem: Problem, instance: Instance, placements: PlacementTable) -> tuple[I64, I64] | None:
+def assignment_of(
+    problem: Problem, instance: Instance, placements: PlacementTable, flag: I64 | None = None
+) -> tuple[I64, I64] | None:
     """Return (memory, offset in units) of each buffer of the instance, for placements that are right for the problem.
 
-    Offsets between units sink to whole ones; None where they cannot.
+    Offsets between units sink to whole ones; None where they cannot, or once flag[0] is not 0.
     """
     pools = np.array([problem.pool_index[name] for name in placements.pool_names], dtype=np.int64)
     pool, offset = pools[placements.pool], placements.offset
@@ -25,5 +27,5 @@ def assignment_of(problem: Problem, instance: Instance, placements: PlacementTab
     mine, raw = column(pool[instance.source]), offset[instance.source]
     if not (raw % instance.unit).any():
         return mine, column(raw // instance.unit)
-    sunk = drop(instance, mine, raw / instance.unit)
+    sunk = drop(instance, mine, raw / instance.unit, flag)
     return None if sunk is None else (mine, sunk)

@@ -19,6 +19,7 @@ from solvers.independence import Part
 from solvers.kernels.exact import FULL, LEAST, NODES, Run, search
 from solvers.kernels.exact_state import State
 from solvers.kernels.kernel import Reference
+from solvers.sections import Sections
 
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
 """The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Part.traits."""
@@ -38,7 +39,7 @@ that is long one way may be short the other way.
 """
 NOISE = 0.03
 """How far orders are shaken later: the standard deviation, as a part of all buffers."""
-NEAR, FAR = 0.4, 0.95
+LOWEST, HIGHEST = 0.4, 0.95
 """Between which parts of the gap, from the bound up, a capacity is drawn."""
 PATIENCE = 1000
 """A line ends after so many nodes for each buffer without a better placement, or after as many as it had taken."""
@@ -71,13 +72,14 @@ class Ladder:
     found: int = 0
     is_proving: bool = False
     state: Reference[State] = field(init=False)
+    sections: Reference[Sections] = field(init=False)
     no_guide: I64 = field(init=False)
 
     def __post_init__(self) -> None:
         traits = self.part.traits
         self.orders = [_rank(np.lexsort([-traits[letter] for letter in reversed(order)])) for order in ORDERS]
         self.weights = [np.ones(len(self.part.sections.spare)) for _ in SKIP_WEIGHTS]
-        self._sections = Reference(self.part.sections)
+        self.sections = Reference(self.part.sections)
         self.state = Reference(State.for_sections(self.part.sections))
         self.no_guide = np.full(len(self.part.buffers), -1)
 
@@ -116,7 +118,7 @@ class Ladder:
             self.weights[kind][:] = 1.0
         self.since_found[kind] += 1
         shortest = SHORTEST_LONG_RUN if self.is_proving and kind != AT_BOUND else SHORTEST_RUN
-        return shortest * len(self.part.buffers) * luby(self.since_found[kind]), self.rng.uniform(NEAR, FAR)
+        return shortest * len(self.part.buffers) * luby(self.since_found[kind]), self.rng.uniform(LOWEST, HIGHEST)
 
     def capacity(self, kind: int, fraction: float, bound: int, ceiling: int) -> int:
         """Return the capacity to ask for: below the line's peak, or the ceiling where the line has no placement yet."""
@@ -154,7 +156,7 @@ class Ladder:
             offset=np.zeros(len(self.part.buffers), dtype=np.int64),
             answer=np.zeros(2, dtype=np.int64),
         )
-        outcome = search(self._sections, self.state, Reference(run))
+        outcome = search(self.sections, self.state, Reference(run))
         self.nodes += int(run.answer[NODES])
         if outcome == FULL:
             self.room *= 2

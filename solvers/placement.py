@@ -14,29 +14,29 @@ from solvers.parts import part_of
 from solvers.settling import settle
 
 
-def drop(instance: Instance, pool: I64, offset: npt.ArrayLike) -> I64 | None:
+def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
     """Turn raw offsets (units, also fractions) into exact ones: buffers fall in their order, memories stay as given.
 
     Pinned buffers lie at their pins; each other one, by raw offset and then by position, at the lowest offset of its
     memory where it overlaps none before it. Where there are constraints that this may break a plan by, the raw offsets
     also settle, and the better of both is returned; so a plan never becomes worse. Returns None where a buffer does not
-    fit or may not live in its memory.
+    fit or may not live in its memory, or where flag[0] turns 1 first.
     """
     raw = np.asarray(offset)
     is_in_company = np.array_equal(pool[instance.company], pool)
     if not is_in_company or not instance.allowed[pool, np.arange(len(instance))].all():
         return None
-    found = [_fallen(instance, pool, raw)]
+    found = [_fallen(instance, pool, raw, column([0]) if flag is None else flag)]
     if instance.features & (CONSTRAINTS | {"bank-weights"}):
         found.append(_settled(instance, pool, raw.astype(np.float64)))
     return min((each for each in found if each is not None), key=lambda each: score(instance, pool, each), default=None)
 
 
-def _fallen(instance: Instance, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | None:
+def _fallen(instance: Instance, pool: I64, raw: npt.NDArray[np.generic], flag: I64) -> I64 | None:
     """Drop the buffers of each memory one after the other."""
     order = np.lexsort((raw[instance.anchor], instance.pin < 0))
     dropped = np.full(len(instance), ABSENT)
-    packer = QuickPacker(instance, np.zeros(1, dtype=np.int64))
+    packer = QuickPacker(instance, flag)
     for q in range(len(instance.memories)):
         mine = order[pool[order] == q]
         dropped[mine] = packer.pack(q, mine)

@@ -103,7 +103,7 @@ def _offer_known(problem: Problem, instance: Instance, search: Shared, plan: Pla
     """Offer the placements of a plan, if they are right for this problem."""
     if search.infeasible is not None or verify(problem, Plan(placements=plan.placements)):
         return
-    known = assignment_of(problem, instance, plan.placements)
+    known = assignment_of(problem, instance, plan.placements, search.flag)
     if known is not None:
         search.offer(*known, plan.solver or "start")
 

@@ -2,7 +2,7 @@
 
 Compiling takes longer than many a time limit, and cannot be interrupted. So nobody calls a kernel before it is known
 that all of them can be loaded at once. That process goes on when its caller ends, so the next call finds them. Only
-where no folder can be written, kernels are compiled by whoever needs them, who is late then.
+where it fails, as where no folder can be written, kernels are compiled by whoever needs them, who is late then.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _process: subprocess.Popen[bytes] | None = None
 def warm_up() -> Path | None:
     """Load all kernels, compiled before if need be; return the folder they are kept in, None if there is none."""
     wait(np.zeros(1, dtype=np.int64))
-    _load()
+    for kernel in _kernels():
+        kernel.load()
     return kernel_cache.find()
 
 
@@ -46,7 +47,7 @@ def wait(flag: I64) -> bool:
             return False
         time.sleep(_LOOK_EVERY_S)
     if _process is not None:
-        _process.wait()  # it has nothing left to do, and wants to be reaped
+        _process.poll()  # it has nothing left to do, and wants to be reaped
     return True
 
 
@@ -69,15 +70,18 @@ def are_ready() -> bool:
         return _process.poll() is not None
 
 
-def _load() -> None:
-    """Load all kernels."""
-    for kernel in _kernels():
-        kernel.load()
+def _forget_process() -> None:
+    """After a fork: the process is another one's child."""
+    global _starting, _process
+    _starting, _process = threading.Lock(), None
+
+
+os.register_at_fork(after_in_child=_forget_process)
 
 
 def _compile(folder: Path) -> None:
-    """Have each core compile a kernel."""
-    with ProcessPoolExecutor(mp_context=get_context("fork")) as processes:
+    """Have each kernel compiled in a process of its own."""
+    with ProcessPoolExecutor(len(_kernels()), mp_context=get_context("fork")) as processes:
         for done in [processes.submit(_keep, which, folder) for which in range(len(_kernels()))]:
             done.result()
 

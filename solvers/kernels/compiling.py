@@ -32,7 +32,8 @@ class Pointer(types.Type):  # type: ignore[misc]  # numba has no types
 
     def __init__(self, table: types.NamedTuple) -> None:
         self.table = table
-        super().__init__(f"Pointer({table.instance_class.__name__})")
+        owner = table.instance_class
+        super().__init__(f"Pointer({owner.__module__}.{owner.__qualname__})")
 
 
 @register_model(Pointer)
@@ -69,7 +70,7 @@ def compiled(kernel: Kernel) -> tuple[bytes, str]:
 
 @contextmanager
 def _no_index_from_the_end() -> Iterator[None]:
-    """Have no index looked at for being negative, which takes a sixth of the exact search's time; kernels have none.
+    """Have no index looked at for being negative, which takes a third of the exact search's time; kernels have none.
 
     Where numba checks bounds, it checks for that too. Nobody else compiles meanwhile.
     """

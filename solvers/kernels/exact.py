@@ -17,7 +17,26 @@ from planner.table import I64
 from solvers.kernels.exact_branching import chosen_section, list_options, skip
 from solvers.kernels.exact_moves import place, settle, start, undo, unplace
 from solvers.kernels.exact_nogoods import component, known_failure, remember
-from solvers.kernels.exact_state import FAR, LOGGED, MOVES, UNPLACED, State
+from solvers.kernels.exact_state import (
+    END,
+    FAR,
+    FLOOR,
+    KEY_A,
+    KEY_B,
+    LEFT,
+    LOGGED,
+    MARK,
+    MOVE,
+    MOVES,
+    NEED,
+    NEXT,
+    RIGHT,
+    SECTION,
+    TOUCHED_LEFT,
+    TOUCHED_RIGHT,
+    UNPLACED,
+    State,
+)
 from solvers.kernels.kernel import F64, ZERO, Kernel, Rows, step
 from solvers.sections import Sections
 
@@ -25,23 +44,6 @@ FOUND, EXHAUSTED, STOPPED, FULL = 1, 0, -1, -2
 SKIP = -1
 """The option that nothing of the section starts at its floor."""
 _POLL_EVERY = 256
-
-# Columns of a frame, which is what a node of the search tree keeps.
-(
-    SECTION,
-    FLOOR,
-    NEXT,
-    END,
-    NEED,
-    LEFT,
-    RIGHT,
-    KEY_A,
-    KEY_B,
-    MOVE,
-    MARK,
-    TOUCHED_LEFT,
-    TOUCHED_RIGHT,
-) = range(13)
 
 
 class Run(NamedTuple):
@@ -51,8 +53,9 @@ class Run(NamedTuple):
     first that start there in `guide`, the offsets of a placement (-1: none). `weight` counts the failures of each
     section and is kept by the caller, as is `nogoods` (2^b rows, or none: then it is unused). `skip_weight` is what the
     branch "nothing starts here" weighs against one buffer. `from_right` says which of equal sections comes first: time
-    has no direction, and a search that is long one way may be short the other way. `is_thorough` looks further for
-    `need`. The run ends when flag[0] is set, or after `node_limit` nodes.
+    has no direction, and a search that is long one way may be short the other way. `is_thorough` tries
+    that branch where a section has no slack, too, only to learn a larger need. The run ends when flag[0] is set, or
+    after `node_limit` nodes.
     """
 
     nogoods: Rows
@@ -99,7 +102,6 @@ def search(sections: Sections, state: State, run: Run) -> int:
     if failed >= 0:
         answer[LEAST] = need
         return EXHAUSTED
-    state.counter[LOGGED] = 0
     depth, is_new = 0, True
     touched_left, touched_right = ZERO, len(sections.spare)
 

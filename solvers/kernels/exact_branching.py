@@ -37,7 +37,7 @@ def chosen_section(
         right = left + 1
         while right < k and state.left[right] > 0 and state.floor[right] == floor and state.crossing[right] > 0:
             right += 1
-        if is_bank(state, left, left - 1, floor) and is_bank(state, right, right, floor):
+        if ends_plateau(state, left, left - 1, floor) and ends_plateau(state, right, right, floor):
             for s in range(left, right):
                 options = state.ready[s] + (skip_weight if state.slack[s] >= sections.granule else 0.0)
                 cost = options / weight[s]
@@ -50,7 +50,7 @@ def chosen_section(
 
 
 @step
-def is_bank(state: State, border: int, beyond: int, floor: int) -> bool:
+def ends_plateau(state: State, border: int, beyond: int, floor: int) -> bool:
     """Say whether a plateau ends at a border: at a wall, or because the section beyond is higher."""
     return (
         beyond < 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solvers.kernels.exact_state import FAR, LOGGED, QUEUED, UNPLACED, State, enqueue, lifted, log_section, rekey
-from solvers.kernels.kernel import ZERO, step
+from solvers.kernels.kernel import ONE, ZERO, step
 from solvers.sections import Sections
 
 
@@ -39,7 +39,7 @@ def lift(sections: Sections, state: State, buffer: int, offset: int, left: int, 
     state.log[row, 1] = old
     state.counter[LOGGED] = row + 1
     state.low[buffer] = offset
-    rekey(sections, state, buffer, 0, offset - old)
+    rekey(sections, state, buffer, ZERO, offset - old)
     for r in range(sections.first[buffer], sections.first[buffer + 1]):
         for side in range(2):
             first = sections.start[r] if side == 0 else max(sections.start[r], right)
@@ -68,9 +68,9 @@ def cross(sections: Sections, state: State, buffer: int, change: int) -> None:
 @step
 def unplace(sections: Sections, state: State, buffer: int, offset: int) -> None:
     """Take a placed buffer back to its low."""
-    cross(sections, state, buffer, 1)
+    cross(sections, state, buffer, ONE)
     state.low[buffer] = offset
-    rekey(sections, state, buffer, 1, offset)
+    rekey(sections, state, buffer, ONE, offset)
     for r in range(sections.first[buffer], sections.first[buffer + 1]):
         for s in range(sections.start[r], sections.end[r]):
             state.left[s] += sections.extent[buffer]
@@ -97,8 +97,8 @@ def place(sections: Sections, state: State, buffer: int) -> tuple[int, int]:
     offset = state.low[buffer]
     top = offset + sections.extent[buffer]
     state.low[buffer] = FAR
-    rekey(sections, state, buffer, -1, -offset)
-    cross(sections, state, buffer, -1)
+    rekey(sections, state, buffer, -ONE, -offset)
+    cross(sections, state, buffer, -ONE)
     state.counter[UNPLACED] -= 1
     for r in range(sections.first[buffer], sections.first[buffer + 1]):
         for s in range(sections.start[r], sections.end[r]):
@@ -177,7 +177,7 @@ def undo(sections: Sections, state: State, mark: int) -> None:
         row -= 1
         at, old = state.log[row, 0], state.log[row, 1]
         if at >= 0:
-            rekey(sections, state, at, 0, old - state.low[at])
+            rekey(sections, state, at, ZERO, old - state.low[at])
             state.low[at] = old
         else:
             state.floor[~at], state.ready[~at], state.slack[~at] = old, state.log[row, 2], state.log[row, 3]

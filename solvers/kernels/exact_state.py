@@ -17,7 +17,10 @@ from solvers.sections import Sections
 FAR = 2**62
 """The lowest offset of a placed buffer; also a capacity that nothing needs."""
 LOG_COLUMNS = 4
+
 FRAME_COLUMNS = 13
+SECTION, FLOOR, NEXT, END, NEED, LEFT, RIGHT, KEY_A, KEY_B, MOVE, MARK, TOUCHED_LEFT, TOUCHED_RIGHT = range(13)
+"""The columns of a frame, which is what a node of the search tree keeps."""
 
 
 class State(NamedTuple):
@@ -86,13 +89,13 @@ UNPLACED, LOGGED, QUEUED, MOVES = 0, 1, 2, 3
 @step
 def lifted(sections: Sections, buffer: int, at: int) -> int:
     """Return the least offset, not below `at`, that is aligned and clear of the buffer's obstacles."""
-    step = sections.step[buffer]
-    if step > 1:
-        at += (sections.residue[buffer] - at) % step
+    stride = sections.step[buffer]
+    if stride > 1:
+        at += (sections.residue[buffer] - at) % stride
     for r in range(sections.obstacle_first[buffer], sections.obstacle_first[buffer + 1]):
         if sections.obstacle[r, 0] < at + sections.size[buffer] and at < sections.obstacle[r, 1]:
             at = sections.obstacle[r, 1]
-            at += (sections.residue[buffer] - at) % step
+            at += (sections.residue[buffer] - at) % stride
     return at
 
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from ctypes import addressof, c_double, c_int64
 from functools import cache
+from operator import index
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, cast, get_type_hints
 
 import numpy as np
@@ -35,9 +36,8 @@ ARRAYS: dict[Any, tuple[np.dtype[Any], int]] = {
 }
 """The arrays that tables may have, by their annotation: (dtype, axes). Other fields are int, bool or float."""
 
-ZERO = cast(int, np.int64(0))
-"""Where a count begins: a bare 0 has a type of its own, and steps that take the count would be compiled twice."""
-ABSENT = cast(int, np.int64(-1))
+ZERO, ONE, ABSENT = (cast(int, np.int64(value)) for value in (0, 1, -1))
+"""Numbers for steps: a bare 0 has a type of its own, and steps that take it would be compiled once more."""
 I64_MAX = cast(int, np.int64(2**63 - 1))
 
 STEPS: set[Callable[..., Any]] = set()
@@ -57,31 +57,35 @@ def fields(table: type[NamedTuple]) -> dict[str, Any]:
 
 
 @cache
-def _layout(table: type[NamedTuple]) -> list[tuple[np.dtype[Any], int] | None]:
-    return [ARRAYS.get(field) for field in fields(table).values()]
+def _layout(table: type[NamedTuple]) -> list[tuple[bool, tuple[np.dtype[Any], int] | None]]:
+    """Say of each field whether it is a float, and what array it is, if any."""
+    return [(field is float, ARRAYS.get(field)) for field in fields(table).values()]
 
 
 class Reference(Generic[_Table]):
     """A table laid out for kernels, which read and write its arrays where they are. Its fields stay what they are.
 
-    Raises ValueError where an array is not contiguous, or not what the table's annotations say.
+    Which arrays a kernel fills is said in the table; whether they may be written is not asked. Raises ValueError where
+    an array is not contiguous, or not what the annotation says, or where a number does not fit into int64.
     """
 
     __slots__ = ("_words", "address", "table")
 
     def __init__(self, table: _Table) -> None:
         words: list[int] = []
-        for value, array in zip(table, _layout(type(table)), strict=True):
+        for value, (is_float, array) in zip(table, _layout(type(table)), strict=True):
             if array is not None:
                 if value.dtype != array[0] or value.ndim != array[1] or not value.flags.c_contiguous:
                     raise ValueError(f"{type(table).__name__}: an array is {value.dtype}, {value.shape}, or has gaps")
                 # What counts its references, who owns it, items, their bytes, where it is, its shape and its strides.
                 at = value.__array_interface__["data"][0]
                 words += (0, 0, value.size, value.itemsize, at, *value.shape, *value.strides)
-            elif isinstance(value, float):
+            elif is_float:
                 words.append(c_int64.from_buffer_copy(c_double(value)).value)
+            elif -(2**63) <= value < 2**63:
+                words.append(index(value))
             else:
-                words.append(int(value))
+                raise ValueError(f"{type(table).__name__}: a number is {value}")
         self.table = table
         self._words = (c_int64 * len(words))(*words)
         self.address = addressof(self._words)
@@ -113,7 +117,8 @@ class Kernel:
         """
         self.load()
         if self._code is None:
-            return self.function(*(table.table for table in tables))
+            with np.errstate(over="ignore"):  # hashes are meant to wrap around
+                return self.function(*(table.table for table in tables))
         return self._code(*(table.address for table in tables))
 
 

@@ -17,8 +17,7 @@ def load(kernel: Kernel) -> Callable[..., int]:
     """Return a kernel as a function of the addresses of its tables."""
     import llvmlite.binding as llvm  # takes a moment, and 30 MB
 
-    folder = kernel_cache.find()
-    code, entry = _compiled(kernel) if folder is None else _kept(kernel, folder)
+    code, entry = _kept(kernel) or _compiled(kernel)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     linker = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
@@ -43,8 +42,10 @@ def keep(kernel: Kernel, folder: Path) -> None:
     (folder / f"{kernel.name}.entry").write_text(entry)
 
 
-def _kept(kernel: Kernel, folder: Path) -> tuple[bytes, str]:
-    return (folder / f"{kernel.name}.o").read_bytes(), (folder / f"{kernel.name}.entry").read_text()
+def _kept(kernel: Kernel) -> tuple[bytes, str] | None:
+    """Return what is kept of a kernel; None where nothing is, or not what was."""
+    code, entry = (kernel_cache.read(f"{kernel.name}.{kind}") for kind in ("o", "entry"))
+    return None if code is None or entry is None else (code, entry.decode())
 
 
 def _compiled(kernel: Kernel) -> tuple[bytes, str]:

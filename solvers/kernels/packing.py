@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from planner.table import I64
 from solvers.kernels.kernel import I64_MAX, ZERO, Kernel, Rows
-from solvers.kernels.packing_lists import blocks, file_item, gather, merge_run, moved, nodes, room_to_move, touched
+from solvers.kernels.packing_lists import add, blocks, file_item, gather, merge_run, moved, nodes, room_to_move, touched
 from solvers.kernels.packing_offsets import legal, lifted, lowest_shared, tightest
 
 DONE, FULL = 1, 0
@@ -43,6 +43,8 @@ class Rules(NamedTuple):
     share: I64
     bank_first: I64  # (n + 1,): with whom it may touch no common bank, symmetric
     bank_with: I64
+    border_first: I64  # (n + 1,): how many bytes of a bank must be left where it begins, because of others of its body
+    border: I64
     reserved: Rows  # (r, 2): disjoint ascending address ranges
     capacity: int
     bank: int
@@ -52,18 +54,19 @@ class Rules(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where a pack keeps what it knows: `b` blocks, `v` nodes of the tree, and what concerns one body at the most.
+    """Where a pack keeps what it knows, and what concerns one body at the most.
 
-    Rows of lists are as in packing_lists. List v of a node v is of what covers its span, list 2 * leaves + v of
-    whatever touches it. `runs` begins with the reserved ranges, and with room for the neighbours of one body.
+    Rows of lists are as in packing_lists. Of the nodes of the tree, numbered from 1 as in a heap, the list at row v is
+    of what covers node v's span, that at row 2 * leaves + v of whatever touches it. `runs` begins with the reserved
+    ranges, and with room for the neighbours of one body.
     """
 
-    block_lists: Rows  # (b, 3), zeros
-    node_lists: Rows  # (2 v, 3), zeros
+    block_lists: Rows  # (blocks, 3), zeros
+    node_lists: Rows  # (4 leaves, 3), zeros
     items: Rows  # (rows, 4): low, high, start, end
     runs: Rows  # (rows, 2): low, high
     placed_at: I64  # (n,), ABSENT; or none, where no rule names another buffer
-    stamp: I64  # (v,), ABSENT
+    stamp: I64  # (2 leaves,), ABSENT
     lows: I64  # (neighbours,)
     highs: I64  # (neighbours,)
     files: Rows  # (files, 4)
@@ -73,7 +76,8 @@ class Room(NamedTuple):
     stop: I64  # (lists,)
     part: Rows  # (lists, 2)
     alive: Rows  # (files, 2)
-    pages: Rows  # (members, 4)
+    pages: Rows  # (members and their borders, 4)
+    levels: Rows  # (64, 3), see first_multiple
     stands: I64  # (6,): see below
 
 
@@ -112,6 +116,7 @@ def pack(rules: Rules, room: Room, task: Task) -> int:
     block_lists, node_lists, items, runs = room.block_lists, room.node_lists, room.items, room.runs
     files, covers, above, stamp = room.files, room.covers, room.above, room.stamp
     cursor, stop, part, alive, pages = room.cursor, room.stop, room.part, room.alive, room.pages
+    walk = (cursor, stop, part)
     placed_at, lows, highs, stands = room.placed_at, room.lows, room.highs, room.stands
     leaves, scratch, has_neighbours, has_shares = len(stamp) // 2, len(reserved), len(lows) > 0, len(shares[1]) > 0
 
@@ -127,7 +132,11 @@ def pack(rules: Rules, room: Room, task: Task) -> int:
                 pages[n_pages, 0], pages[n_pages, 1] = page[i], page_shift[i]
                 pages[n_pages, 2], pages[n_pages, 3] = distance[i], size[i]
                 n_pages += 1
-        space = (lowest[members[0]], step[members[0]], limit, pages, n_pages)
+            for x in range(rules.border_first[i], rules.border_first[i + 1]):
+                pages[n_pages, 0], pages[n_pages, 1] = bank
+                pages[n_pages, 2], pages[n_pages, 3] = distance[i], rules.border[x]
+                n_pages += 1
+        space = (lowest[members[0]], step[members[0]], limit, pages, n_pages, room.levels)
 
         # 3. The blocks and nodes that its lifetimes touch.
         n_files = n_covers = n_above = ZERO
@@ -140,45 +149,30 @@ def pack(rules: Rules, room: Room, task: Task) -> int:
                         i, start[life], end[life], width, leaves, stamp, stands[NOW], covers, n_covers, above, n_above
                     )
 
-        # 4. The lists of what it must keep clear of, those which hold something.
+        # 4. The lists of what it must keep clear of.
         n_lists = ZERO
         for f in range(n_files):
             v, i = files[f, 0], files[f, 3]
-            if block_lists[v, 1] > 0:
-                cursor[n_lists], stop[n_lists] = block_lists[v, 0], block_lists[v, 0] + block_lists[v, 1]
-                alive[n_lists, 0], alive[n_lists, 1] = files[f, 1], files[f, 2]
-                part[n_lists, 0], part[n_lists, 1] = distance[i], size[i]
-                n_lists += 1
+            alive[n_lists, 0], alive[n_lists, 1] = files[f, 1], files[f, 2]
+            n_lists = add(block_lists[v, 0], block_lists[v, 1], distance[i], size[i], walk, n_lists)
         n_items = n_lists
         for c in range(n_covers + n_above):
             if c < n_covers:
                 v, i = 2 * leaves + covers[n_covers - 1 - c, 0], covers[n_covers - 1 - c, 1]
             else:
                 v, i = above[n_above - 1 - (c - n_covers), 0], above[n_above - 1 - (c - n_covers), 1]
-            if node_lists[v, 1] > 0:
-                cursor[n_lists], stop[n_lists] = node_lists[v, 0], node_lists[v, 0] + node_lists[v, 1]
-                part[n_lists, 0], part[n_lists, 1] = distance[i], size[i]
-                n_lists += 1
-        row = scratch
+            n_lists = add(node_lists[v, 0], node_lists[v, 1], distance[i], size[i], walk, n_lists)
+        row = ZERO + scratch
         for i in members:
-            if scratch > 0:
-                cursor[n_lists], stop[n_lists] = 0, scratch
-                part[n_lists, 0], part[n_lists, 1] = distance[i], size[i]
-                n_lists += 1
+            n_lists = add(ZERO, ZERO + scratch, distance[i], size[i], walk, n_lists)
             if has_neighbours:
                 named = conflicts[1][conflicts[0][i] : conflicts[0][i + 1]]
-                cursor[n_lists] = row
-                row = gather(named, (ZERO, ZERO), lows, highs, size, placed_at, runs, row)
-                stop[n_lists] = row
-                part[n_lists, 0], part[n_lists, 1] = distance[i], size[i]
-                n_lists += 1
+                count = gather(named, (ZERO, ZERO), lows, highs, size, placed_at, runs, row)
+                n_lists, row = add(row, count, distance[i], size[i], walk, n_lists), row + count
             if has_neighbours and bank[0] > 0:
                 named = banks[1][banks[0][i] : banks[0][i + 1]]
-                cursor[n_lists] = row
-                row = gather(named, bank, lows, highs, size, placed_at, runs, row)
-                stop[n_lists] = row
-                part[n_lists, 0], part[n_lists, 1] = distance[i], size[i]
-                n_lists += 1
+                count = gather(named, bank, lows, highs, size, placed_at, runs, row)
+                n_lists, row = add(row, count, distance[i], size[i], walk, n_lists), row + count
 
         # 5. Its offset.
         lists = (items, runs, cursor, stop, alive, part, n_items, n_lists)

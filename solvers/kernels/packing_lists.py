@@ -6,12 +6,12 @@ Rows of `lists` say (where a list begins in `items` or `runs`, how long it is, h
 from __future__ import annotations
 
 from planner.table import I64
-from solvers.kernels.kernel import ABSENT, ZERO, step
+from solvers.kernels.kernel import ABSENT, ZERO, Rows, step
 from solvers.kernels.packing_offsets import in_banks
 
 
 @step
-def room_to_move(lists: I64, v: int) -> int:
+def room_to_move(lists: Rows, v: int) -> int:
     """Return how many rows list `v` takes at the most if it has to move; for each time that something is filed there.
 
     A list with room for r rows that gets k more ends with room for less than 2 (r + k), after moves that took less than
@@ -22,7 +22,7 @@ def room_to_move(lists: I64, v: int) -> int:
 
 
 @step
-def moved(rows: I64, top: int, lists: I64, v: int) -> int:
+def moved(rows: Rows, top: int, lists: Rows, v: int) -> int:
     """Move list `v`, which is full, to row `top` of `rows`, with twice the room; return the new top."""
     at, count = lists[v, 0], lists[v, 1]
     room: int = max(2, 2 * count)
@@ -34,7 +34,7 @@ def moved(rows: I64, top: int, lists: I64, v: int) -> int:
 
 
 @step
-def file_item(items: I64, lists: I64, v: int, low: int, high: int, start: int, end: int) -> None:
+def file_item(items: Rows, lists: Rows, v: int, low: int, high: int, start: int, end: int) -> None:
     """Insert an item into list `v`, which has room and stays sorted by `low`."""
     at = lists[v, 0]
     row = at + lists[v, 1]
@@ -47,7 +47,7 @@ def file_item(items: I64, lists: I64, v: int, low: int, high: int, start: int, e
 
 
 @step
-def merge_run(runs: I64, lists: I64, v: int, low: int, high: int) -> None:
+def merge_run(runs: Rows, lists: Rows, v: int, low: int, high: int) -> None:
     """Merge the addresses low:high into list `v`, which has room; its runs stay sorted and apart."""
     first, last = lists[v, 0], lists[v, 0] + lists[v, 1]
     right = last
@@ -103,10 +103,10 @@ def gather(
     highs: I64,
     size: I64,
     placed_at: I64,
-    runs: I64,
+    runs: Rows,
     at: int,
 ) -> int:
-    """Write the runs of the placed ones of `neighbours` into `runs` from row `at` on, sorted; return the row after.
+    """Write the runs of the placed ones of `neighbours` into `runs` from row `at` on, sorted; return how many.
 
     Where bank[0] is not 0, a run is all of the banks that one touches.
     """
@@ -123,11 +123,11 @@ def gather(
     sort(highs, count)
     for k in range(count):
         runs[at + k, 0], runs[at + k, 1] = lows[k], highs[k]
-    return at + count
+    return count
 
 
 @step
-def blocks(i: int, start: int, end: int, width: int, is_flat: bool, files: I64, n_files: int) -> int:
+def blocks(i: int, start: int, end: int, width: int, is_flat: bool, files: Rows, n_files: int) -> int:
     """Collect the blocks that a lifetime of buffer `i` is filed in: those it covers partly, or all if flat.
 
     Rows are (block, start, end, buffer).
@@ -151,9 +151,9 @@ def nodes(
     leaves: int,
     stamp: I64,
     now: int,
-    covers: I64,
+    covers: Rows,
     n_covers: int,
-    above: I64,
+    above: Rows,
     n_above: int,
 ) -> tuple[int, int]:
     """Collect the nodes of the tree for a lifetime of buffer `i`, which covers whole blocks from:to.
@@ -189,7 +189,7 @@ def nodes(
 
 
 @step
-def touched(c: int, covers: I64, n_covers: int, above: I64, leaves: int) -> tuple[int, int]:
+def touched(c: int, covers: Rows, n_covers: int, above: Rows, leaves: int) -> tuple[int, int]:
     """Return list `c` of those that a body is filed in at the nodes of the tree, as (list, buffer).
 
     A covered node has two: of what covers it, and of what touches it.
@@ -199,3 +199,17 @@ def touched(c: int, covers: I64, n_covers: int, above: I64, leaves: int) -> tupl
     if c < 2 * n_covers:
         return 2 * leaves + covers[c - n_covers, 0], covers[c - n_covers, 1]
     return 2 * leaves + above[c - 2 * n_covers, 0], above[c - 2 * n_covers, 1]
+
+
+@step
+def add(at: int, count: int, distance: int, size: int, walk: tuple[I64, I64, Rows], n_lists: int) -> int:
+    """Add a list of so many rows to those that are walked, unless it is empty; return how many these are.
+
+    It concerns `size` addresses, `distance` above the offset of the body.
+    """
+    cursor, stop, part = walk
+    if count == 0:
+        return n_lists
+    cursor[n_lists], stop[n_lists] = at, at + count
+    part[n_lists, 0], part[n_lists, 1] = distance, size
+    return n_lists + 1

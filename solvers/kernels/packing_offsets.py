@@ -3,61 +3,89 @@
 from __future__ import annotations
 
 from planner.table import I64
-from solvers.kernels.kernel import ABSENT, I64_MAX, ZERO, step
+from solvers.kernels.kernel import ABSENT, I64_MAX, Rows, step
 
-Grid = tuple[int, int, int, I64, int]
-"""(lowest, step, limit, pages, n_pages): a body may lie at lowest + k * step up to limit (k >= 0) where no page rule is
-broken. The rules are the first n_pages rows (page, page_shift, distance, size) of `pages`: what lies `distance` above
-the body's offset o keeps (o + distance + page_shift) % page + size <= page.
+Grid = tuple[int, int, int, Rows, int, Rows]
+"""(lowest, stride, limit, pages, n_pages, levels): a body may lie at lowest + k * stride up to limit (k >= 0) where no
+page rule is broken. The rules are the first n_pages rows (page, page_shift, distance, size) of `pages`: what lies
+`distance` above the body's offset o keeps (o + distance + page_shift) % page + size <= page. `levels` is scratch.
 """
-Lists = tuple[I64, I64, I64, I64, I64, I64, int, int]
+Lists = tuple[Rows, Rows, I64, I64, Rows, Rows, int, int]
 """(items, runs, cursor, stop, alive, part, n_items, n): what a body must keep clear of, as `n` lists sorted by address.
 
 List k is the rows cursor[k]:stop[k]: for k < n_items of `items` (low, high, start, end), where only those alive in
 alive[k, 0]:alive[k, 1] count, else of `runs` (low, high). It concerns part[k, 1] addresses, part[k, 0] above the offset
 of the body.
 """
-_TRIES = 100_000
-"""How often an offset is raised for page rules, before it is taken for one that cannot be reached."""
+_TRIES = 1_000
+"""How often an offset is raised from one page rule to the next before the search for it is given up; as in Bodies."""
 
 
 @step
 def legal(at: int, grid: Grid) -> int:
     """Return the least offset of a grid that is not below `at`; something above its limit where that is."""
-    lowest, step, limit, pages, n_pages = grid
-    at = _rounded_up(at, lowest, step, limit)
-    k = quiet = tries = 0
-    while quiet < n_pages and at <= limit:
-        excess = _excess(at + pages[k, 2], pages[k, 3], pages[k, 0], pages[k, 1])
-        if excess > 0:
-            # The next page begins among the bytes of this part, which end within the memory.
-            at = _rounded_up(at + pages[k, 3] - excess, lowest, step, limit)
-            tries += 1
-            if tries == _TRIES:
-                return limit + 1
-            quiet = 0
-        else:
-            quiet += 1
-            k = k + 1 if k + 1 < n_pages else 0
+    lowest, stride, limit, pages, n_pages, levels = grid
+    at = _rounded_up(at, lowest, stride, limit)
+    k = tries = 0
+    while k < n_pages and at <= limit:
+        page, size = pages[k, 0], pages[k, 3]
+        place = _place(at + pages[k, 2], page, pages[k, 1])
+        if place + size <= page:
+            k += 1
+            continue
+        steps = ABSENT if size > page else first_multiple(stride, page, page - place, 2 * page - place - size, levels)
+        tries += 1
+        if tries == _TRIES or steps < 0 or steps > (limit - at) // stride:
+            return limit + 1
+        at += steps * stride
+        k = 0
     return at
 
 
 @step
-def _rounded_up(at: int, lowest: int, step: int, limit: int) -> int:
-    """Return the least lowest + k * step (k >= 0) that is not below `at`; something above `limit` where that is."""
+def first_multiple(stride: int, modulus: int, low: int, high: int, levels: Rows) -> int:
+    """Return the least k >= 0 with low <= k * stride % modulus <= high, for 0 < low <= high; ABSENT if none is, or if
+    k * stride passes 2^63 - 1.
+
+    O(log modulus), as in Euclid's algorithm, see solvers.bodies; `levels` keeps (stride, modulus, low) of each level.
+    """
+    depth = 0
+    while True:
+        stride %= modulus
+        if stride == 0:
+            return ABSENT
+        if stride > modulus - stride:
+            stride, low, high = modulus - stride, modulus - high, modulus - low
+        steps = (low - 1) // stride + 1
+        if steps * stride <= high:
+            break
+        levels[depth, 0], levels[depth, 1], levels[depth, 2] = stride, modulus, low
+        depth += 1
+        stride, modulus, low, high = -modulus % stride, stride, low % stride, high % stride
+    while depth > 0:
+        depth -= 1
+        if steps > (I64_MAX - levels[depth, 2]) // levels[depth, 1]:
+            return ABSENT
+        steps = (levels[depth, 2] + levels[depth, 1] * steps - 1) // levels[depth, 0] + 1
+    return steps
+
+
+@step
+def _rounded_up(at: int, lowest: int, stride: int, limit: int) -> int:
+    """Return the least lowest + k * stride (k >= 0) that is not below `at`; something above `limit` where that is."""
     if at <= lowest:
         return lowest
-    if step == 1:
+    if stride == 1:
         return at
-    waste = (lowest - at) % step
+    waste = (lowest - at) % stride
     return limit + 1 if waste > limit - at else at + waste
 
 
 @step
-def _excess(at: int, size: int, page: int, page_shift: int) -> int:
-    """Return how many of `size` bytes at `at` lie in the next page, or in later ones."""
+def _place(at: int, page: int, page_shift: int) -> int:
+    """Return where in its page an offset lies, (at + page_shift) % page."""
     place = at % page - (page - page_shift)
-    return max(ZERO, size - (page - place if place >= 0 else -place))
+    return place if place >= 0 else place + page
 
 
 @step
@@ -126,12 +154,12 @@ def tightest(at: int, grid: Grid, lists: Lists) -> int:
     return best
 
 
-Rows = tuple[I64, I64]
+Adjacency = tuple[I64, I64]
 """(first, values): those of buffer `i` are values[first[i]:first[i + 1]]."""
-Rivals = tuple[Rows, Rows, Rows, tuple[I64, I64, I64]]
+Rivals = tuple[Adjacency, Adjacency, Adjacency, tuple[I64, I64, I64]]
 """(conflicts, shares, banks, lives): with whom each buffer conflicts by name, may share an offset, may touch no common
 bank, and its lifetimes (first, start, end)."""
-Placed = tuple[I64, I64, int, I64, I64]
+Placed = tuple[I64, I64, int, I64, Rows]
 """(order, offsets, n, placed_at, reserved): the first `n` of `order` lie at `offsets`, and so at placed_at[order]."""
 
 
@@ -198,7 +226,7 @@ def in_banks(low: int, high: int, bank: tuple[int, int]) -> tuple[int, int]:
 
 
 @step
-def _is_listed(rows: Rows, i: int, j: int) -> bool:
+def _is_listed(rows: Adjacency, i: int, j: int) -> bool:
     first, values = rows
     for k in range(first[i], first[i + 1]):
         if values[k] == j:

@@ -182,3 +182,20 @@ def test_a_raised_flag_stops_it(packer: Make) -> None:
         ConstrainedPacker(instance, column([1])) if packer is plain else CompiledPacker(instance, column([1]))
     )
     assert pack.pack(0, column(range(len(instance)))).tolist() == [ABSENT] * len(instance)
+
+
+@packers
+def test_those_that_moved_into_one_body_still_touch_no_common_bank(packer: Make) -> None:
+    upper = {"size": 1, "relative": {"to": 0, "offset": 8}}
+    pool = {"name": "only", "bank_size": 8, "base_address": 7, "reserved": [[17, 2]]}
+    rules: dict[str, Any] = {"may_share": [[1, 2], [0, 1]], "bank": [{"buffers": [0, 1]}], "pools": [pool]}
+    offsets = packed(packer, {"size": 3}, {"size": 8}, upper, glued=((1, 2),), **rules)
+    assert offsets == [1, 9, 9]
+
+
+@packers
+def test_pages_and_alignments_without_a_common_divisor_meet_far_up(packer: Make) -> None:
+    page = 1 << 20
+    above = {"size": page - 1, "alignment": 1_000_003, "no_cross": page}
+    offsets = packed(packer, {"size": 1}, above, pools=[{"name": "only", "base_address": 1}])
+    assert offsets == [0, 1_000_003 * 105_067 - 1]

@@ -107,6 +107,27 @@ def test_where_no_file_can_be_kept_none_is_found(monkeypatch: pytest.MonkeyPatch
     assert kernel_cache.find() is None
 
 
+def test_where_the_first_place_cannot_take_it_the_next_one_does(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    full, free = place / "full", place / "free"
+    monkeypatch.setattr(kernel_cache, "places", lambda: (full, free))
+
+    def compile_where_there_is_space(folder: Path) -> None:
+        if folder.parent == full:
+            raise OSError("no space left on device")
+        compile_all(folder)
+
+    kernel_cache.fill(compile_where_there_is_space)
+    assert seen_by_another_process(monkeypatch) == free / kernel_cache.folder_name()
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda file: file.write_bytes(b"other code")], ids=["gone", "changed"])
+def test_what_changes_after_it_was_found_is_not_read(place: Path, spoil: Callable[[Path], None]) -> None:
+    kernel_cache.fill(compile_all)
+    assert kernel_cache.read("pack.o") == b"machine code"
+    spoil(place / kernel_cache.folder_name() / "pack.o")
+    assert kernel_cache.read("pack.o") is None
+
+
 def test_without_a_place_of_its_own_the_cache_is_beside_the_sources_or_the_users(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

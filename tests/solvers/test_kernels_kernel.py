@@ -93,3 +93,20 @@ def test_an_error_in_a_kernel_is_raised() -> None:
 def test_an_array_that_a_kernel_would_misread_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="Everything: an array is"):
         Reference(everything(**changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [({"number": 2**63}, ValueError), ({"number": 7.0}, TypeError)],
+    ids=["too large", "no int"],
+)
+def test_a_number_that_a_kernel_would_misread_is_refused(changed: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        Reference(everything(**changed))
+
+
+@pytest.mark.usefixtures("nothing_kept")
+def test_a_whole_number_does_where_a_float_is_meant() -> None:
+    table = everything(factor=3)
+    digest(Reference(table), Reference(table))
+    assert table.answer[3] == 12

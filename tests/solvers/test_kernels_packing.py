@@ -7,7 +7,9 @@ from planner.compiling import compile_problem
 from planner.instance import I64_MAX, Instance
 from planner.problem import Problem
 from planner.table import ABSENT, I64, BufferTable, column
+from solvers import bodies
 from solvers.compiled_packer import CompiledPacker
+from solvers.kernels.packing_offsets import first_multiple
 from solvers.packers import Packer, PlainPacker
 from tests.random_problems import random_problem
 
@@ -138,3 +140,15 @@ def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
     packer = CompiledPacker(instance, RUNNING, width=2, is_flat=is_flat)
     expected = PlainPacker(instance).pack(0, order).tolist()
     assert [packer.pack(0, order).tolist() for _ in range(2)] == [expected] * 2
+
+
+def test_the_kernel_reckons_multiples_as_bodies_do() -> None:
+    rng, levels = np.random.default_rng(0), np.zeros((64, 3), dtype=np.int64)
+    for k in range(4000):
+        modulus = int(rng.integers(2, 2 ** (4 + k % 58)))
+        step, low = int(rng.integers(1, 2 * modulus)), int(rng.integers(1, modulus))
+        high = int(rng.integers(low, modulus))
+        expected = bodies.first_multiple(step, modulus, low, high)
+        is_reached = expected is not None and expected * step <= I64_MAX
+        found = first_multiple(step, modulus, low, high, levels)
+        assert found == expected if is_reached else found in (ABSENT, expected)

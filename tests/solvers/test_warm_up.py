@@ -105,7 +105,22 @@ print(plan.status, plan.stop_reason, 'llvmlite' in sys.modules)
     assert words == ["unknown", "time_limit", "False"]
 
 
-def test_where_nothing_can_be_kept_kernels_are_compiled_on_the_spot(tmp_path: Path) -> None:
+def test_a_forked_process_does_not_take_its_parents_compiler_for_one_that_has_failed(tmp_path: Path) -> None:
+    program = """
+import os
+from solvers import warm_up
+warm_up.are_ready()
+if os.fork() == 0:
+    print(warm_up.are_ready(), flush=True)
+    os._exit(0)
+os.wait()
+"""
+    with compiling_takes_forever(tmp_path):
+        words, _ = answer(program, tmp_path)
+    assert words == ["False"]
+
+
+def test_where_nothing_can_be_kept_a_search_goes_on_without(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     program = PROBLEM + (
         "from solvers.solve import solve; from solvers.warm_up import warm_up;"
@@ -118,7 +133,7 @@ def test_where_nothing_can_be_kept_kernels_are_compiled_on_the_spot(tmp_path: Pa
 @pytest.mark.slow
 def test_of_processes_that_start_together_on_a_cold_machine_each_answers_and_one_compiles(tmp_path: Path) -> None:
     program = PROBLEM + (
-        "import resource; from solvers.solve import solve; plan = solve(problem, solver='exact', time_limit_s=500);"
+        "from solvers.solve import solve; plan = solve(problem, solver='exact', time_limit_s=500);"
         "from solvers import kernel_cache; print(plan.status, plan.peak, kernel_cache.find())"
     )
     processes = [python(program, tmp_path) for _ in range(4)]
