@@ -20,7 +20,7 @@ from api.refusals import FullError
 from api.waiting_line import WaitingLine
 from planner.plan import Plan
 from solvers.search import Accept
-from solvers.solve import solve
+from solvers.solve import Steps, advance, finish, steps
 
 _QUICK_S = 0.1
 """How long a problem is tried in this process before it goes to the workers."""
@@ -117,16 +117,23 @@ class Searching:
     def at_once(self, asked: Asked) -> Future[Plan]:
         """Try a small problem while everybody waits for a moment; return what came of it, or still will.
 
-        What takes longer goes on in its thread, so that it need not be begun again.
+        What takes a search is handed to a thread, and goes on there when the moment is over: it is not begun again.
         """
+        has_place, began = self._places.available_tokens >= 1, time.monotonic()
+        # Without a place it ends with the moment; but most of what is small takes no more than that.
+        solving = _solving(asked, None, _QUICK_S if has_place else _AT_ONCE_S)
+        plan = advance(solving)
+        if plan is None and has_place:
+            return self._handed_over(asked, solving, began)
+        trial: Future[Plan] = Future()
+        trial.set_result(self._counted(asked, plan or finish(solving), began))
+        return trial
+
+    def _handed_over(self, asked: Asked, solving: Steps, began: float) -> Future[Plan]:
+        """Let a thread finish what was begun, and hold its place; wait for it, but only for a moment."""
         place = object()
-        try:
-            self._places.acquire_on_behalf_of_nowait(place)
-        except anyio.WouldBlock:  # others go on already; but most of what is small takes no more than this moment
-            trial: Future[Plan] = Future()
-            trial.set_result(self._try(asked, None, _AT_ONCE_S))
-            return trial
-        trial = self._threads.submit(self._try, asked, None, _QUICK_S)
+        self._places.acquire_on_behalf_of_nowait(place)
+        trial = self._threads.submit(self._finish, asked, solving, began)
         wait((trial,), _AT_ONCE_S)
         if trial.done():
             self._places.release_on_behalf_of(place)
@@ -142,19 +149,14 @@ class Searching:
 
     def _try(self, asked: Asked, start: Plan | None, quick_s: float) -> Plan:
         """Solve quickly, in any thread."""
-        options, began = asked.options, time.monotonic()
-        plan = solve(
-            asked.posed.problem,
-            time_limit_s=options.time_limit_s,
-            solver=options.solver,
-            accept=options.accept,
-            deterministic=options.deterministic,
-            seed=options.seed,
-            start=start,
-            quick_s=min(quick_s, max(_LEAST_S, asked.left_s)),
-            instance=asked.posed.instance,
-        )
-        self._metrics.solved(plan, solver=options.solver, place="server", seconds=time.monotonic() - began)
+        return self._finish(asked, _solving(asked, start, quick_s), time.monotonic())
+
+    def _finish(self, asked: Asked, solving: Steps, began: float) -> Plan:
+        return self._counted(asked, finish(solving), began)
+
+    def _counted(self, asked: Asked, plan: Plan, began: float) -> Plan:
+        seconds = time.monotonic() - began
+        self._metrics.solved(plan, solver=asked.options.solver, place="server", seconds=seconds)
         return plan
 
     def _was_starved(self, asked: Asked, quick: Plan | None) -> bool:
@@ -197,6 +199,22 @@ class Searching:
 
 def _in_time(plan: Plan) -> Plan:
     return plan.model_copy(update={"stop_reason": "time_limit"})
+
+
+def _solving(asked: Asked, start: Plan | None, quick_s: float) -> Steps:
+    """Solve quickly, step by step."""
+    options = asked.options
+    return steps(
+        asked.posed.problem,
+        time_limit_s=options.time_limit_s,
+        solver=options.solver,
+        accept=options.accept,
+        deterministic=options.deterministic,
+        seed=options.seed,
+        start=start,
+        quick_s=min(quick_s, max(_LEAST_S, asked.left_s)),
+        instance=asked.posed.instance,
+    )
 
 
 def _news(plan: Plan) -> News:

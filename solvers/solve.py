@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 
 from planner.compiling import compile_problem, lift
 from planner.errors import InvalidPlanError, OptionError, shown
@@ -21,6 +21,9 @@ from solvers.search import Accept, Assignment, Progress, Shared
 from solvers.watching import watched
 
 _LOG = logging.getLogger("memplan")
+
+Steps = Generator[None, None, Plan]
+"""A solve that pauses now and then; it returns the plan."""
 
 DEFAULT_TIME_LIMIT_S = 10.0
 MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
@@ -57,6 +60,62 @@ def solve(
     `on_start` is given, before the search begins, what returns the best plan so far, verified, to any thread.
     Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
+    return finish(
+        steps(
+            problem,
+            time_limit_s=time_limit_s,
+            solver=solver,
+            accept=accept,
+            deterministic=deterministic,
+            seed=seed,
+            on_progress=on_progress,
+            cancelled=cancelled,
+            started=started,
+            start=start,
+            quick_s=quick_s,
+            instance=instance,
+            on_start=on_start,
+        )
+    )
+
+
+def finish(solving: Steps) -> Plan:
+    """Do what is left of a solve, in any thread; return the plan."""
+    while (plan := advance(solving)) is None:
+        pass
+    return plan
+
+
+def advance(solving: Steps) -> Plan | None:
+    """Do the next step of a solve; return the plan if that was the last one."""
+    try:
+        next(solving)
+    except StopIteration as end:
+        plan: Plan = end.value
+        return plan
+    return None
+
+
+def steps(
+    problem: Problem,
+    *,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    solver: str = "auto",
+    accept: str | float | None = None,
+    deterministic: bool = False,
+    seed: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: threading.Event | None = None,
+    started: float | None = None,
+    start: Plan | None = None,
+    quick_s: float | None = None,
+    instance: Instance | None = None,
+    on_start: Callable[[Callable[[], Plan | None]], None] | None = None,
+) -> Steps:
+    """Solve as `solve` does, and pause where the quick orders are done and longer work begins.
+
+    So a caller can do the one here and the other elsewhere; time goes on meanwhile. Does nothing before its first step.
+    """
     started = time.monotonic() if started is None else started
     target = read_target(time_limit_s, accept, seed)
     instance = compile_problem(problem) if instance is None else instance
@@ -83,18 +142,25 @@ def solve(
             plan = gate.plan_by_reference(problem, instance, planner, search)
     else:
         with watched(search, cancelled):
-            _climb(instance, search, ladder, is_quick=quick_s is not None)
+            yield from _climb(instance, search, ladder, is_quick=quick_s is not None)
         plan = _plan(problem, instance, search)
     return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
 
 
-def _climb(instance: Instance, search: Shared, ladder: list[list[registry.Row]], is_quick: bool) -> None:
-    """Climb the ladder until the search is over; a quick one takes the first of each rung, and no engine."""
+def _climb(instance: Instance, search: Shared, ladder: list[list[registry.Row]], is_quick: bool) -> Iterator[None]:
+    """Climb the ladder until the search is over, with a pause after the first rung.
+
+    A quick search takes the first of each rung, and no engine.
+    """
     if len(instance) == 0 and not instance.homeless:
         search.offer(instance.pin, instance.pin, "empty")
     # Side by side, the others of a rung would have no turn in that time, and would cost one for their threads.
     at_hand = [[row for row in rung if not row.is_isolated][:1] for rung in ladder] if is_quick else ladder
-    for failure in portfolio.climb(instance, search, at_hand):
+    failures = portfolio.climb(instance, search, at_hand[:1])
+    if not search.is_over:
+        yield
+        failures += portfolio.climb(instance, search, at_hand[1:])
+    for failure in failures:
         _LOG.warning("%s", failure)
     search.stop("work_limit" if at_hand == ladder else "time_limit")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -16,7 +17,7 @@ from planner.verify import verify
 from solvers import registry
 from solvers.registry import EVERYTHING
 from solvers.search import Progress
-from solvers.solve import solve
+from solvers.solve import advance, finish, solve, steps
 from tests import oracle
 from tests.solvers import lying
 from tests.solvers.tiny import FEATURES
@@ -208,3 +209,18 @@ def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
         assert so_far.peak is not None
         assert plan.peak is not None
         assert so_far.peak >= plan.peak
+
+
+def test_a_solve_pauses_after_the_quick_orders_and_goes_on_in_any_thread() -> None:
+    solving = steps(RING, deterministic=True)
+    assert advance(solving) is None
+    with ThreadPoolExecutor(1) as threads:
+        plan = threads.submit(finish, solving).result()
+    assert plan == solve(RING, deterministic=True)
+    assert (plan.status, plan.peak) == ("optimal", 6)
+
+
+def test_what_quick_orders_settle_takes_one_step() -> None:
+    plan = advance(steps(FEATURES["plain"]))
+    assert plan is not None
+    assert plan.status == "optimal"
