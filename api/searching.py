@@ -28,6 +28,8 @@ _QUICK_BUFFERS = 20_000
 """For more buffers than that, nothing is quick."""
 _AT_ONCE_S = 0.03
 """How long the event loop is held for a small problem at most; going on beside all of them would hold it longer."""
+_ANEW = 2**62
+"""What a worker's seed differs by: where one seed has found nothing so far, another one is likely to be sooner."""
 _LEAST_S = 0.02
 """What everybody gets, however little time is left; with less than that, a worker makes nothing of it."""
 
@@ -175,6 +177,8 @@ class Searching:
             return None if best is None else best.model_copy(update={"stop_reason": "cancelled"})
         began = time.monotonic()
         options, deadline = asked.options, asked.deadline
+        if best is not None and not options.deterministic:
+            options = options.model_copy(update={"seed": options.seed ^ _ANEW})
         if not asked.may_be_refused:  # who has all the time there is in line has his time limit from here
             deadline = min(deadline, began + options.time_limit_s)
         try:

@@ -16,7 +16,7 @@ from api.options import Options
 from api.refusals import FullError
 from api.store.store import Store
 from planner.problem import Problem
-from tests.api.rooms import HARD, QUICK, SMALL, Room, cache_over, in_a_room
+from tests.api.rooms import HARD, LONG, QUICK, SMALL, Room, cache_over, in_a_room
 from tests.api.test_http_line import problem_that_nobody_proves_soon
 from tests.api.workers import packed
 from tests.respelling import respelled, spelled
@@ -55,6 +55,17 @@ def test_what_is_hard_goes_on_at_a_worker_from_the_quick_plan(problem: Problem) 
         assert task.start is not None
         assert (plan.peak, plan.stop_reason) == (task.start.peak, "time_limit")
         assert 30 < task.time_limit_s < 60
+        assert task.options.seed != LONG.seed
+
+    in_a_room(day)
+
+
+def test_what_must_be_the_same_everywhere_is_begun_anew_with_its_own_seed() -> None:
+    async def day(room: Room) -> None:
+        room.workers.may_answer.set()
+        options = Options(time_limit_s=60.0, deterministic=True, seed=5)
+        await room.ask(SMALL, options)
+        assert [(task.start, task.options) for task in room.workers.tasks] == [(None, options)]
 
     in_a_room(day)
 
