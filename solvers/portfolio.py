@@ -20,7 +20,7 @@ from solvers.search import Search, Shared
 LADDER = (("greedy",), ("exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
 """The rungs of `auto`, in order; the solvers of one rung run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="solvers.greedy:begin")
-"""The quick orders before the exact search, which settles in less time what they are far from."""
+"""The quick orders where the exact search follows, which is better at what they are far from."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER, _LONGEST_HEAD_START_S = 0.2, 4e-5, 1.0
 """How long an exact search has the machine to itself; those beside it would only hold the interpreter's lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
