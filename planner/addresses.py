@@ -102,8 +102,11 @@ def _where_allowed(
     table, pools = problem.buffers, problem.pools
     shape = (len(pools), len(table))
     allowed, alignment, residue = np.zeros(shape, dtype=np.bool_), np.ones(shape, np.int64), np.zeros(shape, np.int64)
+    congruences: dict[tuple[int, int], tuple[I64, I64]] = {}
     for q, pool in enumerate(pools):
-        alignment[q], residue[q] = _congruences(problem, bound, pool)
+        grid = pool.alignment, pool.base_address
+        congruences[grid] = congruences.get(grid) or _congruences(problem, bound, pool)
+        alignment[q], residue[q] = congruences[grid]
         allowed[q] = _may_use(problem, bound, pool) & (residue[q] != I64_MAX) & (pin != I64_MAX)
         limit = last_end(pool)
         lowest = np.where(pin >= 0, pin, residue[q])
@@ -126,8 +129,9 @@ def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool)
     is_open = [not names or pool.name in names for names in table.pool_choices]
     found = np.array(is_open, dtype=np.bool_)[table.pool_choice]
     found[[i for i, names in table.forbidden.items() if pool.name in names]] = False
-    for i, (lead, _) in bound.items():
-        found[lead] &= found[i]
+    members = np.fromiter(bound, np.int64, len(bound))
+    leads = np.fromiter((lead for lead, _ in bound.values()), np.int64, len(bound))
+    np.logical_and.at(found, leads, found[members])
     return found
 
 
@@ -146,6 +150,8 @@ def _congruences(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: P
     for i in (*bound, *(i for i in table.remainders if i not in bound)):
         lead, distance = bound.get(i, (i, 0))
         for step, start in (rules[which[i]], table.remainders.get(i, (1, 0))):
+            if step == 1:  # which is no condition, and what most aliases have
+                continue
             joint[lead] = _both(joint.get(lead, (1, 0)), (step, start - distance))
     for lead, rule in joint.items():
         alignment[lead], residue[lead] = _in_int64(rule)

@@ -16,6 +16,7 @@ from planner.cliques import heavy_clique
 from planner.instance import Bool, Instance
 from planner.objective import Score
 from planner.plan import ProofKind
+from planner.reserve import Reserve
 from planner.rooms import Rooms
 from planner.table import I64
 
@@ -178,6 +179,7 @@ class _Packing:
         is_kept = grid.kept[rooms.owner]
         self.waste: I64 = np.where(is_kept, -rooms.size % self.granule, 0)
         self.size: I64 = np.where(is_kept, rooms.size + self.waste, 0)
+        self.reserves = [self._reserve(q) for q in range(len(instance.memories))]
         self.room = [self._free(q, memory.capacity) for q, memory in enumerate(instance.memories)]
         self.groups = [self._group(memories) for memories in self._groups()]
         self.groups_of: list[list[_Group]] = [[] for _ in self.room]
@@ -217,22 +219,14 @@ class _Packing:
         """Return the first offset of memory `q`'s grid that is not below an offset, as its distance from the first."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
-    def _reserved(self, q: int) -> list[tuple[int, int]]:
+    def _reserve(self, q: int) -> Reserve:
+        """Return the reserved ranges of memory `q`, in whole granules."""
         ranges = self.instance.memories[q].reserved.tolist()
-        return [(self._above(q, low), self._above(q, high)) for low, high in ranges]
+        return Reserve([(self._above(q, low), self._above(q, high)) for low, high in ranges])
 
     def _free(self, q: int, end: int) -> int:
         """Return how much below `end` is free for buffers, in whole granules."""
-        end = self._above(q, end)
-        return end - sum(max(0, min(high, end) - low) for low, high in self._reserved(q) if low < end)
-
-    def _reach(self, q: int, amount: int) -> int:
-        """Return the least end, from the first offset of the grid, below which `amount` is free."""
-        end = amount
-        for low, high in self._reserved(q):
-            if low < end:
-                end += high - low
-        return end
+        return self.reserves[q].free_below(self._above(q, end))
 
     def overflow(self) -> Witness | None:
         """Say which live set does not fit the memories that it may use."""
@@ -266,7 +260,7 @@ class _Packing:
     def _end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
         """Return the least end of memory `q` where all but `elsewhere` of what must lie apart lies in it."""
         amount = sum(size.tolist()) - elsewhere
-        return self.grid.shift[q] + self._reach(q, amount) - int(waste.max(initial=0)) if amount > 0 else 0
+        return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
         """Return the least end of the only memory with all of a clique in it."""

@@ -231,8 +231,9 @@ def _tied(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDA
     """Yield how many neighbours each buffer has, and which, in the canonical order."""
     rows, counts = _gathered(first, order)
     yield counts.astype("<i8")
-    pairs = np.stack((np.repeat(np.arange(len(order)), counts), rank[neighbour[rows]]))
-    yield pairs[1][np.lexsort(pairs[::-1])].astype("<i8")
+    # One number a pair, n * first + second, sorts much faster than two keys.
+    pairs = np.repeat(len(order) * np.arange(len(order)), counts) + rank[neighbour[rows]]
+    yield (np.sort(pairs) % len(order)).astype("<i8")
 
 
 def _gathered(first: I64, order: I64) -> tuple[I64, I64]:

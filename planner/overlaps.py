@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect, bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,10 @@ _CHUNK = 65_536
 def no_two_share_bytes(problem: Problem, seats: Seats) -> Iterator[Violation]:
     """Yield each pair of buffers that shares bytes while both are alive, or although it is in explicit conflict."""
     seen: set[tuple[int, int]] = set()
+    table = problem.buffers
+    owner = _families(problem)[np.repeat(np.arange(len(table)), np.diff(table.first))]
     for q in range(len(problem.pools)):
-        lives = _Lives.of(problem, seats, q)
+        lives = _Lives.of(problem, seats, q, owner)
         for i, j, time in () if lives.lie_apart() else _meetings(problem, seats, lives):
             if (i, j) not in seen:
                 seen.add((i, j))
@@ -53,10 +56,9 @@ class _Lives:
     high: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, problem: Problem, seats: Seats, q: int) -> _Lives:
-        """Find the lifetimes of pool `q`; an alias lives in its family's place."""
+    def of(cls, problem: Problem, seats: Seats, q: int, owner: I64) -> _Lives:
+        """Find the lifetimes of pool `q`, of which each has an owner: an alias lives in its family's place."""
         table = problem.buffers
-        owner = _families(problem)[np.repeat(np.arange(len(table)), np.diff(table.first))]
         rows = np.flatnonzero((seats.pool[owner] == q) & (table.size[owner] > 0))
         owner = owner[rows]
         return cls(owner, table.start[rows], table.end[rows], seats.offset[owner].astype(np.uint64), seats.end[owner])
@@ -215,8 +217,9 @@ def _meetings(problem: Problem, seats: Seats, lives: _Lives) -> Iterator[tuple[i
 
 def _conflicts_that_share(problem: Problem, seats: Seats) -> list[tuple[int, int]]:
     index = problem.index if problem.conflicts else {}
-    pairs = np.array([(index[a], index[b]) for a, b in problem.conflicts], dtype=np.int64).reshape(-1, 2)
-    i, j = np.sort(_families(problem)[pairs], axis=1).T
+    ends = map(index.__getitem__, chain.from_iterable(problem.conflicts))
+    pairs = _families(problem)[np.fromiter(ends, np.int64, 2 * len(problem.conflicts)).reshape(-1, 2)]
+    i, j = pairs.min(axis=1), pairs.max(axis=1)
     size = problem.buffers.size
     is_near = (seats.pool[i] == seats.pool[j]) & (seats.pool[i] >= 0) & (i != j) & (size[i] > 0) & (size[j] > 0)
     distance = seats.offset[i] - seats.offset[j]

@@ -7,6 +7,7 @@ of the buffer they live in, and is ABSENT for a buffer of no bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 
@@ -90,7 +91,8 @@ def _rows(problem: Problem, pairs: Iterable[tuple[Id, Id]], position: I64) -> I6
     """Return pairs of ids as rows."""
     given = list(pairs)
     index = problem.index if given else {}
-    return np.asarray(position[np.array([(index[a], index[b]) for a, b in given], dtype=np.int64).reshape(-1, 2)])
+    found = np.fromiter(map(index.__getitem__, chain.from_iterable(given)), np.int64, 2 * len(given))
+    return np.asarray(position[found.reshape(-1, 2)])
 
 
 def _of_some_bytes(rows: I64) -> I64:

@@ -31,6 +31,8 @@ _WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
 _VERIFY_S = 3e-6
 """What verifying and writing one placement takes, kept back from the search's time."""
+_VERIFY_CONFLICT_S = 1e-6
+"""The same for an explicit conflict."""
 
 
 def solve(
@@ -122,9 +124,10 @@ def steps(
     planner = table.find(solver)
     ladder = portfolio.rungs(instance, solver) if planner is None else []
     lasts_s = time_limit_s if quick_s is None else min(time_limit_s, quick_s)
+    answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
     search = Shared(
         instance,
-        deadline=started + max(0.0, lasts_s - _VERIFY_S * len(problem.buffers)),
+        deadline=started + max(0.0, lasts_s - answer_s),
         seed=seed,
         deterministic=deterministic,
         work_limit=max(1, int(time_limit_s * _WORK_PER_S)) if deterministic else 2**62,
