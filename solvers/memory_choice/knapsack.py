@@ -89,18 +89,29 @@ class Knapsack:
         """The item of each lifetime's buffer."""
         return column(self.item[self.owner])
 
+    @cached_property
+    def each_lives_once(self) -> bool:
+        """Whether item `j` has one lifetime, the `j`-th."""
+        return np.array_equal(self.item_of_lifetime, np.arange(self.n_items))
+
+    @cached_property
+    def size_of_lifetime(self) -> I64:
+        """What each lifetime's buffer takes in each memory, (p, m)."""
+        return self.size[:, self.owner]
+
     def limits(self, ends: list[int]) -> I64:
         """Return the room of each memory in each row where they end there; (p, rows)."""
         return np.stack([room.below(end) for room, end in zip(self.rooms, ends, strict=True)])
 
     def loads(self, home: I64) -> I64:
         """Return the load of each memory in each row, (p, rows), with item `j` in memory home[j]."""
-        change = np.zeros((len(self.rooms), self.rows + 1), dtype=np.int64)
+        change = np.zeros(len(self.rooms) * (self.rows + 1), dtype=np.int64)  # flat, where numpy adds much faster
         where = home[self.item_of_lifetime]
         amount = self.size[where, self.owner]
-        np.add.at(change, (where, self.start), amount)
-        np.subtract.at(change, (where, self.end), amount)
-        return np.asarray(np.cumsum(change, axis=1)[:, :-1])
+        before = where * (self.rows + 1)
+        np.add.at(change, before + self.start, amount)
+        np.subtract.at(change, before + self.end, amount)
+        return np.asarray(np.cumsum(change.reshape(len(self.rooms), -1), axis=1)[:, :-1])
 
     def home_of(self, pool: I64) -> I64:
         """Return the choice that an assignment makes: the memory of each item."""

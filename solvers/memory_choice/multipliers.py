@@ -121,7 +121,9 @@ def _charges(knapsack: Knapsack, worth: Worth) -> Worth:
     """Return what the room is worth that each item takes in each memory; (p, k)."""
     below = np.zeros((len(worth), knapsack.rows + 1), dtype=worth.dtype)
     np.cumsum(worth, axis=1, out=below[:, 1:])
-    each = (below[:, knapsack.end] - below[:, knapsack.start]) * knapsack.size[:, knapsack.owner]
+    each: Worth = (below[:, knapsack.end] - below[:, knapsack.start]) * knapsack.size_of_lifetime
+    if knapsack.each_lives_once:
+        return each
     charges = np.zeros((len(worth), knapsack.n_items), dtype=worth.dtype)
     for mine, charge in zip(charges, each, strict=True):
         np.add.at(mine, knapsack.item_of_lifetime, charge)
