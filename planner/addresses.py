@@ -37,6 +37,19 @@ class LegalPlaces:
     reserved: list[I64]
     company: I64
 
+    def among(self, kept: I64) -> LegalPlaces:
+        """Return the places of the `kept` buffers, positions that ascend; who is in company keeps its name."""
+        if len(kept) == len(self.pin):
+            return self
+        return LegalPlaces(
+            allowed=self.allowed[:, kept],
+            alignment=self.alignment[:, kept],
+            residue=self.residue[:, kept],
+            pin=self.pin[kept],
+            reserved=self.reserved,
+            company=self.company[kept],
+        )
+
 
 def legal_places(problem: Problem) -> LegalPlaces:
     """Return where each buffer may lie when nothing else is placed."""

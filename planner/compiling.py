@@ -23,10 +23,11 @@ def compile_problem(problem: Problem) -> Instance:
     position = np.full(len(table), ABSENT)
     position[kept] = np.arange(len(kept))
 
+    first, start, end, time = _live_sets(*_lifetimes(table, family, position), len(kept))
     places = legal_places(problem)
     homeless = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
-    allowed, alignment, residue = places.allowed[:, kept], places.alignment[:, kept], places.residue[:, kept]
-    pin = places.pin[kept]
+    places = places.among(kept)
+    allowed, alignment, residue, pin = places.allowed, places.alignment, places.residue, places.pin
     anchor, distance = _rigid(problem, kept, position)
     page, page_shift = _pages(problem, kept, allowed)
     banks = np.array([_bank(pool) for pool in problem.pools]).ravel()
@@ -38,9 +39,6 @@ def compile_problem(problem: Problem) -> Instance:
         alignment[allowed],
     )
 
-    owner, start, end = _lifetimes(table, family, position)
-    live_start, live_end, time = _live_sets(start, end)
-    first = np.searchsorted(owner, np.arange(len(kept) + 1))
     lives_in = position[family]
     conflict_first, conflict = adjacency(conflict_pairs(problem, lives_in, anchor), len(kept))
     share_first, share = adjacency(sharing_pairs(problem, lives_in, first, start, end), len(kept))
@@ -55,8 +53,8 @@ def compile_problem(problem: Problem) -> Instance:
         source=frozen(kept),
         size=_in_units(table.size[kept], unit),
         first=frozen(first),
-        start=column(live_start),
-        end=frozen(live_end),
+        start=frozen(start),
+        end=frozen(end),
         live_set_time=frozen(time),
         conflict_first=conflict_first,
         conflict=conflict,
@@ -70,7 +68,7 @@ def compile_problem(problem: Problem) -> Instance:
         page_shift=_in_units(page_shift, unit),
         anchor=frozen(anchor),
         distance=_in_units(distance, unit),
-        company=frozen(_first_of_equals(places.company[kept]) if problem.rigid or problem.together else anchor),
+        company=frozen(_first_of_equals(places.company) if problem.rigid or problem.together else anchor),
         share_first=share_first,
         share=share,
         bank_first=bank_first,
@@ -205,19 +203,20 @@ def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64
     return rows[:, 0], rows[:, 1], rows[:, 2]
 
 
-def _live_sets(start: I64, end: I64) -> tuple[I64, I64, I64]:
-    """Cut time into maximal live sets; return each lifetime's (first set, set after its last) and a time in each set.
+def _live_sets(owner: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
+    """Cut time into maximal live sets, given the lifetimes of `n` buffers, sorted by owner.
 
-    Going through all starts and ends in time order, ends first, a set is a run of starts that an end follows.
+    Returns each buffer's first lifetime, (n + 1,), each lifetime's first set and the set after its last, (m,), and a
+    time in each set. Going through all starts and ends in time order, ends first, a set is a run of starts that an end
+    follows.
     """
     m = len(start)
-    time = np.concatenate((start, end))
-    is_start = np.arange(2 * m) < m
-    order = np.lexsort((is_start, time))
-    starts = is_start[order]
+    order = np.argsort(np.concatenate((end, start)), kind="stable")
+    starts = order >= m
     opens = starts & np.concatenate(([True], ~starts[:-1])) if m else starts
     live_set = np.empty(2 * m, dtype=np.int64)
     live_set[order] = np.cumsum(opens) - 1
     when = np.full(int(opens.sum()), np.iinfo(np.int64).min)
-    np.maximum.at(when, live_set[:m], start)
-    return live_set[:m], live_set[m:] + 1, when
+    np.maximum.at(when, live_set[m:], start)
+    first = np.searchsorted(owner, np.arange(n + 1))
+    return first, live_set[m:].copy(), live_set[:m] + 1, when
