@@ -12,6 +12,9 @@ from solvers.bodies import Bodies
 from solvers.kernels.kernel import Reference
 from solvers.kernels.packing import BODY, DONE, ITEMS_NEEDED, ITEMS_TOP, RUNS_NEEDED, RUNS_TOP, Room, Rules, Task, pack
 
+_FLAT_ALIVE = 16_000
+"""How many buffers may be alive at a time, in the mean, for a flat pack."""
+
 
 class CompiledPacker:
     """Packs by the kernel, which needs a moment to load; a `flag` that turns 1 stops it soon. For one thread.
@@ -84,13 +87,16 @@ class CompiledPacker:
 def blocks(instance: Instance) -> tuple[int, bool]:
     """Return the width of the kernel's blocks, in live sets, and whether it packs flat, without a tree.
 
-    Flat is quicker where lifetimes are much alike, and blocks are about as long as they are.
+    Flat is quicker where lifetimes are much alike, and blocks are about as long as they are; but not where so many are
+    alive at once that a list of them all costs more than a few of merged runs. Beside a tree, blocks are so narrow that
+    few lifetimes start or end in one.
     """
     life = instance.end - instance.start
-    mean = float(life.mean()) if len(life) else 1.0
-    if len(life) and mean < 4 * float(np.median(life)):
+    m, n_sets = len(life), max(1, instance.n_live_sets)
+    mean = float(life.mean()) if m else 1.0
+    if m and mean < 4 * float(np.median(life)) and m * mean <= _FLAT_ALIVE * n_sets:
         return max(8, round(mean)), True
-    return 128, False
+    return max(1, min(128, 256 * n_sets // max(1, m))), False
 
 
 def _new_room(rules: Rules, lead: I64, n_live_sets: int) -> Room:

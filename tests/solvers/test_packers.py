@@ -30,6 +30,14 @@ def test_twenty_thousand_buffers_are_packed_without_overlaps() -> None:
     assert overlapping_pairs(offset, instance.size, instance.start, instance.end) == 0
 
 
+def test_a_hundred_thousand_alive_at_once_lie_one_above_the_other() -> None:
+    n = 100_000
+    start, size = np.arange(n), np.random.default_rng(0).integers(1, 1_000, n)
+    instance = compile_problem(Problem(buffers=BufferTable.from_columns(range(n), size, start, start + n)))
+    order = column(np.random.default_rng(1).permutation(n))
+    assert CompiledPacker(instance, RUNNING).pack(0, order).tolist() == (np.cumsum(size[order]) - size[order]).tolist()
+
+
 def overlapping_pairs(offset: np.ndarray, size: np.ndarray, start: np.ndarray, end: np.ndarray) -> int:
     by_start = np.argsort(start, kind="stable")
     found = 0
