@@ -38,14 +38,16 @@ class CompiledPacker:
         self._is_flat = is_usually_flat if is_flat is None else is_flat
         self._rules: dict[int, Reference[Rules]] = {}
         self._rooms: dict[int, Reference[Room]] = {}
+        self._block_lists: dict[int, I64] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
         """Place the buffers of `order` in memory `q`; linear memory, and no pair of buffers is listed."""
         if q not in self._rules:
             rules = self._rules_of(q)
             self._rules[q] = Reference(rules)
-            self._rooms[q] = Reference(_new_room(rules, self._bodies[q].lead, self.instance.n_live_sets))
-        _clear(self._rooms[q].table, self._rules[q].table.reserved)
+            self._block_lists[q] = _empty_block_lists(rules, self.instance.n_live_sets)
+            self._rooms[q] = Reference(_new_room(rules, self._bodies[q].lead, self._block_lists[q]))
+        _clear(self._rooms[q].table, self._rules[q].table.reserved, self._block_lists[q])
         by_body, body_first = self._bodies[q].grouped(order)
         task = Task(order[by_body], body_first, best_fit, self.flag, np.full(len(order), ABSENT))
         while pack(self._rules[q], self._rooms[q], Reference(task)) != DONE:
@@ -99,12 +101,25 @@ def blocks(instance: Instance) -> tuple[int, bool]:
     return max(1, min(128, 256 * n_sets // max(1, m))), False
 
 
-def _new_room(rules: Rules, lead: I64, n_live_sets: int) -> Room:
-    """Allocate what a pack of all buffers needs at the most; `lead` names the body of each.
+def _empty_block_lists(rules: Rules, n_live_sets: int) -> I64:
+    """Return the lists of the blocks, empty, one after the other, with room for all that can be filed in each.
 
-    Only what lists take when they move is not known beforehand: see `_larger`. Memory that is not used costs nothing.
+    So none ever moves, which would leave twice as many rows behind as are in use.
     """
     n_blocks = max(1, -(-n_live_sets // rules.width))
+    opened = np.bincount(rules.start // rules.width, minlength=n_blocks)
+    closed = np.bincount((rules.end - 1) // rules.width, minlength=n_blocks)
+    most = np.cumsum(opened) - np.cumsum(closed) + closed if rules.is_flat else opened + closed
+    return column(np.stack((np.cumsum(most) - most, np.zeros_like(most), most), axis=1))
+
+
+def _new_room(rules: Rules, lead: I64, block_lists: I64) -> Room:
+    """Allocate what a pack of all buffers needs at the most; `lead` names the body of each.
+
+    Only what runs take when they move is not known beforehand: see `_larger`. Memory that is not used costs nothing,
+    as that does not which the kernel wants to see free in case that items move.
+    """
+    n_blocks, n_items = len(block_lists), int(block_lists[:, 2].sum())
     leaves = 1 if rules.is_flat else 1 << (n_blocks - 1).bit_length()
     files = (
         (rules.end - 1) // rules.width - rules.start // rules.width + 1 if rules.is_flat else np.full_like(rules.end, 2)
@@ -120,7 +135,7 @@ def _new_room(rules: Rules, lead: I64, n_live_sets: int) -> Room:
     return Room(
         block_lists=_rows(n_blocks, 3),
         node_lists=_rows(4 * leaves, 3),
-        items=_rows(3 * int(files.sum()) + 64, 4),
+        items=_rows(5 * n_items + 4 * n_blocks, 4),
         runs=_rows(n_runs, 2),
         placed_at=np.empty(len(lead) if names_others else 0, np.int64),
         stamp=np.full(2 * leaves, ABSENT),
@@ -150,13 +165,13 @@ def _rows(count: int, columns: int) -> I64:
     return np.empty((count, columns), np.int64)
 
 
-def _clear(room: Room, reserved: I64) -> None:
+def _clear(room: Room, reserved: I64, block_lists: I64) -> None:
     """Forget what was placed. Stamps stay, for their numbers go on."""
-    room.block_lists.fill(0)
+    room.block_lists[:] = block_lists
     room.node_lists.fill(0)
     room.placed_at.fill(ABSENT)
     room.runs[: len(reserved)] = reserved
-    room.stands[BODY] = room.stands[ITEMS_TOP] = 0
+    room.stands[BODY], room.stands[ITEMS_TOP] = 0, block_lists[:, 2].sum()
     room.stands[RUNS_TOP] = len(reserved) + len(room.lows)
 
 
