@@ -225,7 +225,7 @@ def read(path: Path) -> Problem:
 
 
 def test_before_an_exact_search_orders_that_are_far_from_the_bound_are_few() -> None:
-    instance = compile_problem(tight(seed=1, n=60, height=100_000, live=7, turnover=2.0).problem)
+    instance = compile_problem(tight(seed=2, n=60, height=100_000, live=7, turnover=2.0).problem)
     all_orders, first_orders = (Shared(instance, deadline=time.monotonic() + 60) for _ in range(2))
     greedy.solve(instance, all_orders)
     greedy.begin(instance, first_orders)
