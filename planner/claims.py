@@ -11,7 +11,7 @@ import numpy as np
 from planner.errors import shown
 from planner.plan import Plan
 from planner.problem import Problem
-from planner.table import repeated
+from planner.repeats import repeated
 from planner.tied import pairs_that_clash, pairs_that_share, weighted_clashes
 from planner.violation import Seats, Violation, false_claim
 

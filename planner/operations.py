@@ -12,9 +12,9 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from planner.errors import MAX_SHOWN, Location, OperationsError, broken, sentences, shown
 from planner.problem import Objective, Pool
+from planner.repeats import repeated
 from planner.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, Row, as_tuple
 from planner.statements import Alloc, Body, Call, Free, Names, every_statement, named_buffers
-from planner.table import repeated
 
 _DTYPE = re.compile(r"(bool|bfloat|u?int|float|complex)(\d{0,4})(?:_?e\d+m\d+[a-z]*)?(?:x(\d{1,6}))?", re.ASCII)
 Dimension = Annotated[int, Field(ge=0, le=MAX_BYTES)]

@@ -18,9 +18,10 @@ from pydantic_core import core_schema
 
 from planner import relations
 from planner.errors import MAX_SHOWN, Location, broken, shown
+from planner.repeats import repeated
 from planner.rigid import rigid_groups
 from planner.rows import MAX_BYTES, Alignment, Buffer, Bytes, Id, Name, Row, as_tuple
-from planner.table import BufferTable, parse_buffers, repeated
+from planner.table import BufferTable, parse_buffers
 
 ADDRESS_SPACE = 2**63
 """Where a pool without a size ends, in bytes: no runtime of any client addresses more."""

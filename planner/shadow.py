@@ -17,7 +17,7 @@ from planner.liveness.expansion import MAX_EXPANDED, expand
 from planner.liveness.timeline import NOWHERE, Action, Choice, Loop, Part, Run, Timeline
 from planner.operations import Operations
 from planner.plan import Plan
-from planner.table import repeated
+from planner.repeats import repeated
 
 _READS: frozenset[Action] = frozenset(("read", "update", "hold"))
 _WRITES: frozenset[Action] = frozenset(("write", "update", "scratch"))

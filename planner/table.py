@@ -295,17 +295,3 @@ def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64)
         breaks.append(((i, "end"), end_rule(int(start[i]), int(end[i]))))
     if breaks:
         broken(*sorted(breaks, key=lambda entry: entry[0][0]))
-
-
-def repeated(ids: Sequence[int | str]) -> list[tuple[int, int]]:
-    """Return (first position, later position) of every id that occurs again."""
-    if len(set(ids)) == len(ids):
-        return []
-    seen: dict[int | str, int] = {}
-    found = []
-    for i, name in enumerate(ids):
-        if name in seen:
-            found.append((seen[name], i))
-        else:
-            seen[name] = i
-    return found

@@ -18,7 +18,8 @@ from planner.overlaps import no_two_share_bytes
 from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import ADDRESS_SPACE, Pool, Problem
-from planner.table import ABSENT, I64, repeated
+from planner.repeats import repeated
+from planner.table import ABSENT, I64
 from planner.tied import banks_are_apart, companies_are_together, relatives_lie_where_they_must
 from planner.violation import Rule, Seats, Violation, about
 

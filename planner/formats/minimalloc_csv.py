@@ -21,7 +21,8 @@ from planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
 from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import Pool, Problem
-from planner.table import ABSENT, I64, BufferTable, column, repeated
+from planner.repeats import repeated
+from planner.table import ABSENT, I64, BufferTable, column
 
 SUFFIX = ".csv"
 _FIELDS = {
