@@ -15,6 +15,7 @@ import numpy as np
 
 from planner.instance import Instance
 from planner.table import I64
+from solvers.filling import Filling
 from solvers.independence import split
 from solvers.kernels.exact import EXHAUSTED, FOUND
 from solvers.ladder import ENDLESS, ORDERS, Ladder
@@ -147,6 +148,7 @@ class Climber:
     def __init__(self, standing: Standing, seed: int) -> None:
         self.standing, self.seed = standing, seed
         self.ladders: dict[int, Ladder] = {}
+        self.fillings: dict[int, Filling] = {}
         self.nodes = 0
 
     def climb(self, nodes: int) -> None:
@@ -161,8 +163,12 @@ class Climber:
                 rng = np.random.default_rng([self.standing.search.seed, self.seed, k])
                 self.ladders[k] = Ladder(self.standing.parts[k], rng, self.seed == 0)
                 self.ladders[k].start_line(self.standing.offset[k], self.standing.peak[k])
+                self.fillings[k] = Filling(self.ladders[k])
             self._choose_line(k, self.ladders[k])
-            self._round(k, self.ladders[k], end)
+            if self.fillings[k].is_due(self.standing.bound, self.standing.search.flag):
+                self._round_filled(k, self.fillings[k], end)
+            else:
+                self._round(k, self.ladders[k], end)
 
     def _choose_line(self, part: int, ladder: Ladder) -> None:
         """End a line that is stalled: take over the best placement of all, or start from nothing where that was it.
@@ -197,3 +203,11 @@ class Climber:
                 ladder.follow(kind, offset, standing.take(part, offset))
                 break
         ladder.rounds[kind] += 1
+
+    def _round_filled(self, part: int, filling: Filling, end: int) -> None:
+        """Ask for the bound with the slack filled, until a run finds offsets or `end` nodes are spent."""
+        before = filling.nodes
+        offset = filling.round(end - self.nodes, self.standing.search.flag)
+        self.nodes += filling.nodes - before
+        if offset is not None:
+            self.standing.take(part, offset)
