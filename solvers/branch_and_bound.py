@@ -21,6 +21,7 @@ from solvers.kernels.exact import EXHAUSTED, FOUND
 from solvers.ladder import ENDLESS, ORDERS, Ladder
 from solvers.packers import QuickPacker
 from solvers.placement import pins_collide
+from solvers.relaxing import Relaxing
 from solvers.search import Assignment, Search
 
 NAME = "exact"
@@ -149,6 +150,7 @@ class Climber:
         self.standing, self.seed = standing, seed
         self.ladders: dict[int, Ladder] = {}
         self.fillings: dict[int, Filling] = {}
+        self.relaxings: dict[int, Relaxing] = {}
         self.nodes = 0
 
     def climb(self, nodes: int) -> None:
@@ -164,9 +166,12 @@ class Climber:
                 self.ladders[k] = Ladder(self.standing.parts[k], rng, self.seed == 0)
                 self.ladders[k].start_line(self.standing.offset[k], self.standing.peak[k])
                 self.fillings[k] = Filling(self.ladders[k])
+                self.relaxings[k] = Relaxing(self.ladders[k])
             self._choose_line(k, self.ladders[k])
             if self.fillings[k].is_due(self.standing.bound, self.standing.search.flag):
                 self._round_filled(k, self.fillings[k], end)
+            elif self.relaxings[k].is_due:
+                self._round_relaxed(k, self.relaxings[k], end)
             else:
                 self._round(k, self.ladders[k], end)
 
@@ -211,3 +216,13 @@ class Climber:
         self.nodes += filling.nodes - before
         if offset is not None:
             self.standing.take(part, offset)
+
+    def _round_relaxed(self, part: int, relaxing: Relaxing, end: int) -> None:
+        """Look for a core of the part that needs its peak, and so proves it, until `end` nodes are spent."""
+        standing, before = self.standing, relaxing.nodes
+        need, offset = relaxing.round(standing.peak[part] - 1, end - self.nodes, standing.search.flag)
+        self.nodes += relaxing.nodes - before
+        if need > 0:
+            standing.rule_out(need)
+        if offset is not None:
+            standing.take(part, offset)

@@ -15,8 +15,10 @@ HEAD_START = 64
 """So many nodes for each buffer of a part are spent without fillers before any with them; then both have as many."""
 A_GUESS = 64
 """How many nodes for each buffer a guess is worth."""
-MOST = 0.1
-"""How many fillers there may be for each buffer: beyond that, most guesses are wrong."""
+GUESSING = 16
+"""What making a guess counts, in nodes for each buffer: so rounds that end at once have no more turns than others."""
+MOST, MOST_A_RISE = 0.1, 1.5
+"""How many fillers there may be for each buffer, and for each rise of the slack: beyond that, guesses are wrong."""
 NOGOOD_BITS = 14
 
 
@@ -40,21 +42,23 @@ class Filling:
             return False
         if capacity != self.capacity:
             self.capacity, self.filled = capacity, None
-            slack = self._root_slack(flag)
-            rises = int((np.diff(slack, prepend=0) > 0).sum())
-            self.slack = slack if 0 < rises <= MOST * n else None
+            self.slack = self._simple_slack(flag)
         return self.slack is not None
 
-    def _root_slack(self, flag: I64) -> I64:
-        """Return the slack of each section where nothing is placed, in granules: a search of one node leaves it."""
-        self.ladder.run(AT_BOUND, 0, self.capacity, 1, flag)
-        return self.ladder.state.slack // self.ladder.part.sections.granule
+    def _simple_slack(self, flag: I64) -> I64 | None:
+        """Return the slack of each section where nothing is placed, in granules; None if few fillers do not make it."""
+        self.ladder.run(AT_BOUND, 0, self.capacity, 1, flag)  # a search of one node leaves it
+        slack = self.ladder.state.slack // self.ladder.part.sections.granule
+        rises = int((np.diff(slack, prepend=0) > 0).sum())
+        most = min(MOST * len(self.ladder.part.buffers), MOST_A_RISE * rises)
+        return slack if 0 < rises <= most and len(fillers(slack, self.ladder.rng)) <= most else None
 
     def round(self, most: int, flag: I64) -> I64 | None:
         """Search in each order, for `most` nodes at the utmost; return the offsets of the part's buffers, if found."""
         n = len(self.ladder.part.buffers)
         if self.filled is None:
             self.filled = self._guess()
+            self.nodes += GUESSING * n
         ladder, found = self.filled, None
         limit, _ = ladder.begin(AT_BOUND)
         for order in range(len(ORDERS)):
