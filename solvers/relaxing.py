@@ -15,7 +15,7 @@ import numpy as np
 from planner.table import I64
 from solvers.independence import Part
 from solvers.kernels.exact import EXHAUSTED, FOUND, STOPPED
-from solvers.ladder import ABOVE, ORDERS, Ladder
+from solvers.ladder import ABOVE, ABOVE_WIDE, ORDERS, Ladder
 
 HEAD_START = 250
 """So many nodes for each buffer of a part are spent on the whole before any on cores; then both have as many."""
@@ -25,10 +25,12 @@ FIRST_LIMIT, LONGER = 250, 1.2
 """How many nodes for each buffer of a part a core is worth, and how many times as many the next one."""
 COMPILING = 16
 """What making the sections of a core counts, in nodes for each of its buffers."""
+FIRST_SHARE = 8
+"""A core begins with one buffer, and one more for each so many in the part."""
 JOINING = 16
 """One buffer joins a core at a time, and one more for each so many in it."""
 NOISE = 0.5
-"""How far the areas are shaken that say which buffers join first: the standard deviation of their logarithms."""
+"""How far what says which buffers join first is shaken: the standard deviation of its logarithm."""
 NOGOOD_BITS = 16
 
 
@@ -36,7 +38,7 @@ NOGOOD_BITS = 16
 class Relaxing:
     """One climber's cores of one part, whose own rounds are those of `ladder`; positions are those in the part.
 
-    `order` says who joins first; `core` is ascending, and empty where the next turn starts another one.
+    `order` says who joins first; `core` is ascending, and `search` is the ladder of its rounds, if there is a core.
     """
 
     ladder: Ladder
@@ -44,6 +46,7 @@ class Relaxing:
     nodes: int = 0
     core: list[int] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
+    search: Ladder | None = None
 
     @property
     def is_due(self) -> bool:
@@ -57,49 +60,44 @@ class Relaxing:
         Returns (need, None), where need > 0 is a capacity that the part takes at least, or (0, offsets) of the part.
         """
         n = len(self.ladder.part.buffers)
-        if not self.core:
-            self._begin()
-        outcome, need, offset = self._search(capacity, min(self._limit, most), flag)
+        search = self.search or self._other_core()
+        before = search.nodes
+        outcome, need, offset = _run(search, capacity, min(most, self._limit - search.nodes), flag)
+        self.nodes += search.nodes - before
         if outcome == FOUND and len(self.core) == n:
+            self.search = None
             return 0, offset
         if outcome == FOUND:
             joining = self._who_does_not_fit(offset, capacity)[: 1 + len(self.core) // JOINING]
-            self.core = sorted(self.core + joining) if joining else list(range(n))
-        else:
-            self.core = []
+            self._set_core(self.core + joining if joining else list(range(n)))
+        elif outcome == EXHAUSTED or search.nodes >= self._limit:
+            self.search = None
         return need if outcome == EXHAUSTED else 0, None
 
     @property
     def _limit(self) -> int:
         return int(FIRST_LIMIT * len(self.ladder.part.buffers) * LONGER ** (self.cores - 1))
 
-    def _begin(self) -> None:
-        """Begin another core: large buffers that live long first, or just large ones, in turns; later with noise."""
-        sections, spans = self.ladder.part.sections, self.ladder.part.traits["C"]
-        value = np.log(sections.extent) + (self.cores % 3 != 1) * np.log(spans)
+    def _other_core(self) -> Ladder:
+        """Begin another core: first come buffers that are large and alive where searches of the whole have failed."""
+        sections, kind = self.ladder.part.sections, (ABOVE, ABOVE_WIDE)[self.cores % 2]
+        failures = np.append(0.0, np.cumsum(self.ladder.weights[kind]))
+        value = np.log(sections.extent * (failures[sections.rightmost] - failures[sections.leftmost]))
         if self.cores > 0:
             value += self.ladder.rng.normal(0, NOISE, len(value))
         self.order = np.argsort(-value, kind="stable").tolist()
-        self.core = self.order[:1]
         self.cores += 1
+        return self._set_core(self.order[: 1 + len(value) // FIRST_SHARE])
 
-    def _search(self, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
-        """Search the core in all orders, in rounds; return the outcome, the need, and the offsets."""
+    def _set_core(self, core: list[int]) -> Ladder:
+        """Make what is needed to search a core."""
         part = self.ladder.part
+        self.core = sorted(core)
+        self.nodes += COMPILING * len(core)
         nogoods = np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64)
-        core = Part(part.instance, part.lives, part.buffers[self.core])
-        ladder = Ladder(core, self.ladder.rng, nogoods=nogoods, is_proving=True)
-        outcome, need, offset = STOPPED, 0, self.ladder.no_guide
-        while outcome not in (FOUND, EXHAUSTED) and ladder.nodes < limit and flag[0] == 0:
-            longest, _ = ladder.begin(ABOVE)
-            for order in range(len(ORDERS)):
-                left = max(1, min(longest, limit - ladder.nodes))
-                outcome, need, offset = ladder.run(ABOVE, order, capacity, left, flag)
-                if outcome in (FOUND, EXHAUSTED):
-                    break
-            ladder.rounds[ABOVE] += 1
-        self.nodes += ladder.nodes + COMPILING * len(self.core)
-        return outcome, need, offset
+        piece = Part(part.instance, part.lives, part.buffers[self.core])
+        self.search = Ladder(piece, self.ladder.rng, nogoods=nogoods, is_proving=True)
+        return self.search
 
     def _who_does_not_fit(self, offset: I64, capacity: int) -> list[int]:
         """Pack the others around the core by first fit, in their order; return those that end above the capacity.
@@ -124,3 +122,17 @@ class Relaxing:
             else:
                 found.append(i)
         return found
+
+
+def _run(search: Ladder, capacity: int, most: int, flag: I64) -> tuple[int, int, I64]:
+    """Search in all orders, in rounds, for about `most` nodes; return the outcome, the need, and the offsets."""
+    end = search.nodes + max(1, most)
+    outcome, need, offset = STOPPED, 0, search.no_guide
+    while outcome not in (FOUND, EXHAUSTED) and search.nodes < end and flag[0] == 0:
+        longest, _ = search.begin(ABOVE)
+        for order in range(len(ORDERS)):
+            outcome, need, offset = search.run(ABOVE, order, capacity, max(1, min(longest, end - search.nodes)), flag)
+            if outcome in (FOUND, EXHAUSTED):
+                break
+        search.rounds[ABOVE] += 1
+    return outcome, need, offset

@@ -81,17 +81,18 @@ def test_who_stands_in_the_way_joins_and_who_does_not_stays_out() -> None:
     assert offset is not None
     turns = turns_on(part)
     turns.round(1000, 10**6, FLAG)
-    assert len(turns.core) == 2
+    assert len(turns.core) == 2 + len(part.buffers) // relaxing.FIRST_SHARE
 
 
-def test_cores_that_take_too_long_are_given_up_for_others_with_more_time() -> None:
+def test_cores_that_take_too_long_are_given_up_for_others_with_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relaxing, "FIRST_LIMIT", 2)
     (part,) = split(compile_problem(full_load(2, n=60, live=8)))
-    turns = turns_on(part)
-    for _ in range(400):
-        before = turns.nodes
-        assert turns.round(1001, 200, FLAG) == (0, None)
-        assert turns.nodes - before <= 200 + relaxing.COMPILING * len(part.buffers)
-    assert turns.cores > 2
+    turns, spent = turns_on(part), {}
+    while turns.cores < 6:
+        assert turns.round(1001, 50, FLAG) == (0, None)
+        assert turns.search is None or turns.search.nodes <= 2 * 60 * relaxing.LONGER**turns.cores
+        spent[turns.cores] = turns.nodes
+    assert len(spent) == 6
 
 
 def test_small_parts_have_cores_at_once_and_large_ones_when_something_was_ruled_out() -> None:
