@@ -2,7 +2,8 @@
 
 An instance falls into independent parts. The one with the highest peak is worked on, for it alone makes the peak, until
 none is above the bound. Climbers ask the kernel for placements under one capacity after the other, see solvers.ladder.
-A run that exhausts the search proves a new bound.
+A run that exhausts the search proves a new bound. In turn with that they search what is easier: nearly full parts with
+their slack filled (solvers.filling), which finds placements, and cores of parts (solvers.relaxing), which proves.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Proofs by fewer buffers: an exact search of some that a placement under the peak fails for is enough.
+"""Proofs by fewer buffers: a part needs its peak if some of its buffers, a core, need it by themselves.
 
-A part is infeasible under a capacity where some of its buffers are by themselves, and the search of a few is exhausted
-in a moment where that of all is not. So a core grows, from one buffer, by those that stand in the way: as long as it
-can be placed, the others are packed around it, and the first ones that do not fit join it. A core that takes too long
-is given up for another one. What the core of all buffers is placed at is a better placement.
+The search of a core is often exhausted in a moment where that of the whole is not. So a core grows by what stands in
+the way: as long as it has a placement under the peak, the others are packed around it, and the first ones that do not
+fit join it. A core that takes too long is given up for another one. A core of all buffers that has a placement is no
+proof, but a better peak.
 """
 
 from __future__ import annotations
