@@ -152,3 +152,11 @@ def test_a_guess_is_given_up_when_its_nodes_are_spent() -> None:
         if turns.filled is not None and turns.filled not in guesses:
             guesses.append(turns.filled)
     assert 1 < len(guesses) < 5
+
+
+def test_a_guess_that_is_refuted_at_once_costs_its_turn_all_the_same() -> None:
+    (part,) = split(compile_problem(LOOSE.problem))
+    turns = Filling(Ladder(part, rng()), capacity=1024, slack=root_slack(part, 1025))
+    assert turns.round(10**6, FLAG) is None
+    assert turns.filled is None
+    assert turns.nodes == filling.GUESSING * len(part.buffers)
