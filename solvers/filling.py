@@ -48,7 +48,7 @@ class Filling:
     def _simple_slack(self, flag: I64) -> I64 | None:
         """Return the slack of each section where nothing is placed, in granules; None if few fillers do not make it."""
         self.ladder.run(AT_BOUND, 0, self.capacity, 1, flag)  # a search of one node leaves it
-        slack = self.ladder.state.slack // self.ladder.part.sections.granule
+        slack = self.ladder.state.table.slack // self.ladder.part.sections.granule
         rises = int((np.diff(slack, prepend=0) > 0).sum())
         most = min(MOST * len(self.ladder.part.buffers), MOST_A_RISE * rises)
         return slack if 0 < rises <= most and len(fillers(slack, self.ladder.rng)) <= most else None

@@ -42,7 +42,7 @@ def sums(rows: list[Filler], k: int) -> list[int]:
 def root_slack(part: Part, capacity: int) -> I64:
     ladder = Ladder(part, rng())
     ladder.run(AT_BOUND, 0, capacity, 1, FLAG)
-    return ladder.state.slack // part.sections.granule
+    return ladder.state.table.slack // part.sections.granule
 
 
 def test_fillers_add_up_to_the_slack_of_every_section() -> None:
