@@ -10,7 +10,7 @@ from planner.instance import Instance
 from planner.table import ABSENT, I64, column
 from solvers.bodies import Bodies
 from solvers.kernels.kernel import Reference
-from solvers.kernels.packing import BODY, DONE, ITEMS_NEEDED, ITEMS_TOP, RUNS_NEEDED, RUNS_TOP, Room, Rules, Task, pack
+from solvers.kernels.packing import BODY, DONE, NEEDED, TOP, Room, Rules, Task, pack
 
 _FLAT_ALIVE = 16_000
 """How many buffers may be alive at a time, in the mean, for a flat pack."""
@@ -102,10 +102,7 @@ def blocks(instance: Instance) -> tuple[int, bool]:
 
 
 def _empty_block_lists(rules: Rules, n_live_sets: int) -> I64:
-    """Return the lists of the blocks, empty, one after the other, with room for all that can be filed in each.
-
-    So none ever moves, which would leave twice as many rows behind as are in use.
-    """
+    """Return the lists of the blocks, empty, one after the other, with room for all that can be filed in each."""
     n_blocks = max(1, -(-n_live_sets // rules.width))
     opened = np.bincount(rules.start // rules.width, minlength=n_blocks)
     closed = np.bincount((rules.end - 1) // rules.width, minlength=n_blocks)
@@ -116,8 +113,8 @@ def _empty_block_lists(rules: Rules, n_live_sets: int) -> I64:
 def _new_room(rules: Rules, lead: I64, block_lists: I64) -> Room:
     """Allocate what a pack of all buffers needs at the most; `lead` names the body of each.
 
-    Only what runs take when they move is not known beforehand: see `_larger`. Memory that is not used costs nothing,
-    as that does not which the kernel wants to see free in case that items move.
+    Only what lists of runs take when they move is not known beforehand: see `_larger`. Memory that is not used costs
+    nothing.
     """
     n_blocks, n_items = len(block_lists), int(block_lists[:, 2].sum())
     leaves = 1 if rules.is_flat else 1 << (n_blocks - 1).bit_length()
@@ -135,7 +132,7 @@ def _new_room(rules: Rules, lead: I64, block_lists: I64) -> Room:
     return Room(
         block_lists=_rows(n_blocks, 3),
         node_lists=_rows(4 * leaves, 3),
-        items=_rows(5 * n_items + 4 * n_blocks, 4),
+        items=_rows(n_items, 4),
         runs=_rows(n_runs, 2),
         placed_at=np.empty(len(lead) if names_others else 0, np.int64),
         stamp=np.full(2 * leaves, ABSENT),
@@ -150,7 +147,7 @@ def _new_room(rules: Rules, lead: I64, block_lists: I64) -> Room:
         alive=_rows(n_files, 2),
         pages=_rows(n_members + len(rules.border), 4),
         levels=_rows(64, 3),
-        stands=np.zeros(6, np.int64),
+        stands=np.zeros(4, np.int64),
     )
 
 
@@ -171,21 +168,11 @@ def _clear(room: Room, reserved: I64, block_lists: I64) -> None:
     room.node_lists.fill(0)
     room.placed_at.fill(ABSENT)
     room.runs[: len(reserved)] = reserved
-    room.stands[BODY], room.stands[ITEMS_TOP] = 0, block_lists[:, 2].sum()
-    room.stands[RUNS_TOP] = len(reserved) + len(room.lows)
+    room.stands[BODY], room.stands[TOP] = 0, len(reserved) + len(room.lows)
 
 
 def _larger(room: Room) -> Room:
-    """Return room with as many items and runs as are asked for, and twice as many as there were."""
-    return room._replace(
-        items=_grown(room.items, room.stands[ITEMS_TOP], room.stands[ITEMS_NEEDED]),
-        runs=_grown(room.runs, room.stands[RUNS_TOP], room.stands[RUNS_NEEDED]),
-    )
-
-
-def _grown(rows: I64, top: int, needed: int) -> I64:
-    if needed <= len(rows):
-        return rows
-    grown = _rows(max(2 * len(rows), needed), rows.shape[1])
-    grown[:top] = rows[:top]
-    return grown
+    """Return room with as many runs as are asked for, and twice as many as there were."""
+    runs = _rows(max(2 * len(room.runs), int(room.stands[NEEDED])), 2)
+    runs[: room.stands[TOP]] = room.runs[: room.stands[TOP]]
+    return room._replace(runs=runs)

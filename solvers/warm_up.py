@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from solvers.kernels.loading import keep
 _LOG = logging.getLogger("memplan")
 _LOOK_EVERY_S = 0.02
 _NICENESS = 5
+_REAPED_WITHIN_S = 0.2
 
 _starting = threading.Lock()
 _process: subprocess.Popen[bytes] | None = None
@@ -48,7 +50,8 @@ def wait(flag: I64) -> bool:
             return False
         time.sleep(_LOOK_EVERY_S)
     if _process is not None:
-        _process.poll()  # it has nothing left to do, and wants to be reaped
+        with suppress(subprocess.TimeoutExpired):  # it has nothing left to do, unless it waits for another's lock
+            _process.wait(_REAPED_WITHIN_S)
     return True
 
 

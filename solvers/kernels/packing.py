@@ -61,7 +61,7 @@ class Room(NamedTuple):
     ranges, and with room for the neighbours of one body.
     """
 
-    block_lists: Rows  # (blocks, 3), zeros
+    block_lists: Rows  # (blocks, 3): empty, with room for all that can be filed there
     node_lists: Rows  # (4 leaves, 3), zeros
     items: Rows  # (rows, 4): low, high, start, end
     runs: Rows  # (rows, 2): low, high
@@ -78,11 +78,11 @@ class Room(NamedTuple):
     alive: Rows  # (files, 2)
     pages: Rows  # (members and their borders, 4)
     levels: Rows  # (64, 3), see first_multiple
-    stands: I64  # (6,): see below
+    stands: I64  # (4,): see below
 
 
-BODY, ITEMS_TOP, RUNS_TOP, NOW, ITEMS_NEEDED, RUNS_NEEDED = range(6)
-"""Where a pack stands: the next body, how full items and runs are, the last stamp, and which length it asks for."""
+BODY, TOP, NEEDED, NOW = range(4)
+"""Where a pack stands: the next body, how full `runs` is, which length of it is asked for, and the last stamp."""
 
 
 class Task(NamedTuple):
@@ -97,7 +97,7 @@ class Task(NamedTuple):
 
 @Kernel
 def pack(rules: Rules, room: Room, task: Task) -> int:
-    """Place the buffers of a task; return DONE, or FULL: to be called again with more room for items or runs.
+    """Place the buffers of a task, each once; return DONE, or FULL: to be called again with more room for runs.
 
     Each gets an offset, ABSENT where none is free. First fit takes the lowest, best fit the lowest of those which are
     shared, or else from where the body could be moved up least. Once flag[0] is not 0, the rest is ABSENT.
@@ -187,15 +187,12 @@ def pack(rules: Rules, room: Room, task: Task) -> int:
         if at > limit:
             continue
 
-        # 6. The lists where it is filed; all of them might have to move.
-        n_touched = 2 * n_covers + n_above
-        items_needed, runs_needed = stands[ITEMS_TOP], stands[RUNS_TOP]
-        for f in range(n_files):
-            items_needed += room_to_move(block_lists, files[f, 0])
+        # 6. The lists of nodes where it is filed: all of them might have to move.
+        n_touched, needed = 2 * n_covers + n_above, stands[TOP]
         for c in range(n_touched):
-            runs_needed += room_to_move(node_lists, touched(c, covers, n_covers, above, leaves)[0])
-        if items_needed > len(items) or runs_needed > len(runs):
-            stands[BODY], stands[ITEMS_NEEDED], stands[RUNS_NEEDED] = b, items_needed, runs_needed
+            needed += room_to_move(node_lists, touched(c, covers, n_covers, above, leaves)[0])
+        if needed > len(runs):
+            stands[BODY], stands[NEEDED] = b, needed
             return FULL
 
         # 7. Filing it.
@@ -205,14 +202,12 @@ def pack(rules: Rules, room: Room, task: Task) -> int:
                 placed_at[order[k]] = offsets[k]
         for f in range(n_files):
             v, i = files[f, 0], files[f, 3]
-            if block_lists[v, 1] == block_lists[v, 2]:
-                stands[ITEMS_TOP] = moved(items, stands[ITEMS_TOP], block_lists, v)
             low = at + distance[i]
             file_item(items, block_lists, v, low, low + size[i], files[f, 1], files[f, 2])
         for c in range(n_touched):
             v, i = touched(c, covers, n_covers, above, leaves)
             if node_lists[v, 1] == node_lists[v, 2]:
-                stands[RUNS_TOP] = moved(runs, stands[RUNS_TOP], node_lists, v)
+                stands[TOP] = moved(runs, stands[TOP], node_lists, v)
             low = at + distance[i]
             merge_run(runs, node_lists, v, low, low + size[i])
     return DONE
