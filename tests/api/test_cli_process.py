@@ -18,7 +18,7 @@ from planner.verify import verify
 
 MEMPLAN = [sys.executable, "-m", "api.cli.main"]
 ROOT = Path(__file__).parents[2]
-HARD = ROOT.parent / "shared" / "instances" / "minimalloc" / "D.1048576.csv"
+HARD = ROOT.parent / "shared" / "instances" / "minimalloc" / "J.1048576.csv"
 TWO = b"id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
 
 
@@ -86,7 +86,7 @@ def test_an_interrupted_search_writes_the_best_plan_so_far(number: signal.Signal
             seen += os.read(ours, 4096)
         process.send_signal(number)
         assert process.wait(timeout=60) == 130
-    assert b"bound 986,112" in seen
+    assert b"bound 989,184" in seen
     problem = read_problem(HARD.read_bytes(), HARD.name)
     plan = read_plan(file.read_bytes(), problem, file.name)
     assert (plan.status, plan.stop_reason) == ("feasible", "cancelled")
