@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import anyio
@@ -27,7 +30,9 @@ _QUICK_S = 0.1
 _QUICK_BUFFERS = 20_000
 """For more buffers than that, nothing is quick."""
 _AT_ONCE_S = 0.03
-"""How long the event loop is held for a small problem at most; going on beside all of them would hold it longer."""
+"""How long the event loop waits, after the quick orders of a small problem, for a thread to do the rest; to go on
+beside all of them would hold it longer.
+"""
 _ANEW = 2**62
 """What a worker's seed differs by: where one seed has found nothing so far, another one is likely to be sooner."""
 _LEAST_S = 0.02
@@ -98,7 +103,7 @@ class Searching:
         if start is not None and on_news is not None:
             on_news(_news(start))
         if trial is not None or (not was_tried and len(asked.posed.problem.buffers) <= _QUICK_BUFFERS):
-            quick = await (self._quickly(asked, start) if trial is None else asyncio.wrap_future(trial))
+            quick = await (self._quickly(asked, start) if trial is None else _outcome(asked, trial))
             if quick is not None and quick.stop_reason != "time_limit":
                 return quick
             best = quick or best
@@ -133,14 +138,14 @@ class Searching:
 
     def _handed_over(self, asked: Asked, solving: Steps, began: float) -> Future[Plan]:
         """Let a thread finish what was begun, and hold its place; wait for it, but only for a moment."""
-        place = object()
-        self._places.acquire_on_behalf_of_nowait(place)
+        place, loop = object(), asyncio.get_running_loop()
         trial = self._threads.submit(self._finish, asked, solving, began)
+        self._places.acquire_on_behalf_of_nowait(place)
         wait((trial,), _AT_ONCE_S)
         if trial.done():
             self._places.release_on_behalf_of(place)
         else:
-            asyncio.wrap_future(trial).add_done_callback(lambda _: self._places.release_on_behalf_of(place))
+            trial.add_done_callback(partial(_from_thread, loop, partial(self._places.release_on_behalf_of, place)))
         return trial
 
     async def _quickly(self, asked: Asked, start: Plan | None) -> Plan | None:
@@ -199,6 +204,18 @@ class Searching:
             self._line.leave()
         self._metrics.solved(plan, solver=options.solver, place="worker", seconds=time.monotonic() - began)
         return plan
+
+
+def _from_thread(loop: asyncio.AbstractEventLoop, release: Callable[[], None], _: Future[Plan]) -> None:
+    with suppress(RuntimeError):  # a server that is gone has no places left
+        loop.call_soon_threadsafe(release)
+
+
+async def _outcome(asked: Asked, trial: Future[Plan]) -> Plan | None:
+    """Wait for what comes of a trial, as long as there is time."""
+    with anyio.move_on_after(max(_LEAST_S, asked.left_s)):
+        return await asyncio.shield(asyncio.wrap_future(trial))
+    return None
 
 
 def _in_time(plan: Plan) -> Plan:

@@ -37,9 +37,9 @@ MAX_LIFETIMES = 10_000
 def solve(instance: Instance, search: Search) -> None:
     """Search until the peak is proved, the search is over, or the work limit is reached.
 
-    Honours everything but several memories and costs. After a short time alone, one climber a core works in a thread of
-    its own, with its own seed, weights and nogoods; they share the best offsets of each part, and the bound. In a
-    deterministic search there is one climber, and nodes are counted. Kernels count in int64, and list the pairs of
+    Honours everything but several memories and costs. After a short time alone, one climber a processor works in a
+    thread of its own, with its own seed, weights and nogoods; they share the best offsets of each part, and the bound.
+    In a deterministic search there is one climber, and nodes are counted. Kernels count in int64, and list the pairs of
     lifetimes that meet: an instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone.
     """
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:

@@ -33,8 +33,9 @@ _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 class Climb:
     """The best packing of one memory so far, and ways to better it.
 
-    Each way is an iterator without an end: a step packs one order and yields how many buffers that had, so the caller
-    counts the work, lets ways take turns, and stops when it likes. `take` gets each better packing and who found it.
+    Each way is an iterator, most without an end: a step packs one order and yields how many buffers that had, so the
+    caller counts the work, lets ways take turns, and stops when it likes. `take` gets each better packing and who found
+    it.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Climb:
 
         Where that passes the bound at other times, what is alive then joins the core. A large problem is crowded at few
         times; then its core is small, and what is gained there is gained for the whole. Ends where the core would be
-        most of the problem.
+        most of the problem, and where it meets the bound with others around it that do not.
         """
         kept = np.zeros(len(self.instance), dtype=np.bool_)
         packed, work = self.best, _FIRST_CORE_WORK * len(self.instance)
@@ -111,11 +112,13 @@ class Climb:
                 kept, members = crowd, column(np.flatnonzero(crowd))
                 core = Climb(part_of(self.instance, kept), self.flag, self.rng, _nobody)
                 core.bound = self.bound
-                core.start_from(packed[members] if self.best is None else self.best[members])
+                core.start_from((packed if self.best is None else self.best)[members])
                 spells = core._spells()
             peak = core.peak
             yield from _for_a_while(spells, work)
             if core.best is None or core.peak == peak:
+                if core.is_at_bound:  # what is around it passes the bound, whatever the core does
+                    return
                 work *= 2
                 continue
             around = self._pack(self._core_first(members, core.best, _EITHER_END[0]), "core")

@@ -47,7 +47,9 @@ class Filling:
 
     def _simple_slack(self, flag: I64) -> I64 | None:
         """Return the slack of each section where nothing is placed, in granules; None if few fillers do not make it."""
-        self.ladder.run(AT_BOUND, 0, self.capacity, 1, flag)  # a search of one node leaves it
+        outcome, _, _ = self.ladder.run(AT_BOUND, 0, self.capacity, 1, flag)  # a search of one node leaves it
+        if outcome == EXHAUSTED:
+            return None
         slack = self.ladder.state.table.slack // self.ladder.part.sections.granule
         rises = int((np.diff(slack, prepend=0) > 0).sum())
         most = min(MOST * len(self.ladder.part.buffers), MOST_A_RISE * rises)

@@ -26,8 +26,10 @@ import numpy as np
 import psutil
 
 from planner.formats import FORMATS
+from planner.placements import PlacementTable
 from planner.plan import Plan
 from planner.problem import Problem
+from planner.table import column
 from planner.verify import verify
 from solvers.bench.generators import tight
 from solvers.bench.peers import find
@@ -103,7 +105,7 @@ class _Server:
 
     def __init__(self, url: str, time_limit_s: float, process: int | None) -> None:
         where = urlsplit(url)
-        self._connection = http.client.HTTPConnection(where.hostname or "127.0.0.1", where.port or 80)
+        self._connection = http.client.HTTPConnection(where.hostname or "127.0.0.1", where.port or 80, timeout=600)
         self._options = {"time_limit_s": time_limit_s}
         self._process = None if process is None else psutil.Process(process)
 
@@ -134,7 +136,10 @@ def _by_peer(written: bytes, time_limit_s: float) -> Answer:
     cpu, began = time.process_time(), time.perf_counter()
     offset = place(problem, time_limit_s)
     wall, cpu = time.perf_counter() - began, time.process_time() - cpu
-    return Answer(int((offset + problem.buffers.size).max()), wall, cpu)
+    pool = (problem.pools[0].name,)
+    plan = Plan(placements=PlacementTable(problem.buffers.ids, pool, column(np.zeros(len(offset))), column(offset)))
+    is_right = not verify(problem, plan)
+    return Answer(int((offset + problem.buffers.size).max()) if is_right else None, wall, cpu)
 
 
 def _row(name: str, problem: Problem, mine: Answer, peers: Answer) -> dict[str, object]:
@@ -156,9 +161,9 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, object]:
     return {
         "copies": len(rows),
         "optimal": sum(row["peak"] is not None for row in rows),
-        "wall_ms": round(geometric_mean(row["wall_ms"] for row in rows), 1),
-        "peer_wall_ms": round(geometric_mean(row["peer_wall_ms"] for row in rows), 1),
-        "ratio": round(geometric_mean(row["ratio"] for row in rows), 3),
+        "wall_ms": round(geometric_mean(max(0.1, row["wall_ms"]) for row in rows), 1),
+        "peer_wall_ms": round(geometric_mean(max(0.1, row["peer_wall_ms"]) for row in rows), 1),
+        "ratio": round(geometric_mean(max(0.001, row["ratio"]) for row in rows), 3),
         "slowest_ms": max(row["wall_ms"] for row in rows),
         "cpu_ms": round(sum(row["cpu_ms"] for row in rows)),
         "peer_cpu_ms": round(sum(row["peer_cpu_ms"] for row in rows)),

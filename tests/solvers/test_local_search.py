@@ -12,6 +12,7 @@ from planner.problem import Problem
 from planner.table import I64, column
 from solvers import greedy, local_search
 from solvers.bench.generators import random
+from solvers.bench.variants import with_changes
 from solvers.climbing import Climb
 from solvers.orders import Rule
 from solvers.search import Shared
@@ -171,6 +172,26 @@ def test_what_is_gained_where_a_packing_passes_the_bound_is_gained_for_the_whole
     counts = list(islice(climb.overflows(), 40))
     assert min(counts) < len(instance) / 2
     assert peaks[-1] == climb.peak < peaks[0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_core_at_the_bound_with_others_around_it_that_do_not_fit_ends_its_way(seed: int) -> None:
+    problem = random_problem(seed, 100)
+    search = searching(problem)
+    greedy.solve(search.instance, search)
+    assert search.best is not None
+    memory = {"name": "only", "size": search.best.score[0] * search.instance.unit}
+    instance = compile_problem(with_changes(problem, pools=[memory]))
+    climb, _ = climb_of(instance)
+    climb.start_from(search.best.offset)
+    for _ in islice(climb.overflows(), 50):
+        assert climb.peak <= search.best.score[0]
+
+
+def test_a_core_whose_constraints_lift_it_around_others_ends_its_way() -> None:
+    search = searching(constrained_problem(203, 25, frozenset({"banks", "pages", "relative", "sharing"})))
+    local_search.solve(search.instance, search)
+    assert search.best is not None
 
 
 def test_where_a_packing_passes_the_bound_at_all_times_there_is_no_core() -> None:
