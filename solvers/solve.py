@@ -6,6 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from functools import wraps
+from typing import ParamSpec
 
 from planner.compiling import compile_problem, lift
 from planner.errors import InvalidPlanError, OptionError, shown
@@ -22,6 +24,7 @@ from solvers.watching import watched
 
 _LOG = logging.getLogger("memplan")
 
+_P = ParamSpec("_P")
 Steps = Generator[None, None, Plan]
 """A solve that pauses now and then; it returns the plan."""
 
@@ -33,52 +36,6 @@ _VERIFY_S = 3e-6
 """What verifying and writing one placement takes, kept back from the search's time."""
 _VERIFY_CONFLICT_S = 1e-6
 """The same for an explicit conflict."""
-
-
-def solve(
-    problem: Problem,
-    *,
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-    solver: str = "auto",
-    accept: str | float | None = None,
-    deterministic: bool = False,
-    seed: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
-    cancelled: threading.Event | None = None,
-    started: float | None = None,
-    start: Plan | None = None,
-    quick_s: float | None = None,
-    instance: Instance | None = None,
-    on_start: Callable[[Callable[[], Plan | None]], None] | None = None,
-) -> Plan:
-    """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
-
-    Returns within `time_limit_s` plus half a second of `started` (a time.monotonic() value; now, by default). `accept`
-    ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
-    `deterministic` gives the same plan on any machine. `cancelled` ends the search when it is set; what was best then
-    is returned. `start` is a plan that is known already: where it is one of this problem, what is returned is no worse.
-    With `quick_s` it only tries for so long, without engines; what it leaves undone has the stop reason "time_limit".
-    `instance` is the problem compiled, where somebody has done that already.
-    `on_start` is given, before the search begins, what returns the best plan so far, verified, to any thread.
-    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
-    """
-    return finish(
-        steps(
-            problem,
-            time_limit_s=time_limit_s,
-            solver=solver,
-            accept=accept,
-            deterministic=deterministic,
-            seed=seed,
-            on_progress=on_progress,
-            cancelled=cancelled,
-            started=started,
-            start=start,
-            quick_s=quick_s,
-            instance=instance,
-            on_start=on_start,
-        )
-    )
 
 
 def finish(solving: Steps) -> Plan:
@@ -114,9 +71,19 @@ def steps(
     instance: Instance | None = None,
     on_start: Callable[[Callable[[], Plan | None]], None] | None = None,
 ) -> Steps:
-    """Solve as `solve` does, and pause where the quick orders are done and longer work begins.
+    """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
-    So a caller can do the one here and the other elsewhere; time goes on meanwhile. Does nothing before its first step.
+    Pauses where the quick orders are done and longer work begins, so that a caller can do the one here and the other
+    elsewhere; time goes on meanwhile. Does nothing before its first step. `solve` takes the same and does not pause.
+
+    Returns within `time_limit_s` plus half a second of `started` (a time.monotonic() value; now, by default). `accept`
+    ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
+    `deterministic` gives the same plan on any machine. `cancelled` ends the search when it is set; what was best then
+    is returned. `start` is a plan that is known already: where it is one of this problem, what is returned is no worse.
+    With `quick_s` it only tries for so long, without engines; what it leaves undone has the stop reason "time_limit".
+    `instance` is the problem compiled, where somebody has done that already.
+    `on_start` is given, before the search begins, what returns the best plan so far, verified, to any thread.
+    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     started = time.monotonic() if started is None else started
     target = read_target(time_limit_s, accept, seed)
@@ -148,6 +115,17 @@ def steps(
             yield from _climb(instance, search, ladder, is_quick=quick_s is not None)
         plan = _plan(problem, instance, search)
     return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
+
+
+def _without_pauses(steps: Callable[_P, Steps]) -> Callable[_P, Plan]:
+    @wraps(steps, assigned=("__module__", "__doc__"))
+    def solve(*args: _P.args, **options: _P.kwargs) -> Plan:
+        return finish(steps(*args, **options))
+
+    return solve
+
+
+solve = _without_pauses(steps)
 
 
 def _climb(instance: Instance, search: Shared, ladder: list[list[registry.Row]], is_quick: bool) -> Iterator[None]:
