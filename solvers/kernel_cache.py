@@ -56,7 +56,8 @@ def _numba_version() -> bytes:
 
 
 def _processor() -> bytes:
-    if os.environ.get("NUMBA_CPU_NAME") == "generic" or "NUMBA_CPU_FEATURES" in os.environ:
+    name = os.environ.get("NUMBA_CPU_NAME")
+    if name == "generic" or (name and "NUMBA_CPU_FEATURES" in os.environ):
         return b""  # numba asks nothing else of the processor
     try:
         first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]

@@ -163,3 +163,11 @@ def test_kernels_for_another_processor_have_a_folder_of_their_own(monkeypatch: p
         monkeypatch.setenv("NUMBA_CPU_NAME", processor)
         names.add(kernel_cache.folder_name.__wrapped__())
     assert len(names) == 3
+
+
+def test_where_only_the_features_are_chosen_the_processor_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CPU_FEATURES", "+sse2")
+    monkeypatch.setattr(Path, "read_text", lambda _: "model name\t: one\n\n")
+    before = kernel_cache.folder_name.__wrapped__()
+    monkeypatch.setattr(Path, "read_text", lambda _: "model name\t: another\n\n")
+    assert kernel_cache.folder_name.__wrapped__() != before
