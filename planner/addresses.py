@@ -8,9 +8,9 @@ from math import gcd, lcm
 
 import numpy as np
 
+from planner.colocation import companies
 from planner.instance import I64_MAX, Bool
 from planner.problem import ADDRESS_SPACE, Pool, Problem
-from planner.rigid import companies
 from planner.table import ABSENT, I64
 
 

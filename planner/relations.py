@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from math import comb
-from typing import TYPE_CHECKING
 
 from planner.errors import Location, shown
-from planner.rigid import target
-
-if TYPE_CHECKING:
-    from planner.problem import Problem
+from planner.problem_fields import ProblemFields
 
 Breaks = Iterator[tuple[Location, str]]
 MAX_BANK_PAIRS = 1_000_000
 """How many pairs the entries of `bank` may make: every two buffers of an entry are one."""
 
 
-def unknown_names(problem: Problem) -> Breaks:
+def unknown_names(problem: ProblemFields) -> Breaks:
     """Yield names of buffers and of pools that the problem does not have."""
     for i, (name, _) in problem.buffers.aliases.items():
         if name not in problem.index:
@@ -42,7 +38,7 @@ def unknown_names(problem: Problem) -> Breaks:
                 yield (*place, side), f"must be the id of a buffer, got {shown(name)}"
 
 
-def too_much(problem: Problem) -> Breaks:
+def too_much(problem: ProblemFields) -> Breaks:
     """Yield what leaves no pool to live in, and more pairs than can be looked at."""
     for i, names in problem.buffers.forbidden.items():
         if not set(names) <= problem.pool_index.keys():
@@ -54,7 +50,7 @@ def too_much(problem: Problem) -> Breaks:
         yield ("bank",), f"must make at most {MAX_BANK_PAIRS} pairs, got {pairs}"
 
 
-def broken_aliases(problem: Problem) -> Breaks:
+def broken_aliases(problem: ProblemFields) -> Breaks:
     """Yield aliases that do not lie inside another buffer."""
     size, aliases = problem.buffers.size, problem.buffers.aliases
     for i, (name, distance) in aliases.items():
@@ -66,7 +62,7 @@ def broken_aliases(problem: Problem) -> Breaks:
         yield ("buffers", i, "alias_of"), f"must not lead back to itself, got {shown(aliases[i][0])}"
 
 
-def broken_relatives(problem: Problem) -> Breaks:
+def broken_relatives(problem: ProblemFields) -> Breaks:
     """Yield what cannot be joined: buffers of no bytes, and chains that lead back to themselves."""
     size, relatives = problem.buffers.size, problem.buffers.relatives
     for i, (name, _) in relatives.items():
@@ -74,7 +70,7 @@ def broken_relatives(problem: Problem) -> Breaks:
             yield ("buffers", i, "relative"), "must not be given for a buffer of no bytes"
         elif size[problem.root_of(name)] == 0:
             yield ("buffers", i, "relative", "to"), f"must be a buffer of some bytes, got {shown(name)}"
-    for i in _in_cycles(relatives, lambda i: target(problem, i)[0]):
+    for i in _in_cycles(relatives, lambda i: problem.target(i)[0]):
         yield ("buffers", i, "relative", "to"), f"must not lead back to itself, got {shown(relatives[i][0])}"
 
 
@@ -93,7 +89,7 @@ def _in_cycles(linked: Iterable[int], following: Callable[[int], int]) -> list[i
     return sorted(found)
 
 
-def broken_pairs(problem: Problem) -> Breaks:
+def broken_pairs(problem: ProblemFields) -> Breaks:
     """Yield pairs that contradict a family of aliases, a rigid group or each other."""
     yield from _conflicts_inside(problem)
     yield from _sharing_that_cannot_be(problem)
@@ -107,7 +103,7 @@ def broken_pairs(problem: Problem) -> Breaks:
             seen[group] = name
 
 
-def _conflicts_inside(problem: Problem) -> Breaks:
+def _conflicts_inside(problem: ProblemFields) -> Breaks:
     if not problem.buffers.aliases and not problem.rigid:
         return
     size = problem.buffers.size
@@ -122,7 +118,7 @@ def _conflicts_inside(problem: Problem) -> Breaks:
                 yield ("conflicts", k), f"{rule}, got {shown((a, b))}"
 
 
-def _sharing_that_cannot_be(problem: Problem) -> Breaks:
+def _sharing_that_cannot_be(problem: ProblemFields) -> Breaks:
     if not problem.may_share:
         return
     apart = {frozenset((problem.root_of(a), problem.root_of(b))) for a, b in problem.conflicts}
@@ -142,7 +138,7 @@ def _sharing_that_cannot_be(problem: Problem) -> Breaks:
             yield ("may_share", k), f"must not pair buffers that conflicts keep apart, got {shown(pair)}"
 
 
-def _group_of(problem: Problem, name: int | str) -> int:
+def _group_of(problem: ProblemFields, name: int | str) -> int:
     """Return the lowest buffer of the rigid group that a buffer, or the one it lives in, belongs to."""
     i = problem.root_of(name)
     return problem.rigid.get(i, (i, 0))[0]

@@ -1,19 +1,15 @@
-"""Which buffers lie at fixed distances from each other, and which lie in one pool: `relative` and `together`."""
+"""Which buffers lie at fixed distances from each other: `relative`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from planner.table import I64
-
-if TYPE_CHECKING:
-    from planner.problem import Problem
+Name = int | str
+Relatives = Mapping[int, tuple[Name, int]]
+Roots = Mapping[int, tuple[int, int]]
 
 
-def rigid_groups(problem: Problem) -> Mapping[int, tuple[int, int]]:
+def rigid_groups(relatives: Relatives, index: Mapping[Name, int], roots: Roots) -> Mapping[int, tuple[int, int]]:
     """Return, for each buffer that `relative` joins with others, (its group's lowest buffer, bytes above that one).
 
     The lowest buffer of a group is in it, too, with a distance of 0; of several, it is the first. Aliases are in no
@@ -21,14 +17,14 @@ def rigid_groups(problem: Problem) -> Mapping[int, tuple[int, int]]:
     themselves.
     """
     above: dict[int, tuple[int, int]] = {}  # from a buffer to (the one where its chain ends, bytes above that one)
-    for i in problem.buffers.relatives:
+    for i in relatives:
         path = []
-        while i in problem.buffers.relatives and i not in above:
+        while i in relatives and i not in above:
             path.append(i)
-            i = target(problem, i)[0]
+            i = target(relatives[i], index, roots)[0]
         at, distance = above.get(i, (i, 0))
         for j in reversed(path):
-            distance += target(problem, j)[1]
+            distance += target(relatives[j], index, roots)[1]
             above[j] = (at, distance)
     members: dict[int, list[tuple[int, int]]] = {}
     for i, (at, distance) in above.items():
@@ -40,34 +36,9 @@ def rigid_groups(problem: Problem) -> Mapping[int, tuple[int, int]]:
     return found
 
 
-def target(problem: Problem, i: int) -> tuple[int, int]:
-    """Return what buffer `i` is relative to, as (a buffer that is no alias, bytes above its start)."""
-    name, distance = problem.buffers.relatives[i]
-    at = problem.index[name]
-    root, more = problem.roots.get(at, (at, 0))
+def target(relative: tuple[Name, int], index: Mapping[Name, int], roots: Roots) -> tuple[int, int]:
+    """Return what a buffer is relative to, as (a buffer that is no alias, bytes above its start)."""
+    name, distance = relative
+    at = index[name]
+    root, more = roots.get(at, (at, 0))
     return root, distance + more
-
-
-def companies(problem: Problem) -> I64:
-    """Return, for each buffer that is no alias, the first of those that must lie in one pool with it."""
-    leader = np.arange(len(problem.buffers))
-
-    def find(i: int) -> int:
-        while leader[i] != i:
-            leader[i] = leader[leader[i]]
-            i = int(leader[i])
-        return i
-
-    def join(i: int, j: int) -> None:
-        low, high = sorted((find(i), find(j)))
-        leader[high] = low
-
-    for i, (lead, _) in problem.rigid.items():
-        join(i, lead)
-    for names in problem.together:
-        first, *rest = (problem.root_of(name) for name in names)
-        for i in rest:
-            join(first, i)
-    while not np.array_equal(leader, leader[leader]):
-        leader = leader[leader]
-    return leader

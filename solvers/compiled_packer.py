@@ -9,8 +9,8 @@ import numpy as np
 from planner.instance import Instance
 from planner.table import ABSENT, I64, column
 from solvers.bodies import Bodies
-from solvers.kernels.kernel import Reference
 from solvers.kernels.packing import BODY, DONE, NEEDED, TOP, Room, Rules, Task, pack
+from solvers.kernels.tables import Reference
 
 _FLAT_ALIVE = 16_000
 """How many buffers may be alive at a time, in the mean, for a flat pack."""

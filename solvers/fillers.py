@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.table import ABSENT, I64, column
 from solvers.independence import Part
-from solvers.sections import Lives
+from solvers.kernels.sections import Lives
 
 GUESSES = 30
 """How many guesses one is chosen from: what the fewest fillers explain is likely to be so."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from planner.instance import Instance
 from planner.table import I64
-from solvers.sections import Lives, Sections, compile_sections
+from solvers.kernels.sections import Lives, Sections, compile_sections
 
 
 @dataclass(eq=False)

@@ -42,9 +42,7 @@ def places() -> tuple[Path, ...]:
 @cache
 def folder_name() -> str:
     """Return the name of the folder for these sources, this numba, this Python, this processor and these settings."""
-    # Kernels are compiled for the order of the fields in solvers.sections.
-    sources = [*sorted((_HERE / "kernels").glob("*.py")), _HERE / "sections.py"]
-    facts = [source.read_bytes() for source in sources]
+    facts = [source.read_bytes() for source in sorted((_HERE / "kernels").glob("*.py"))]
     facts += [_numba_version(), sys.version.encode(), platform.machine().encode(), _processor()]
     facts += [os.environ.get(name, "").encode() for name in _SETTINGS]
     return "memplan-kernels-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]

@@ -18,8 +18,8 @@ from planner.table import I64
 from solvers.independence import Part
 from solvers.kernels.exact import FULL, LEAST, NODES, Run, search
 from solvers.kernels.exact_state import State
-from solvers.kernels.kernel import Reference
-from solvers.sections import Sections
+from solvers.kernels.sections import Sections
+from solvers.kernels.tables import Reference
 
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
 """The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Part.traits."""

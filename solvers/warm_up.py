@@ -92,7 +92,7 @@ def _compile(folder: Path) -> None:
 
 def _keep(which: int, folder: Path) -> None:
     if not runs_as_python():
-        keep(_kernels()[which], folder)
+        keep(_kernels()[which].function, folder)
 
 
 def _kernels() -> tuple[Kernel, ...]:

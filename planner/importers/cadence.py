@@ -19,7 +19,8 @@ from planner.errors import FormatError, broken, sentences
 from planner.formats.memplan_json import parse, problem_from
 from planner.importers.dump import aligned, refuse_dims
 from planner.importers.imported import Imported, Options
-from planner.problem import ADDRESS_SPACE, Buffers, Pool
+from planner.problem import ADDRESS_SPACE, Pool
+from planner.problem_fields import Buffers
 from planner.rows import Alignment, Bytes, Name, Row, as_tuple
 from planner.table import BufferTable
 

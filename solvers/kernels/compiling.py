@@ -22,7 +22,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, lower_getattr_generic, register_model
 from numba.np import arrayobj
 
-from solvers.kernels.kernel import ARRAYS, STEPS, Kernel, fields
+from solvers.kernels.tables import ARRAYS, STEPS, fields
 
 _NUMBERS = {int: types.int64, bool: types.int64, float: types.float64}
 
@@ -57,11 +57,11 @@ def _read_field(context: Any, builder: Any, pointer: Pointer, address: Any, fiel
     return read
 
 
-def compiled(kernel: Kernel) -> tuple[bytes, str]:
+def compiled(function: Callable[..., int]) -> tuple[bytes, str]:
     """Return a kernel's machine code, an object file, and the name of its entry in it."""
-    hints = get_type_hints(kernel.function)
+    hints = get_type_hints(function)
     pointers = tuple(Pointer(_tuple(hint)) for name, hint in hints.items() if name != "return")
-    dispatcher = _jitted(kernel.function, {})
+    dispatcher = _jitted(function, {})
     with _no_index_from_the_end():
         dispatcher.compile(types.int64(*pointers))
     (result,) = dispatcher.overloads.values()

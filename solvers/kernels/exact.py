@@ -37,8 +37,9 @@ from solvers.kernels.exact_state import (
     UNPLACED,
     State,
 )
-from solvers.kernels.kernel import F64, ZERO, Kernel, Rows, step
-from solvers.sections import Sections
+from solvers.kernels.kernel import Kernel
+from solvers.kernels.sections import Sections
+from solvers.kernels.tables import F64, ZERO, Rows, step
 
 FOUND, EXHAUSTED, STOPPED, FULL = 1, 0, -1, -2
 SKIP = -1

@@ -7,8 +7,8 @@ import numpy as np
 from planner.table import I64
 from solvers.kernels.exact_moves import lift
 from solvers.kernels.exact_state import FAR, State, lifted
-from solvers.kernels.kernel import F64, ZERO, step
-from solvers.sections import Sections
+from solvers.kernels.sections import Sections
+from solvers.kernels.tables import F64, ZERO, step
 
 
 @step

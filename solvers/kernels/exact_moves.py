@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from solvers.kernels.exact_state import FAR, LOGGED, QUEUED, UNPLACED, State, enqueue, lifted, log_section, rekey
-from solvers.kernels.kernel import ONE, ZERO, step
-from solvers.sections import Sections
+from solvers.kernels.sections import Sections
+from solvers.kernels.tables import ONE, ZERO, step
 
 
 @step

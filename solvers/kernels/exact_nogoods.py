@@ -9,7 +9,7 @@ their differences; in both keys, which are compared whole, with the square of th
 from __future__ import annotations
 
 from solvers.kernels.exact_state import State
-from solvers.kernels.kernel import Rows, step
+from solvers.kernels.tables import Rows, step
 
 
 @step

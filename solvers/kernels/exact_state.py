@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.table import I64
-from solvers.kernels.kernel import U32, Flags, Rows, step
-from solvers.sections import Sections
+from solvers.kernels.sections import Sections
+from solvers.kernels.tables import U32, Flags, Rows, step
 
 FAR = 2**62
 """The lowest offset of a placed buffer; also a capacity that nothing needs."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planner.table import I64
-from solvers.kernels.kernel import I64_MAX, ZERO, Kernel, Rows
+from solvers.kernels.kernel import Kernel
 from solvers.kernels.packing_lists import add, blocks, file_item, gather, merge_run, moved, nodes, room_to_move, touched
 from solvers.kernels.packing_offsets import legal, lifted, lowest_shared, tightest
+from solvers.kernels.tables import I64_MAX, ZERO, Rows
 
 DONE, FULL = 1, 0
 

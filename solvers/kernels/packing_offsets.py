@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.table import I64
-from solvers.kernels.kernel import ABSENT, I64_MAX, Rows, step
+from solvers.kernels.tables import ABSENT, I64_MAX, Rows, step
 
 Grid = tuple[int, int, int, Rows, int, Rows]
 """(lowest, stride, limit, pages, n_pages, levels): a body may lie at lowest + k * stride up to limit (k >= 0) where no

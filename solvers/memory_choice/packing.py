@@ -14,12 +14,13 @@ from planner.instance import Bool, Instance, Memory
 from planner.table import I64, column
 from solvers import branch_and_bound, greedy, local_search, warm_up
 from solvers.parts import part_of
-from solvers.registry import BY_NAME
 from solvers.search import Progress, Search, Shared
 
 _LOOK_EVERY_S = 0.02
 _SETTLED_PART = 20
 """What is settled takes about this part of the work allowed."""
+_MAX_EXACT = 4_000
+"""Sets of more buffers are packed by local search."""
 _NARROWEST = 32
 """A set that does not fit is cut down to a stretch of time in steps of no less than this part of it."""
 
@@ -113,7 +114,7 @@ class Packings:
         inner.on_progress = look
         with _stopped_with(self.search, inner):
             greedy.solve(part, inner)
-            if not inner.is_over and len(part) > (BY_NAME["exact"].at_most or 0):
+            if not inner.is_over and len(part) > _MAX_EXACT:
                 local_search.solve(part, inner)
             elif not inner.is_over and warm_up.wait(inner.flag):
                 branch_and_bound.solve(part, inner)

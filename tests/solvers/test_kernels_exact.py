@@ -10,10 +10,10 @@ from planner.table import I64
 from solvers.independence import split
 from solvers.kernels.exact import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, Run, search
 from solvers.kernels.exact_state import State
-from solvers.kernels.kernel import Reference
+from solvers.kernels.sections import Sections
+from solvers.kernels.tables import Reference
 from solvers.packers import PlainPacker
 from solvers.placement import pins_collide
-from solvers.sections import Sections
 from tests import oracle
 from tests.solvers.tight_problems import FEATURES, full_load, tight_problem
 

@@ -8,7 +8,8 @@ import pytest
 
 from planner.table import I64
 from solvers import kernel_cache
-from solvers.kernels.kernel import F64, U32, Flags, Kernel, Reference, Rows, step
+from solvers.kernels.kernel import Kernel
+from solvers.kernels.tables import F64, U32, Flags, Reference, Rows, step
 
 
 class Everything(NamedTuple):

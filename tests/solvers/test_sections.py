@@ -7,7 +7,7 @@ import numpy as np
 from planner.compiling import compile_problem
 from planner.problem import Problem
 from solvers.independence import Part, split
-from solvers.sections import Sections
+from solvers.kernels.sections import Sections
 
 
 def part(*rows: dict[str, Any], **rest: Any) -> Part:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from planner.instance import Bool, Instance
 from planner.table import I64
-from solvers.kernels.kernel import U32, Rows
+from solvers.kernels.tables import U32, Rows
 
 _CODE_SEED = 20261120
 
