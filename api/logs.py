@@ -50,7 +50,7 @@ def log_config(log_format: Literal["text", "json"], log_problems: bool = False) 
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"ids": {"()": "api.logs.Ids"}},
+        "filters": {"ids": {"()": "memplan.api.logs.Ids"}},
         "formatters": {log_format: formatters[log_format]},
         "handlers": {"stderr": handler},
         "root": {"handlers": ["stderr"], "level": "INFO"},

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from api.jobs.states import STATES, State
-from planner.plan import Plan
+from memplan.api.store.job_states import STATES, State
+from memplan.planner.model.plan import Plan
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second line for each counter, which nobody looks at
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)

@@ -11,11 +11,11 @@ from pydantic import Field, PlainValidator, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import QueryParams
 
-from planner.errors import MAX_SHOWN, OptionError, place, sentences, shown
-from planner.rows import Row
-from solvers import registry
-from solvers.reference import table
-from solvers.solve import DEFAULT_TIME_LIMIT_S
+from memplan.planner.errors import MAX_SHOWN, OptionError, place, sentences, shown
+from memplan.planner.model.rows import Row
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.reference import table
 
 _PERCENTAGE = r"^(fit|[0-9]{1,9}(\.[0-9]{1,9})?%?)$"
 

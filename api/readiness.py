@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import anyio
 from anyio import to_thread
 
-import solvers.warm_up
-from planner.errors import MemplanError
-from planner.problem import Problem
-from solvers.registry import SOLVERS
-from solvers.solve import solve
+from memplan.planner.errors import MemplanError
+from memplan.planner.model.problem import Problem
+from memplan.solvers.kernels import warm_up as kernels
+from memplan.solvers.portfolio.registry import SOLVERS
+from memplan.solvers.portfolio.solve import solve
 
 _KEPT_S = 3.0
 _PATIENCE_S = 3.0
@@ -74,7 +74,7 @@ def _solve_a_tiny_problem() -> bool:
 
 def warm_up() -> None:
     """Load what solving needs, the kernels above all, which are compiled where that was not done before."""
-    solvers.warm_up.warm_up()
+    kernels.warm_up()
     for row in SOLVERS:
         if not row.is_isolated:
             row.load()

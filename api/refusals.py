@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from math import ceil
 from typing import ClassVar
 
-from planner.errors import MemplanError
+from memplan.planner.errors import MemplanError
 
 
 class RefusedError(MemplanError):

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from planner.errors import OptionError, sentences, shown
-from solvers.solve import MAX_TIME_LIMIT_S
+from memplan.planner.errors import OptionError, sentences, shown
+from memplan.solvers.portfolio.solve import MAX_TIME_LIMIT_S
 
 PREFIX = "MEMPLAN_"
 _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")

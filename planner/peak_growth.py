@@ -13,8 +13,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Literal
 
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 Id = int | str
 Kind = Literal["new", "grown", "shrunk", "longer-lived", "at-another-time", "from-another-pool", "gone"]

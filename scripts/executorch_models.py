@@ -37,7 +37,7 @@ from executorch.exir.memory_planning import greedy
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.runtime import Runtime
 
-from api.client.executorch import MemplanAlgorithm, Source
+from memplan.api.executorch.algorithm import MemplanAlgorithm, Source
 
 Made = tuple[torch.nn.Module, tuple[torch.Tensor, ...]]
 _TOLERANCE = 1e-4

@@ -11,16 +11,16 @@ import sys
 import time
 from collections import Counter
 
-from planner.compiling import compile_problem, lift
-from planner.instance import Instance
-from planner.problem import Problem
-from solvers.registry import BY_NAME
-from solvers.search import Shared
-from tests import oracle
-from tests.solvers.engine_batch import Job, ask
-from tests.solvers.small_problems import small_problems
-from tests.solvers.tight_problems import FEATURES, tight_problem
-from tests.tied_problems import tied_problem
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.registry import BY_NAME
+from memplan.solvers.search.incumbent import Shared
+from tests.support import oracle
+from tests.support.engine_batch import Job, ask
+from tests.support.small_problems import small_problems
+from tests.support.tied_problems import tied_problem
+from tests.support.tight_problems import FEATURES, tight_problem
 
 LIMIT_S = 30.0
 BLOCK = 200

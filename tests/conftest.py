@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.table import column
-from solvers import warm_up
+from memplan.planner.model.buffer_table import column
+from memplan.solvers.kernels import warm_up
 
 
 def pytest_sessionstart() -> None:

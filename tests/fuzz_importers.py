@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from planner.errors import InputError
-from planner.importers import IMPORTERS
-from planner.importers.imported import Options
-from tests.dump_files import INCLUSIVE, MEMORIES, PACKS, TRACE, perceptron, recorded
+from memplan.planner.errors import InputError
+from memplan.planner.importers import IMPORTERS
+from memplan.planner.importers.imported import Options
+from tests.support.dump_files import INCLUSIVE, MEMORIES, PACKS, TRACE, perceptron, recorded
 
 MODELS = Path(__file__).parent / "models"
 _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
@@ -27,7 +27,7 @@ _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
 
 def _onnx() -> list[bytes]:
-    from tests import onnx_models
+    from tests.support import onnx_models
 
     return [onnx_models.choice(), onnx_models.loop(), onnx_models.scan()]
 
@@ -53,7 +53,7 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
 
 def _broken_onnx(data: bytes, chance: random.Random) -> bytes:
     """Return a model that is well-formed, with nodes, names, shapes or types changed."""
-    from tests import onnx_models
+    from tests.support import onnx_models
 
     return onnx_models.changed(data, chance)
 

@@ -1,6 +1,6 @@
 """The analysis and brute force on many random programs: `python -m tests.liveness_agreement 10000 [SEED]`.
 
-Too long for the test run; `tests/planner/test_liveness_agreement.py` runs a few hundred. Prints a line for each
+Too long for the test run; `test_liveness_agreement.py` runs a few hundred. Prints a line for each
 disagreement, and counts at the end.
 """
 
@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from planner.errors import OperationsError
-from planner.liveness import Reading, analyse
-from planner.operations import Operations, operations_from
-from planner.plan import Plan
-from planner.shadow import shadow
-from tests import liveness_oracle as oracle
-from tests.interpreter import Interpreter, TooManyWaysError
-from tests.random_programs import random_program
+from memplan.planner.errors import OperationsError
+from memplan.planner.liveness import Reading, analyse
+from memplan.planner.liveness.shadow import shadow
+from memplan.planner.model.plan import Plan
+from memplan.planner.operations.operations import Operations, operations_from
+from tests.support import liveness_oracle as oracle
+from tests.support.interpreter import Interpreter, TooManyWaysError
+from tests.support.random_programs import random_program
 
 READINGS = [
     Reading(liveness=liveness, temporaries=temporaries)

@@ -16,8 +16,8 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from planner.formats import FORMATS
-from planner.problem import Problem
+from memplan.planner.formats import FORMATS
+from memplan.planner.model.problem import Problem
 
 _CONNECTIONS = 64
 

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from tests import oracle
 from tests.agreement import disagreements, faults
-from tests.tied_problems import tied_problem
+from tests.support import oracle
+from tests.support.tied_problems import tied_problem
 
 
 def test_the_exact_search_and_brute_force_agree() -> None:

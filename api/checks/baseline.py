@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from planner import formats
-from planner.canonical import problem_hash
-from planner.errors import InputError, PlanError, shown
-from planner.formats import memplan_json
-from planner.peak_growth import Occupancy, occupancies
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.verify import verify
+from memplan.planner import formats
+from memplan.planner.errors import InputError, PlanError, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.peak_growth import Occupancy, occupancies
+from memplan.planner.verify.verifier import verify
 
 
 @dataclass(frozen=True)

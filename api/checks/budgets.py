@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from api.sizes import named_size, parse_size, with_capacities
-from planner.errors import OptionError, shown
-from planner.problem import Pool, Problem
+from memplan.api.reports.sizes import named_size, parse_size, with_capacities
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.problem import Pool, Problem
 
 _MOST_PERCENT = 1_000_000
 

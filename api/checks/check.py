@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from api.checks.baseline import Baseline
-from api.checks.budgets import NOTHING_MORE, Tolerance
-from planner.errors import shown
-from planner.peak_growth import Cause, LiveSet, Occupancy, PeakGrowth, occupancies, peak_growth
-from planner.placements import PlacementTable
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.api.checks.baseline import Baseline
+from memplan.api.checks.budgets import NOTHING_MORE, Tolerance
+from memplan.planner.errors import shown
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.peak_growth import Cause, LiveSet, Occupancy, PeakGrowth, occupancies, peak_growth
 
 Rule = Literal["no-plan", "over-budget", "grown"]
 RULES: Mapping[Rule, str] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from api.checks.check import Check, PoolCheck
-from api.sizes import spell_size
-from planner.errors import shown
+from memplan.api.checks.check import Check, PoolCheck
+from memplan.api.reports.sizes import spell_size
+from memplan.planner.errors import shown
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _MOST_CAUSES = 20

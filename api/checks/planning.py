@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from api.checks.budgets import within
-from planner.canonical import problem_hash
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.api.checks.budgets import within
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 
 def plan_within(problem: Problem, budgets: Mapping[str, int], plan_one: Callable[[Problem], Plan]) -> Plan:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 from pydantic_core import to_json
 
-from api.checks.check import Check
-from api.checks.junit import junit
-from api.checks.markdown import markdown
-from api.checks.rows import as_rows
-from api.checks.sarif import sarif
+from memplan.api.checks.check import Check
+from memplan.api.checks.junit import junit
+from memplan.api.checks.markdown import markdown
+from memplan.api.checks.rows import as_rows
+from memplan.api.checks.sarif import sarif
 
 
 def _json(check: Check) -> bytes:

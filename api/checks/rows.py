@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from api.checks.check import Check, PoolCheck
+from memplan.api.checks.check import Check, PoolCheck
 
 
 def as_rows(check: Check) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from pydantic_core import to_json
 
-from api.checks.check import RULES, Check, Failure, PoolCheck
-from api.checks.rows import as_rows
-from planner import __version__
+from memplan.api.checks.check import RULES, Check, Failure, PoolCheck
+from memplan.api.checks.rows import as_rows
+from memplan.planner import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_RELATED = 20

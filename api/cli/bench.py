@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from api.cli.streams import refuse_unwritable
-from api.sizes import parse_size
-from planner.errors import OptionError, shown
+from memplan.api.cli.streams import refuse_unwritable
+from memplan.api.reports.sizes import parse_size
+from memplan.planner.errors import OptionError, shown
 
 REGRESSED = 1
 FOUND_WRONG = 3
@@ -47,8 +47,8 @@ def bench(
     Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong.
     """
     # Imported here, because no other command should wait for it.
-    from api.cli import benchmarking
-    from solvers.bench.running import jobs
+    from memplan.api.cli import benchmarking
+    from memplan.solvers.bench.running import jobs
 
     if compared is not None:
         if not benchmarking.tell_comparison(*compared):

@@ -10,14 +10,14 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
-from api.cli.streams import say, write
-from planner.errors import OptionError, shown
-from solvers.bench.comparison import compare
-from solvers.bench.results import Result, appending, read_results, write_result
-from solvers.bench.running import run, still_to_do
-from solvers.bench.summary import Summary
-from solvers.bench.text_report import text_report
-from solvers.bench.worker import Job
+from memplan.api.cli.streams import say, write
+from memplan.planner.errors import OptionError, shown
+from memplan.solvers.bench.comparison import compare
+from memplan.solvers.bench.results import Result, appending, read_results, write_result
+from memplan.solvers.bench.running import run, still_to_do
+from memplan.solvers.bench.summary import Summary
+from memplan.solvers.bench.text_report import text_report
+from memplan.solvers.bench.worker import Job
 
 
 def run_all(wanted: Sequence[Job], at_once: int, output: Path | None, scheduler: str | None = None) -> list[Result]:
@@ -34,7 +34,7 @@ def run_all(wanted: Sequence[Job], at_once: int, output: Path | None, scheduler:
             runs = run(left, stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event())
         else:
             # Only who asks for it waits for the library.
-            from api.cluster.executor import workers_of
+            from memplan.api.cluster.executor import workers_of
 
             runs = run(left, stack.enter_context(workers_of(scheduler)))
         for number, result in enumerate(runs, start=1):
@@ -72,7 +72,7 @@ def _rendered(summary: Summary, path: Path) -> str:
     if path.suffix == ".txt":
         return text_report(summary)
     # Only who asks for a page needs the library that draws it.
-    from solvers.bench.html_report import html_report
+    from memplan.solvers.bench.html_report import html_report
 
     return html_report(summary, f"memplan bench: {path.stem}")
 
@@ -80,9 +80,9 @@ def _rendered(summary: Summary, path: Path) -> str:
 def tell_growth(sizes: Sequence[int], reports: Sequence[Path]) -> None:
     """Measure how each step grows, print a table, and draw charts (.svg, .png, .pdf)."""
     # Only who asks for it needs the compiled kernels, or the library that draws.
-    from api.growth_chart import growth_chart
-    from api.picture import format_of_name
-    from solvers.bench.growth import exponents, growth
+    from memplan.api.reports.growth_chart import growth_chart
+    from memplan.api.reports.picture import format_of_name
+    from memplan.solvers.bench.growth import exponents, growth
 
     for path in reports:
         format_of_name(path.name)

@@ -9,24 +9,33 @@ from typing import Annotated
 
 import typer
 
-from api.checks.baseline import Baseline, read_baseline, write_baseline
-from api.checks.budgets import Tolerance, read_budgets
-from api.checks.check import Check
-from api.checks.check import check as check_plan
-from api.checks.planning import plan_within
-from api.checks.reports import REPORTS
-from api.cli.arguments import Capacities, Problem, Quiet
-from api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
-from api.cli.progress import run_in_thread
-from api.cli.streams import STANDARD, format_for, read_as, read_plan, read_problem, refuse_unwritable, say, write
-from api.sizes import with_capacities
-from api.spellings import spell
-from planner.errors import OptionError, PlanError, shown
-from planner.plan import Plan
-from planner.problem import Problem as MemoryProblem
-from planner.verify import verify
-from solvers.solve import DEFAULT_TIME_LIMIT_S, solve
+from memplan.api.checks.baseline import Baseline, read_baseline, write_baseline
+from memplan.api.checks.budgets import Tolerance, read_budgets
+from memplan.api.checks.check import Check
+from memplan.api.checks.check import check as check_plan
+from memplan.api.checks.planning import plan_within
+from memplan.api.checks.reports import REPORTS
+from memplan.api.cli.arguments import Capacities, Problem, Quiet
+from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.progress import run_in_thread
+from memplan.api.cli.streams import (
+    STANDARD,
+    format_for,
+    read_as,
+    read_plan,
+    read_problem,
+    refuse_unwritable,
+    say,
+    write,
+)
+from memplan.api.reports.plan_formats import spell
+from memplan.api.reports.sizes import with_capacities
+from memplan.planner.errors import OptionError, PlanError, shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem as MemoryProblem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
 
 BROKEN = 1
 

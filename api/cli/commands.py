@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from planner import __version__
+from memplan.planner import __version__
 
 COMMANDS = {
     "plan": "plan",
@@ -46,7 +46,7 @@ def app(arguments: Sequence[str]) -> typer.Typer:
     )
     found.callback()(memplan)
     for name in arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS:
-        module = import_module(f"api.cli.{COMMANDS[name]}")
+        module = import_module(f"memplan.api.cli.{COMMANDS[name]}")
         command = getattr(module, name.replace("-", "_"))
         if isinstance(command, typer.Typer):
             found.add_typer(command, name=name)

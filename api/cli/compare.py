@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from api.cli.arguments import Quiet
-from api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
-from api.cli.streams import is_terminal, read_as, say, write
-from api.comparison import compare as compare_bytes
-from api.comparison import lines
-from solvers.solve import DEFAULT_TIME_LIMIT_S
+from memplan.api.cli.arguments import Quiet
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.streams import is_terminal, read_as, say, write
+from memplan.api.reports.comparison import compare as compare_bytes
+from memplan.api.reports.comparison import lines
+from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S
 
 NOTHING_FITS = 1
 

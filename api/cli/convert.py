@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from api.cli.arguments import Capacities, FileFormat, Problem, Quiet
-from api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
-from api.cli.streams import format_for, read_as, refuse_unwritable, say, write
-from api.sizes import spell_size, with_capacities
-from planner import formats
-from planner.errors import FormatError, OptionError
-from planner.importers import IMPORTERS, detect, read_model
-from planner.importers.imported import Imported, Options
-from planner.problem import Problem as MemoryProblem
+from memplan.api.cli.arguments import Capacities, FileFormat, Problem, Quiet
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.streams import format_for, read_as, refuse_unwritable, say, write
+from memplan.api.reports.sizes import spell_size, with_capacities
+from memplan.planner import formats
+from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.importers import IMPORTERS, detect, read_model
+from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.model.problem import Problem as MemoryProblem
 
 
 def convert(

@@ -9,16 +9,16 @@ from typing import Annotated
 
 import typer
 
-from api.cli.arguments import Capacities, Problem
-from api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
-from api.cli.streams import STANDARD, read_as, read_plan, refuse_unwritable, write
-from api.sizes import with_capacities
-from planner import formats, importers
-from planner.errors import OptionError, shown
-from planner.exporters import EXPORTERS
-from planner.exporters.layout import lay_out
-from planner.importers.imported import Options
-from planner.problem import Problem as MemoryProblem
+from memplan.api.cli.arguments import Capacities, Problem
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.streams import STANDARD, read_as, read_plan, refuse_unwritable, write
+from memplan.api.reports.sizes import with_capacities
+from memplan.planner import formats, importers
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.exporters import EXPORTERS
+from memplan.planner.exporters.layout import lay_out
+from memplan.planner.importers.imported import Options
+from memplan.planner.model.problem import Problem as MemoryProblem
 
 
 class Target(StrEnum):

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic_core import to_json
 
-from api.cli.arguments import ListShown
-from api.cli.streams import is_terminal, say, write
-from planner.errors import OptionError, shown
+from memplan.api.cli.arguments import ListShown
+from memplan.api.cli.streams import is_terminal, say, write
+from memplan.planner.errors import OptionError, shown
 
 if TYPE_CHECKING:
-    from api.keys.key import Key
-    from api.store.keys import Keys
+    from memplan.api.store.api_key import Key
+    from memplan.api.store.keys import Keys
 
 keys = typer.Typer(help="Make, list and revoke the keys that callers show.", no_args_is_help=True)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -48,7 +48,7 @@ def add(
     max_requests_per_minute: Annotated[int | None, typer.Option(min=1, help="How often it may ask.")] = None,
 ) -> None:
     """Make a key and write it to standard output: this once, since only its hash is kept."""
-    from api.keys.key import Key, new_secret
+    from memplan.api.store.api_key import Key, new_secret
 
     if not _NAME.fullmatch(name):
         raise OptionError(f"name: must be at most 64 letters, digits and . _ @ -, got {shown(name)}")
@@ -86,9 +86,9 @@ def revoke(name: Name) -> None:
 @contextmanager
 def _kept_keys() -> Iterator[Keys]:
     # Imported here, because `memplan --help` should not wait for a database's library.
-    from api.settings import read_settings
-    from api.store.errors import StoreError
-    from api.store.store import Store
+    from memplan.api.settings import read_settings
+    from memplan.api.store.errors import StoreError
+    from memplan.api.store.store import Store
 
     settings = read_settings()
     try:

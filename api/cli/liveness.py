@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from api.cli.arguments import Quiet
-from api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from api.cli.progress import run_in_thread
-from api.cli.streams import format_for, read_as, refuse_unwritable, say, write
-from api.liveness_requests import LivenessAnswer, answer_request, read_operations, read_options
-from api.sizes import spell_size
-from planner.formats import FORMATS
-from solvers.solve import DEFAULT_TIME_LIMIT_S
+from memplan.api.cli.arguments import Quiet
+from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.progress import run_in_thread
+from memplan.api.cli.streams import format_for, read_as, refuse_unwritable, say, write
+from memplan.api.reports.liveness_requests import LivenessAnswer, answer_request, read_operations, read_options
+from memplan.api.reports.sizes import spell_size
+from memplan.planner.formats import FORMATS
+from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S
 
 
 class HowAlive(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from api.cli.interrupts import Interrupted, quiet_interrupts
+from memplan.api.cli.interrupts import Interrupted, quiet_interrupts
 
 WRONG_INPUT = 2
 
@@ -21,9 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
-    from api.cli.commands import app
-    from api.cli.streams import say
-    from planner.errors import InputError
+    from memplan.api.cli.commands import app
+    from memplan.api.cli.streams import say
+    from memplan.planner.errors import InputError
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -32,7 +32,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         for sentence in error.sentences:
             say(f"memplan: error: {sentence}")
         return WRONG_INPUT
-    except OSError as error:  # what commands write goes through api.cli.streams, but not the help
+    except OSError as error:  # what commands write goes through memplan.api.cli.streams, but not the help
         say(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")
         return WRONG_INPUT
     except Interrupted:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from api.cli.arguments import Capacities, Problem
-from api.cli.streams import read_problem, refuse_unwritable, write
-from api.sizes import with_capacities
-from planner.errors import OptionError, shown
+from memplan.api.cli.arguments import Capacities, Problem
+from memplan.api.cli.streams import read_problem, refuse_unwritable, write
+from memplan.api.reports.sizes import with_capacities
+from memplan.planner.errors import OptionError, shown
 
 _SUFFIXES = (".lp", ".mps")
 
@@ -27,6 +27,6 @@ def model(
     refuse_unwritable(output)
     problem = with_capacities(read_problem(problem_file), capacity or ())
     # The libraries behind it take longer to import than most commands take to run.
-    from solvers.mip.model_file import write_model
+    from memplan.solvers.mip.model_file import write_model
 
     write(output, write_model(problem, suffix))

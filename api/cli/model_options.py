@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from planner.errors import OptionError, sentences, shown
-from planner.importers.imported import Options
+from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.importers.imported import Options
 
 
 class Views(StrEnum):

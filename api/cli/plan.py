@@ -11,19 +11,19 @@ from typing import Annotated, Any
 
 import typer
 
-from api import picture
-from api.cli.arguments import Capacities, Problem, Quiet, Shown
-from api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from api.cli.progress import ProgressLine, run_in_thread
-from api.cli.streams import format_for, is_terminal, read_problem, refuse_unwritable, say, write
-from api.cli.sweep import WRITERS, Sweep, run_sweep, show_points, status_of
-from api.sizes import with_capacities
-from api.spellings import spell
-from planner.errors import OptionError
-from planner.lint import lint
-from planner.plan import Plan
-from planner.problem import Problem as MemoryProblem
-from solvers.solve import DEFAULT_TIME_LIMIT_S, solve
+from memplan.api.cli.arguments import Capacities, Problem, Quiet, Shown
+from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.progress import ProgressLine, run_in_thread
+from memplan.api.cli.streams import format_for, is_terminal, read_problem, refuse_unwritable, say, write
+from memplan.api.cli.sweep import WRITERS, Sweep, run_sweep, show_points, status_of
+from memplan.api.reports import picture
+from memplan.api.reports.plan_formats import spell
+from memplan.api.reports.sizes import with_capacities
+from memplan.planner.errors import OptionError
+from memplan.planner.lint.problems import lint
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem as MemoryProblem
+from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
 
 NOTHING_FITS = 1
 
@@ -119,8 +119,8 @@ def _read_sweep(text: str, problem: MemoryProblem, written: str, picture_file: s
 
 def _ask(server: str, problem: MemoryProblem, cancelled: threading.Event, options: dict[str, Any]) -> Plan:
     # What it needs to ask over HTTP, nobody else waits for.
-    from api.cli.remote import ask
-    from api.options import read_options
+    from memplan.api.cli.remote import ask
+    from memplan.api.options import read_options
 
     return ask(server, problem, read_options(options), cancelled)
 
@@ -132,7 +132,7 @@ def _warn(problem: MemoryProblem) -> None:
 
 def _report(problem: MemoryProblem, answer: Plan) -> None:
     # Tables for people need a library that a program's caller does not wait for.
-    from api.cli.report import show_plan
+    from memplan.api.cli.report import show_plan
 
     show_plan(problem, answer)
 

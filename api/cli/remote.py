@@ -8,13 +8,13 @@ import threading
 
 import httpx
 
-from api.client.errors import ServiceError
-from api.client.http_async import AsyncClient
-from api.client.patience import PATIENCE_S
-from api.options import Options
-from planner.errors import InputError, shown
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.api.client.errors import ServiceError
+from memplan.api.client.http_async import AsyncClient
+from memplan.api.client.patience import PATIENCE_S
+from memplan.api.options import Options
+from memplan.planner.errors import InputError, shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1

@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.sizes import spell_size
-from api.solver_facts import SolverFacts
-from planner.bounds import live_bytes
-from planner.compiling import compile_problem
-from planner.plan import Plan
-from planner.problem import Problem
-from solvers.reference.table import PREFIX
-from solvers.registry import EVERYTHING
+from memplan.api.reports.sizes import spell_size
+from memplan.api.reports.solver_facts import SolverFacts
+from memplan.planner.bounds.lower_bound import live_bytes
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.registry import EVERYTHING
+from memplan.solvers.reference.table import PREFIX
 
 _CHART_COLUMNS, _CHART_ROWS = 64, 6
 _EIGHTHS = " ▁▂▃▄▅▆▇█"

@@ -20,9 +20,9 @@ def scheduler(
     Whoever can reach it can run programs on the workers: let only servers and workers reach it.
     """
     # Imported here, because no other command should wait for it.
-    from api.cluster.running import run_scheduler
-    from api.logs import log_config
-    from api.settings import read_settings
+    from memplan.api.cluster.running import run_scheduler
+    from memplan.api.logs import log_config
+    from memplan.api.settings import read_settings
 
     logging.config.dictConfig(log_config(read_settings().log_format))
     run_scheduler(host, port, "tls" if tls else "tcp")

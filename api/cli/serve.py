@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.interrupts import Interrupted
+from memplan.api.cli.interrupts import Interrupted
 
 
 def serve(
@@ -20,9 +20,9 @@ def serve(
 
     On an address that others can reach, callers need a key, which `memplan keys add` makes.
     """
-    from api import serving
+    from memplan.api.http import server
 
     try:
-        serving.serve(host, port, without_keys)
+        server.serve(host, port, without_keys)
     except Interrupted:
         return  # a server that was told to stop, and did, has done what it is for

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from api.cli.arguments import Quiet
-from api.cli.liveness import OperationsFile
-from api.cli.streams import STANDARD, read_as, read_plan, say, write
-from api.cli.verify import VIOLATED
-from api.liveness_requests import read_operations
-from planner.errors import OptionError
-from planner.liveness import problem_of
-from planner.shadow import shadow as clobbers_of
+from memplan.api.cli.arguments import Quiet
+from memplan.api.cli.liveness import OperationsFile
+from memplan.api.cli.streams import STANDARD, read_as, read_plan, say, write
+from memplan.api.cli.verify import VIOLATED
+from memplan.api.reports.liveness_requests import read_operations
+from memplan.planner.errors import OptionError
+from memplan.planner.liveness import problem_of
+from memplan.planner.liveness.shadow import shadow as clobbers_of
 
 
 def shadow(

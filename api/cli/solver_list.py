@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from api.cli.arguments import ListShown
-from api.cli.streams import is_terminal, write
-from api.solver_facts import solver_facts
+from memplan.api.cli.arguments import ListShown
+from memplan.api.cli.streams import is_terminal, write
+from memplan.api.reports.solver_facts import solver_facts
 
 
 def solvers(
@@ -20,7 +20,7 @@ def solvers(
     facts = solver_facts()
     if shown is ListShown.table or (shown is None and is_terminal(sys.stdout)):
         # Only people wait for the library that draws tables.
-        from api.cli.report import show_solvers
+        from memplan.api.cli.report import show_solvers
 
         show_solvers(facts)
         return

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from planner import formats, importers
-from planner.errors import InputError, OptionError
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.planner import formats, importers
+from memplan.planner.errors import InputError, OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 if TYPE_CHECKING:
-    from planner.importers.imported import Options
+    from memplan.planner.importers.imported import Options
 
 STANDARD = "-"
 T = TypeVar("T")

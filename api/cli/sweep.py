@@ -12,13 +12,13 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from api.cli.interrupts import INTERRUPTED
-from api.cli.progress import ProgressLine, run_in_thread
-from api.sizes import parse_size, spell_size
-from planner.errors import OptionError, shown
-from planner.plan import Plan
-from planner.problem import Problem
-from solvers.sweep import Point, informed, is_found, sweep
+from memplan.api.cli.interrupts import INTERRUPTED
+from memplan.api.cli.progress import ProgressLine, run_in_thread
+from memplan.api.reports.sizes import parse_size, spell_size
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.studies.sweep import Point, informed, is_found, sweep
 
 NOTHING_FITS = 1
 MOST_SIZES = 1000

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from api.cli.arguments import Capacities, Problem, Quiet
-from api.cli.streams import STANDARD, read_plan, read_problem, say, write
-from api.sizes import with_capacities
-from planner.errors import OptionError
-from planner.lint_foreign import lint_plan
-from planner.verify import verify as violations_of
+from memplan.api.cli.arguments import Capacities, Problem, Quiet
+from memplan.api.cli.streams import STANDARD, read_plan, read_problem, say, write
+from memplan.api.reports.sizes import with_capacities
+from memplan.planner.errors import OptionError
+from memplan.planner.lint.foreign import lint_plan
+from memplan.planner.verify.verifier import verify as violations_of
 
 VIOLATED = 3
 

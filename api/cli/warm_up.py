@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from api.cli.streams import say
+from memplan.api.cli.streams import say
 
 
 def warm_up() -> None:
@@ -12,11 +12,11 @@ def warm_up() -> None:
 
     It is kept beside the sources, or else in the user's cache; in NUMBA_CACHE_DIR, if that is set.
     """
-    from solvers import kernel_cache
-    from solvers.warm_up import warm_up as load_kernels
+    from memplan.solvers.kernels import cache
+    from memplan.solvers.kernels.warm_up import warm_up as load_kernels
 
     started = time.monotonic()
-    was_kept = kernel_cache.find() is not None
+    was_kept = cache.find() is not None
     folder = load_kernels()
     done = "loaded" if was_kept else "compiled"
     place = "kept nowhere: no folder can be written" if folder is None else f"kept in {folder}"

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from api.sizes import parse_size
-from planner.errors import OptionError
+from memplan.api.reports.sizes import parse_size
+from memplan.planner.errors import OptionError
 
 
 def worker(
@@ -28,9 +28,9 @@ def worker(
     overruns is replaced.
     """
     # Imported here, because no other command should wait for it.
-    from api.cluster.running import run_workers
-    from api.logs import log_config
-    from api.settings import read_settings
+    from memplan.api.cluster.running import run_workers
+    from memplan.api.logs import log_config
+    from memplan.api.settings import read_settings
 
     given = {"scheduler": scheduler, "workers": workers, "worker_memory_bytes": _bytes(memory_limit)}
     settings = read_settings(**{name: value for name, value in given.items() if value is not None})

@@ -13,17 +13,17 @@ from typing import Any, Generic, TypeVar, cast
 import httpx
 from pydantic import ValidationError
 
-from api.cache.canonical_plan import spelled_for
-from api.cache.posed import Posed
-from api.client.errors import BusyError, RefusedError, WrongAnswerError
-from api.client.patience import timeout
-from api.client.values import Event, Job, Result
-from api.options import Options
-from planner.errors import InputError, sentences
-from planner.formats.memplan_json import parse, plan_from, read_plan, write_problem
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.verify import verify
+from memplan.api.client.errors import BusyError, RefusedError, WrongAnswerError
+from memplan.api.client.patience import timeout
+from memplan.api.client.values import Event, Job, Result
+from memplan.api.options import Options
+from memplan.api.service.cache.canonical_plan import spelled_for
+from memplan.api.service.cache.compiled_problem import Posed
+from memplan.planner.errors import InputError, sentences
+from memplan.planner.formats.memplan_json import parse, plan_from, read_plan, write_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
 
 T = TypeVar("T")
 _JSON = "application/json"

@@ -12,7 +12,7 @@ MemplanError
 
 from __future__ import annotations
 
-from planner.errors import MemplanError
+from memplan.planner.errors import MemplanError
 
 
 class ServiceError(MemplanError):

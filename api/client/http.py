@@ -1,4 +1,4 @@
-"""The service from Python; `api.client.http_async` is the same for an event loop.
+"""The service from Python; `memplan.api.client.http_async` is the same for an event loop.
 
 ```python
 with Client("https://plans.example", key=...) as client:
@@ -19,14 +19,14 @@ from typing import Self, TypeVar
 
 import httpx
 
-from api.client import calls
-from api.client.calls import Call, EventReader
-from api.client.errors import AwayError, BusyError
-from api.client.patience import PATIENCE_S, SILENCE_S, Patience, failure, open_options, timeout
-from api.client.values import Event, Job, Result
-from api.options import Options
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.api.client import calls
+from memplan.api.client.calls import Call, EventReader
+from memplan.api.client.errors import AwayError, BusyError
+from memplan.api.client.patience import PATIENCE_S, SILENCE_S, Patience, failure, open_options, timeout
+from memplan.api.client.values import Event, Job, Result
+from memplan.api.options import Options
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 T = TypeVar("T")
 _DEFAULTS = Options()

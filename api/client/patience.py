@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from api.client.errors import AwayError, BusyError, ServiceError
-from planner.errors import shown
+from memplan.api.client.errors import AwayError, BusyError, ServiceError
+from memplan.planner.errors import shown
 
 PATIENCE_S = 10.0
 SILENCE_S = 60.0

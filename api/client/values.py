@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from api.client.errors import RefusedError
-from api.jobs.states import OPEN, State
-from planner.plan import Plan
+from memplan.api.client.errors import RefusedError
+from memplan.api.store.job_states import OPEN, State
+from memplan.planner.model.plan import Plan
 
 
 class Progress(BaseModel):

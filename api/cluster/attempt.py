@@ -11,16 +11,16 @@ from concurrent.futures import CancelledError
 from distributed import Client, Future
 from distributed.scheduler import KilledWorker
 
-from api.cluster import work
-from api.cluster.errand import Errand
-from api.cluster.link import Link
-from api.cluster.packing import unpack
-from api.cluster.task import WorkFailedError
-from planner.plan import Plan, StopReason
+from memplan.api.cluster import worker_task
+from memplan.api.cluster.connection import Link
+from memplan.api.cluster.pending_solve import Errand
+from memplan.api.cluster.serialization import unpack
+from memplan.api.cluster.task import WorkFailedError
+from memplan.planner.model.plan import Plan, StopReason
 
 _GRACE_S: dict[StopReason, float] = {"time_limit": 0.25, "cancelled": 3.0}
 """How long a worker that was told to end is waited for."""
-_LEFT_S = work.ALARM_S + 1.0
+_LEFT_S = worker_task.ALARM_S + 1.0
 """How long a worker that nobody waits for may need to end."""
 _LOG = logging.getLogger("memplan")
 
@@ -36,7 +36,7 @@ class Attempt:
         self.is_lost = asyncio.Event()
         # What Dask calls a producer of data waits at the scheduler until a worker is free.
         self.future: Future[bytes] = client.submit(
-            work.perform, self.name, sent, key=self.key, pure=False, priority=priority, _data_producer=True
+            worker_task.perform, self.name, sent, key=self.key, pure=False, priority=priority, _data_producer=True
         )
         self.outcome = asyncio.create_task(_outcome(self.future))
 
@@ -108,8 +108,8 @@ async def _outcome(future: Future[bytes]) -> bytes | None:
 
 def _plan_of(answer: bytes, reason: StopReason | None, errand: Errand) -> Plan:
     """Return the plan that a worker sent, or raise the error that it met."""
-    found: Plan | work.Refusal = unpack(answer)
-    if isinstance(found, work.Refusal):
+    found: Plan | worker_task.Refusal = unpack(answer)
+    if isinstance(found, worker_task.Refusal):
         raise (found.kind or WorkFailedError)(*found.sentences)
     if found.stop_reason == "cancelled":  # which was our doing
         found = found.model_copy(update={"stop_reason": reason})

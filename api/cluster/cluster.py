@@ -11,15 +11,15 @@ from typing import Any, Protocol, TypeVar
 
 from distributed import Client
 
-from api.cluster.attempt import Attempt
-from api.cluster.dask_settings import set_up_dask
-from api.cluster.errand import Errand
-from api.cluster.link import Link
-from api.cluster.packing import pack, unpack
-from api.cluster.scheduler import local_cluster
-from api.cluster.task import LostWorkersError, News, Task
-from api.settings import Settings
-from planner.plan import Plan, StopReason
+from memplan.api.cluster.attempt import Attempt
+from memplan.api.cluster.connection import Link
+from memplan.api.cluster.dask_settings import set_up_dask
+from memplan.api.cluster.pending_solve import Errand
+from memplan.api.cluster.scheduler import local_cluster
+from memplan.api.cluster.serialization import pack, unpack
+from memplan.api.cluster.task import LostWorkersError, News, Task
+from memplan.api.settings import Settings
+from memplan.planner.model.plan import Plan, StopReason
 
 T = TypeVar("T")
 

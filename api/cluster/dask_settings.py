@@ -8,7 +8,7 @@ from typing import Any
 import dask
 import distributed  # noqa: F401 - its own defaults come first
 
-from api.cluster.crew import SILENT_S
+from memplan.api.cluster.worker_pool import SILENT_S
 
 NO_PAGES = "127.0.0.1:0"
 """Where Dask serves the pages that it cannot be kept from serving, of which there are none."""

@@ -11,8 +11,8 @@ from typing import ParamSpec, TypeVar
 from distributed import Client
 from distributed.scheduler import KilledWorker
 
-from api.cluster.dask_settings import set_up_dask
-from planner.errors import OptionError
+from memplan.api.cluster.dask_settings import set_up_dask
+from memplan.planner.errors import OptionError
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,11 +7,11 @@ import logging
 import signal
 from contextlib import AbstractAsyncContextManager
 
-from api.cluster.crew import Crew
-from api.cluster.dask_settings import set_up_dask
-from api.cluster.scheduler import scheduler
-from api.settings import Settings
-from planner.errors import OptionError
+from memplan.api.cluster.dask_settings import set_up_dask
+from memplan.api.cluster.scheduler import scheduler
+from memplan.api.cluster.worker_pool import Crew
+from memplan.api.settings import Settings
+from memplan.planner.errors import OptionError
 
 _LOG = logging.getLogger("memplan")
 

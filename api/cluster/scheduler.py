@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 from distributed import Scheduler, Worker
 from distributed.scheduler import DEFAULT_EXTENSIONS
 
-from api.cluster import unix_sockets
-from api.cluster.crew import Crew
-from api.cluster.dask_settings import NO_PAGES
-from api.settings import Settings
-from planner.errors import OptionError
+from memplan.api.cluster import unix_sockets
+from memplan.api.cluster.dask_settings import NO_PAGES
+from memplan.api.cluster.worker_pool import Crew
+from memplan.api.settings import Settings
+from memplan.planner.errors import OptionError
 
 _WITHOUT = ("spans", "stealing")
 """Dask's statistics, which keep something of every task for ever; and second thoughts about who has which task."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from api.options import Options
-from planner.errors import MemplanError
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.api.options import Options
+from memplan.planner.errors import MemplanError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 
 class LostWorkersError(MemplanError):

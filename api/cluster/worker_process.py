@@ -15,13 +15,13 @@ import threading
 
 from distributed import Status
 
-from api.cluster import unix_sockets, work
-from api.cluster.crew import JOINED
-from api.cluster.dask_settings import set_up_dask
-from api.cluster.scheduler import worker
-from api.logs import log_config
-from api.readiness import warm_up
-from solvers import kernel_cache
+from memplan.api.cluster import unix_sockets, worker_task
+from memplan.api.cluster.dask_settings import set_up_dask
+from memplan.api.cluster.scheduler import worker
+from memplan.api.cluster.worker_pool import JOINED
+from memplan.api.logs import log_config
+from memplan.api.readiness import warm_up
+from memplan.solvers.kernels import cache
 
 _BEAT_S, _LOOK_EVERY_S = 1.0, 0.2
 _NICENESS = 10
@@ -35,7 +35,7 @@ def main() -> None:
     os.nice(_NICENESS)
     logging.config.dictConfig(log_config(orders["log_format"]))
     set_up_dask()
-    work.own_this_process()
+    worker_task.own_this_process()
     signs = os.dup(1)
     os.dup2(2, 1)  # what solvers print must not look like life
     if orders["scheduler"].startswith(unix_sockets.PREFIX):
@@ -45,7 +45,7 @@ def main() -> None:
 
 async def _work(scheduler: str, name: str, signs: int) -> None:
     beating = asyncio.create_task(_beat(signs))  # which is held, or it would be forgotten
-    if kernel_cache.find() is not None:  # else the first search sees to it that they are compiled
+    if cache.find() is not None:  # else the first search sees to it that they are compiled
         await asyncio.to_thread(warm_up)
     at_work = await worker(scheduler, name=name)
     os.write(signs, JOINED)

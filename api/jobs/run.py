@@ -13,16 +13,16 @@ from typing import Protocol
 
 from anyio import to_thread
 
-from api.cluster.task import News as ClusterNews
-from api.jobs.packing import pack_plan, unpack_plan, unpack_problem
-from api.options import Options
-from api.refusals import RefusedError
-from api.store.errors import StoreError
-from api.store.job import Claim, News, Outcome, PackedPlan, Progress
-from api.store.store import Store
-from planner.errors import InputError, MemplanError
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.api.cluster.task import News as ClusterNews
+from memplan.api.jobs.serialization import pack_plan, unpack_plan, unpack_problem
+from memplan.api.options import Options
+from memplan.api.refusals import RefusedError
+from memplan.api.store.errors import StoreError
+from memplan.api.store.job import Claim, News, Outcome, PackedPlan, Progress
+from memplan.api.store.store import Store
+from memplan.planner.errors import InputError, MemplanError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 _GATHER_S = 0.2
 """How long news is gathered before it is written."""

@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
-from api.jobs.states import OPEN
-from api.refusals import FullError
-from api.store import schema
-from api.store.database import Database
-from api.store.errors import RepeatedKeyError
-from api.store.job import Job, NewJob
-from api.store.jobs import COLUMNS, job_of
-from api.store.writing import insert_new
+from memplan.api.refusals import FullError
+from memplan.api.store import schema
+from memplan.api.store.database import Database
+from memplan.api.store.errors import RepeatedKeyError
+from memplan.api.store.job import Job, NewJob
+from memplan.api.store.job_states import OPEN
+from memplan.api.store.jobs import COLUMNS, job_of
+from memplan.api.store.writing import insert_new
 
 _JOBS = schema.jobs.c
 Admitted = Job | FullError | RepeatedKeyError

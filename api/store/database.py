@@ -14,8 +14,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from api.store.errors import StoreError
-from planner.errors import OptionError
+from memplan.api.store.errors import StoreError
+from memplan.planner.errors import OptionError
 
 FILE = "memplan.db"
 CONNECTIONS = 8

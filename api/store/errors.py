@@ -11,7 +11,7 @@ MemplanError
 
 from __future__ import annotations
 
-from planner.errors import InputError, MemplanError
+from memplan.planner.errors import InputError, MemplanError
 
 
 class StoreError(MemplanError):

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, insert, select
 
-from api.store import schema
-from api.store.database import Database
+from memplan.api.store import schema
+from memplan.api.store.database import Database
 
 Kind = Literal["queued", "started", "better", "retried", "finished"]
 

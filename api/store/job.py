@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.jobs.states import State
+from memplan.api.store.job_states import State
 
 
 def new_id() -> str:

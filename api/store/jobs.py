@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Select, func, select, update
 
-from api.jobs.states import MEANINGS, State, check_change
-from api.store import schema
-from api.store.database import Database
-from api.store.events import tell
-from api.store.job import Job, Progress
+from memplan.api.store import schema
+from memplan.api.store.database import Database
+from memplan.api.store.events import tell
+from memplan.api.store.job import Job, Progress
+from memplan.api.store.job_states import MEANINGS, State, check_change
 
 COLUMNS = [schema.jobs.c[name] for name in Job.__dataclass_fields__]
 """What a Job is made of."""

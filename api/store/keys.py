@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy import Row, exists, select, update
 
-from api.keys.key import Key
-from api.store.database import Database
-from api.store.schema import keys
-from api.store.writing import insert_or_skip
-from planner.errors import OptionError, shown
+from memplan.api.store.api_key import Key
+from memplan.api.store.database import Database
+from memplan.api.store.schema import keys
+from memplan.api.store.writing import insert_or_skip
+from memplan.planner.errors import OptionError, shown
 
 
 class Keys:

@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
-from api.jobs.states import ENDED, MEANINGS, State, check_change
-from api.store import schema
-from api.store.database import Database
-from api.store.events import Kind, tell
-from api.store.job import Claim, Lease, News, Outcome, PackedPlan
-from api.store.jobs import COLUMNS, job_of
-from api.store.writing import put
+from memplan.api.store import schema
+from memplan.api.store.database import Database
+from memplan.api.store.events import Kind, tell
+from memplan.api.store.job import Claim, Lease, News, Outcome, PackedPlan
+from memplan.api.store.job_states import ENDED, MEANINGS, State, check_change
+from memplan.api.store.jobs import COLUMNS, job_of
+from memplan.api.store.writing import put
 
 MOST_ATTEMPTS = 3
 """How often a job is started anew after the server that ran it died."""

@@ -10,8 +10,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
-from api.store.database import Database
-from api.store.errors import NewerStoreError
+from memplan.api.store.database import Database
+from memplan.api.store.errors import NewerStoreError
 
 _FOLDER = Path(__file__).with_name("migrations")
 _LOCK = 0x6D656D706C616E  # "memplan"

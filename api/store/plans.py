@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from api.store import schema
-from api.store.database import Database
-from api.store.writing import insert_all, insert_or_skip
+from memplan.api.store import schema
+from memplan.api.store.database import Database
+from memplan.api.store.writing import insert_all, insert_or_skip
 
 _AT_ONCE = 500
 

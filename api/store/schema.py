@@ -19,7 +19,7 @@ from sqlalchemy import (
     Text,
 )
 
-from api.store.columns import Count, Json
+from memplan.api.store.columns import Count, Json
 
 METADATA = MetaData()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import delete, select, update
 
-from api.store import schema
-from api.store.database import Database
-from api.store.writing import insert_or_skip
+from memplan.api.store import schema
+from memplan.api.store.database import Database
+from memplan.api.store.writing import insert_or_skip
 
 
 class Servers:

@@ -9,15 +9,15 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 from sqlalchemy import text
 
-from api.store.arrivals import Arrivals
-from api.store.database import CONNECTIONS, Database
-from api.store.events import Events
-from api.store.jobs import Jobs
-from api.store.keys import Keys
-from api.store.leases import Leases
-from api.store.migrating import migrate
-from api.store.plans import Plans
-from api.store.servers import Servers
+from memplan.api.store.arrivals import Arrivals
+from memplan.api.store.database import CONNECTIONS, Database
+from memplan.api.store.events import Events
+from memplan.api.store.jobs import Jobs
+from memplan.api.store.keys import Keys
+from memplan.api.store.leases import Leases
+from memplan.api.store.migrating import migrate
+from memplan.api.store.plans import Plans
+from memplan.api.store.servers import Servers
 
 T = TypeVar("T")
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from planner.exporters.c_arena import write_c
-from planner.exporters.c_malloc import write_malloc_c
-from planner.exporters.layout import Layout
-from planner.exporters.linker import write_ld, write_scatter
-from planner.exporters.lists import write_executorch, write_mlf, write_triples
-from planner.exporters.tflm import write_buffer_plan, write_tflm
+from memplan.planner.exporters.c_arena import write_c
+from memplan.planner.exporters.c_malloc import write_malloc_c
+from memplan.planner.exporters.layout import Layout
+from memplan.planner.exporters.linker import write_ld, write_scatter
+from memplan.planner.exporters.lists import write_executorch, write_mlf, write_triples
+from memplan.planner.exporters.tflm import write_buffer_plan, write_tflm
 
 Exporter = Callable[[Layout, str], Mapping[str, bytes]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner.errors import FormatError, shown
-from planner.exporters.c_names import constant, guarded, in_comment, include_of, prefix_of, written_by
-from planner.exporters.layout import Layout, PlacedPool
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.exporters.c_names import constant, guarded, in_comment, include_of, prefix_of, written_by
+from memplan.planner.exporters.layout import Layout, PlacedPool
 
 
 def write_malloc_c(layout: Layout, stem: str) -> Mapping[str, bytes]:

@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from planner import __version__
-from planner.canonical import problem_hash
-from planner.errors import OptionError, shown
-from planner.problem import Problem
+from memplan.planner import __version__
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.problem import Problem
 
 _FOREIGN = re.compile(r"[^0-9A-Za-z_]")
 _LONGEST = 100

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from planner.errors import MAX_SHOWN, FormatError, PlanError, shown
-from planner.exporters.c_names import identifiers
-from planner.plan import Plan
-from planner.problem import Pool, Problem
-from planner.verify import verify
+from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, shown
+from memplan.planner.exporters.c_names import identifiers
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.verify.verifier import verify
 
 
 @dataclass(frozen=True)

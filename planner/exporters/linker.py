@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from planner.errors import FormatError, shown
-from planner.exporters.c_arena import section_of
-from planner.exporters.c_names import in_comment, prefix_of, written_by
-from planner.exporters.layout import Layout, PlacedPool
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.exporters.c_arena import section_of
+from memplan.planner.exporters.c_names import in_comment, prefix_of, written_by
+from memplan.planner.exporters.layout import Layout, PlacedPool
 
 
 def write_ld(layout: Layout, stem: str) -> Mapping[str, bytes]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from planner.exporters.c_names import prefix_of
-from planner.exporters.layout import Layout
+from memplan.planner.exporters.c_names import prefix_of
+from memplan.planner.exporters.layout import Layout
 
 _CPU = 1
 """What TVM calls the device of all pools."""

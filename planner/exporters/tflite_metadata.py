@@ -10,9 +10,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from planner.errors import FormatError, shown
-from planner.importers import TFLITE_IDENTIFIER
-from planner.importers.flatbuffer import Table
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers import TFLITE_IDENTIFIER
+from memplan.planner.importers.flatbuffer import Table
 
 _BLOCK = 64
 """By how many bytes the old file may move: all alignments in it must divide them."""

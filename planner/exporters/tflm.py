@@ -11,13 +11,13 @@ import struct
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from planner.errors import FormatError, shown
-from planner.exporters.c_names import guarded, in_comment, prefix_of, written_by
-from planner.exporters.layout import Layout
-from planner.exporters.tflite_metadata import with_metadata
-from planner.importers import is_tflite
-from planner.importers.tflite import ALIGNMENT, OFFLINE_PLAN
-from planner.importers.tflite_model import Tensor, read_model
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.exporters.c_names import guarded, in_comment, prefix_of, written_by
+from memplan.planner.exporters.layout import Layout
+from memplan.planner.exporters.tflite_metadata import with_metadata
+from memplan.planner.importers import is_tflite
+from memplan.planner.importers.tflite import ALIGNMENT, OFFLINE_PLAN
+from memplan.planner.importers.tflite_model import Tensor, read_model
 
 _AT_RUN_TIME = -1
 _VERSION, _SUBGRAPHS = 0, 1

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from planner.errors import FormatError
-from planner.formats import memplan_json, minimalloc_csv
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.planner.errors import FormatError
+from memplan.planner.formats import memplan_json, minimalloc_csv
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 
 class Format(Protocol):

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from planner.errors import FormatError, PlanError, ProblemError, sentences, shown
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.planner.errors import FormatError, PlanError, ProblemError, sentences, shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 SUFFIX = ".json"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

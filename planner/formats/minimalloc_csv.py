@@ -16,13 +16,13 @@ from itertools import islice
 import numpy as np
 from pydantic import ValidationError
 
-from planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemError, shown
-from planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
-from planner.placements import PlacementTable
-from planner.plan import Plan
-from planner.problem import Pool, Problem
-from planner.repeats import repeated
-from planner.table import ABSENT, I64, BufferTable, column
+from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemError, shown
+from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
+from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Pool, Problem
 
 SUFFIX = ".csv"
 _FIELDS = {

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.errors import MAX_SHOWN, FormatError, InputError
-from planner.rows import MAX_TIME, MIN_TIME
-from planner.table import ABSENT, I64, column
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:
     from _csv import Reader

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from planner.errors import FormatError
-from planner.importers.recognition import is_cadence, is_iree, is_malloc_trace, is_relax, is_tvm_graph, is_xla
+from memplan.planner.errors import FormatError
+from memplan.planner.importers.recognition import is_cadence, is_iree, is_malloc_trace, is_relax, is_tvm_graph, is_xla
 
 if TYPE_CHECKING:
-    from planner.importers.imported import Imported, Options
+    from memplan.planner.importers.imported import Imported, Options
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,16 @@ def _is_onnx(data: bytes) -> bool:
 
 
 IMPORTERS: Mapping[str, Importer] = {
-    "tflite": Importer((".tflite", ".lite"), is_tflite, "planner.importers.tflite"),
-    "onnx": Importer((".onnx",), _is_onnx, "planner.importers.onnx"),
-    "executorch": Importer((".pte",), is_executorch, "planner.importers.executorch"),
-    "xla": Importer((".hlo.pb",), is_xla, "planner.importers.xla"),
-    "iree": Importer((".mlir",), is_iree, "planner.importers.iree"),
-    "tvm": Importer((".graph",), is_tvm_graph, "planner.importers.tvm"),
-    "relax": Importer((".relax",), is_relax, "planner.importers.relax"),
-    "cadence": Importer((), is_cadence, "planner.importers.cadence"),
-    "malloc": Importer((), is_malloc_trace, "planner.importers.malloc_trace"),
-    "idealloc": Importer((".in.csv",), lambda _: False, "planner.importers.idealloc_csv"),
+    "tflite": Importer((".tflite", ".lite"), is_tflite, "memplan.planner.importers.tflite"),
+    "onnx": Importer((".onnx",), _is_onnx, "memplan.planner.importers.onnx"),
+    "executorch": Importer((".pte",), is_executorch, "memplan.planner.importers.executorch"),
+    "xla": Importer((".hlo.pb",), is_xla, "memplan.planner.importers.xla"),
+    "iree": Importer((".mlir",), is_iree, "memplan.planner.importers.iree"),
+    "tvm": Importer((".graph",), is_tvm_graph, "memplan.planner.importers.tvm"),
+    "relax": Importer((".relax",), is_relax, "memplan.planner.importers.relax"),
+    "cadence": Importer((), is_cadence, "memplan.planner.importers.cadence"),
+    "malloc": Importer((), is_malloc_trace, "memplan.planner.importers.malloc_trace"),
+    "idealloc": Importer((".in.csv",), lambda _: False, "memplan.planner.importers.idealloc_csv"),
 }
 
 
@@ -82,7 +82,7 @@ def read_model(data: bytes, name: str | None = None, options: Options | None = N
     if found is None:
         raise FormatError(f"must be of a known format ({', '.join(IMPORTERS)}), got {data[:20]!r}")
     if options is None:
-        from planner.importers.imported import Options
+        from memplan.planner.importers.imported import Options
 
         options = Options()
     return IMPORTERS[found].read(data, options)

@@ -15,14 +15,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from planner.errors import FormatError, broken, sentences
-from planner.formats.memplan_json import parse, problem_from
-from planner.importers.dump import aligned, refuse_dims
-from planner.importers.imported import Imported, Options
-from planner.problem import ADDRESS_SPACE, Pool
-from planner.problem_fields import Buffers
-from planner.rows import Alignment, Bytes, Name, Row, as_tuple
-from planner.table import BufferTable
+from memplan.planner.errors import FormatError, broken, sentences
+from memplan.planner.formats.memplan_json import parse, problem_from
+from memplan.planner.importers.dump import aligned, refuse_dims
+from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.model.buffer_table import BufferTable
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool
+from memplan.planner.model.problem_fields import Buffers
+from memplan.planner.model.rows import Alignment, Bytes, Name, Row, as_tuple
 
 Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 

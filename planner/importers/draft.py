@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from planner.errors import shown
-from planner.finding import MAX_LISTED, Finding
-from planner.importers.imported import Options, ViewFacts
-from planner.operations import Operations, operations_from
+from memplan.planner.errors import shown
+from memplan.planner.importers.imported import Options, ViewFacts
+from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.operations.operations import Operations, operations_from
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
 """What a value is; `carried` by a loop, `chosen` by branches, each of which may write it."""

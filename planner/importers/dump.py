@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.errors import FormatError, OptionError, ProblemError, sentences, shown
-from planner.importers.imported import Options
-from planner.problem import Pool, Problem
-from planner.rows import MAX_BYTES
-from planner.table import BufferTable, column
+from memplan.planner.errors import FormatError, OptionError, ProblemError, sentences, shown
+from memplan.planner.importers.imported import Options
+from memplan.planner.model.buffer_table import BufferTable, column
+from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.rows import MAX_BYTES
 
 
 def refuse_dims(options: Options, what: str) -> None:

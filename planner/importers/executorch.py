@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from planner.errors import FormatError, OptionError, shown
-from planner.finding import Finding
-from planner.importers.draft import Draft, Kind
-from planner.importers.executorch_file import Instruction, Method, read_methods
-from planner.importers.imported import Imported, Options, imported, sized
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.importers.draft import Draft, Kind
+from memplan.planner.importers.executorch_file import Instruction, Method, read_methods
+from memplan.planner.importers.imported import Imported, Options, imported, sized
+from memplan.planner.model.finding import Finding
 
 ALIGNMENT = 16
 _FIRST = "forward"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from planner.errors import FormatError, shown
-from planner.importers import is_executorch
-from planner.importers.flatbuffer import Table
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers import is_executorch
+from memplan.planner.importers.flatbuffer import Table
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
 _KINDS: Mapping[int, Kind] = {1: "kernel", 2: "delegate", 3: "move", 4: "jump", 5: "free"}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.errors import FormatError
+from memplan.planner.errors import FormatError
 
 Number = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
 """Whole numbers, as module struct writes them."""

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.errors import ProblemError
-from planner.formats.minimalloc_csv import table_of
-from planner.formats.sheet import Layout, read_sheet
-from planner.importers.dump import aligned, refuse_dims
-from planner.importers.imported import Imported, Options
-from planner.problem import Problem
-from planner.rows import MAX_TIME
-from planner.table import ABSENT, column
+from memplan.planner.errors import ProblemError
+from memplan.planner.formats.minimalloc_csv import table_of
+from memplan.planner.formats.sheet import Layout, read_sheet
+from memplan.planner.importers.dump import aligned, refuse_dims
+from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.model.buffer_table import ABSENT, column
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_TIME
 
 _FIELDS = ("id", "lower", "upper", "size", "alignment", "offset")
 _LAYOUT = Layout(

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.errors import FormatError, shown
-from planner.finding import Finding
-from planner.liveness import Reading, analyse
-from planner.operations import Operations
-from planner.problem import Problem
-from planner.rows import MAX_BYTES, Alignment, Name, Row
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.liveness import Reading, analyse
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Name, Row
+from memplan.planner.operations.operations import Operations
 
 Views = Literal["alias", "separate"]
 

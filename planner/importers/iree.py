@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from planner.errors import FormatError, shown
-from planner.importers.dump import problem_of, refuse_dims, size_of
-from planner.importers.imported import Imported, Options
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers.dump import problem_of, refuse_dims, size_of
+from memplan.planner.importers.imported import Imported, Options
 
 ALIGNMENT = 64
 _NAME = r"%[\w$.-]+"

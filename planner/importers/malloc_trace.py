@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from planner.errors import MAX_SHOWN, ProblemError, shown
-from planner.formats.sheet import Break, Layout, Sheet, read_sheet
-from planner.importers.dump import aligned, refuse_dims
-from planner.importers.imported import Imported, Options
-from planner.problem import Problem
-from planner.rows import MAX_BYTES
-from planner.table import ABSENT, BufferTable
+from memplan.planner.errors import MAX_SHOWN, ProblemError, shown
+from memplan.planner.formats.sheet import Break, Layout, Sheet, read_sheet
+from memplan.planner.importers.dump import aligned, refuse_dims
+from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.model.buffer_table import ABSENT, BufferTable
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_BYTES
 
 ALIGNMENT = 16
 _NULL = frozenset(("0", "0x0", "(nil)", "nil", "NULL", ""))

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from planner.errors import FormatError, shown
-from planner.importers.draft import Draft
-from planner.importers.imported import Imported, Options, imported
-from planner.importers.onnx_model import load, spelled, subgraphs
-from planner.importers.onnx_values import Scope, Values
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers.draft import Draft
+from memplan.planner.importers.imported import Imported, Options, imported
+from memplan.planner.importers.onnx_model import load, spelled, subgraphs
+from memplan.planner.importers.onnx_values import Scope, Values
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from planner.errors import MAX_SHOWN, FormatError, OptionError, shown
-from planner.liveness.expansion import MAX_EXPANDED
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.liveness.expansion import MAX_EXPANDED
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from planner.errors import FormatError, shown
-from planner.finding import MAX_LISTED, Finding
-from planner.importers.draft import Draft, Kind
-from planner.importers.imported import sized
-from planner.importers.onnx_model import BITS, graphs_of, shape_of
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers.draft import Draft, Kind
+from memplan.planner.importers.imported import sized
+from memplan.planner.importers.onnx_model import BITS, graphs_of, shape_of
+from memplan.planner.model.finding import MAX_LISTED, Finding
 
 if TYPE_CHECKING:
     from onnx import GraphProto

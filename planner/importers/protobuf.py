@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.errors import FormatError
+from memplan.planner.errors import FormatError
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _FIXED = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}

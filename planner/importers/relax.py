@@ -13,10 +13,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from planner.errors import FormatError, shown
-from planner.importers.draft import Draft, Kind
-from planner.importers.imported import Imported, Options, imported
-from planner.importers.relax_text import Dims, Tensor, function_of, line, spelled, tensors_of
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers.draft import Draft, Kind
+from memplan.planner.importers.imported import Imported, Options, imported
+from memplan.planner.importers.relax_text import Dims, Tensor, function_of, line, spelled, tensors_of
 
 ALIGNMENT = 64
 _VIEWS = {"R.reshape", "R.squeeze", "R.expand_dims", "R.flatten", "R.memory.view", "R.ensure_zero_offset"}

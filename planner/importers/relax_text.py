@@ -10,10 +10,10 @@ from functools import cached_property
 
 from pydantic import ValidationError
 
-from planner.errors import MAX_SHOWN, FormatError, OptionError, shown
-from planner.importers.imported import sized
-from planner.operations import DeclaredBuffer
-from planner.rows import MAX_BYTES
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.importers.imported import sized
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.operations.operations import DeclaredBuffer
 
 _MOST_DIMENSIONS = 100
 

@@ -11,12 +11,12 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
-from planner.errors import FormatError, OptionError, shown
-from planner.finding import MAX_LISTED, Finding
-from planner.importers.draft import Draft
-from planner.importers.imported import Imported, Options, imported, sized
-from planner.importers.tflite_model import Model, Operator, Subgraph, Tensor, read_model
-from planner.importers.tflite_names import BITS, UNSIZED
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.importers.draft import Draft
+from memplan.planner.importers.imported import Imported, Options, imported, sized
+from memplan.planner.importers.tflite_model import Model, Operator, Subgraph, Tensor, read_model
+from memplan.planner.importers.tflite_names import BITS, UNSIZED
+from memplan.planner.model.finding import MAX_LISTED, Finding
 
 OFFLINE_PLAN = "OfflineMemoryAllocation"
 """The metadata in which a file tells TFLite Micro where each tensor lies."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.errors import FormatError, shown
-from planner.importers import is_tflite
-from planner.importers.flatbuffer import Table
-from planner.importers.tflite_names import OPERATORS
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers import is_tflite
+from memplan.planner.importers.flatbuffer import Table
+from memplan.planner.importers.tflite_names import OPERATORS
 
 _NAME_LENGTH = 200
 """Converters join names of operations that they fuse; longer names than this help nobody."""

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator
 from math import prod
 from typing import Any
 
-from planner.errors import FormatError, shown
-from planner.finding import MAX_LISTED, Finding
-from planner.importers.draft import Draft, Kind
-from planner.importers.imported import Imported, Options, ViewFacts, imported, sized
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers.draft import Draft, Kind
+from memplan.planner.importers.imported import Imported, Options, ViewFacts, imported, sized
+from memplan.planner.model.finding import MAX_LISTED, Finding
 
 ALIGNMENT = 64
 _IN_PLACE_OF_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")

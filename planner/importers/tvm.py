@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from planner.errors import FormatError, shown
-from planner.importers.draft import Draft, Kind
-from planner.importers.dump import refuse_dims
-from planner.importers.imported import Imported, Options, imported
-from planner.importers.tvm_graph import Graph, Node, Output, Reference, outputs_of, read_graph
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers.draft import Draft, Kind
+from memplan.planner.importers.dump import refuse_dims
+from memplan.planner.importers.imported import Imported, Options, imported
+from memplan.planner.importers.tvm_graph import Graph, Node, Output, Reference, outputs_of, read_graph
 
 ALIGNMENT = 64
 _WEIGHT = re.compile(r"p\d+", re.ASCII)

@@ -12,11 +12,11 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from planner.errors import FormatError, sentences, shown
-from planner.formats.memplan_json import parse
-from planner.importers.imported import sized
-from planner.operations import DeclaredBuffer
-from planner.rows import MAX_BYTES
+from memplan.planner.errors import FormatError, sentences, shown
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.importers.imported import sized
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.operations.operations import DeclaredBuffer
 
 _MOST_DIMENSIONS = 100
 _LONGEST_NAME = 1000

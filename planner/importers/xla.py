@@ -1,7 +1,7 @@
 """Buffer assignments of XLA: what its heap simulator was asked to place, and where that lies.
 
 A file is an HloProto of a module behind buffer assignment, as `--xla_dump_to` with `--xla_dump_hlo_as_proto` writes it
-(`….cpu_after_optimizations.hlo.pb`), or the same as text (`planner.importers.xla_text`). A trace of the heap simulator
+(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). A trace of the heap simulator
 tells which buffer is allocated, freed, or shares the place of another one, event by event; its steps are our time.
 What shares a place is one buffer, alive from the first to the last. Inputs, constants and what a caller gets have
 allocations of their own, in which nothing is left to choose. Each trace has a memory of its own.
@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.errors import FormatError
-from planner.importers import xla_text
-from planner.importers.dump import problem_of, refuse_dims, size_of
-from planner.importers.imported import Imported, Options
-from planner.importers.protobuf import Message
-from planner.importers.recognition import is_xla_text
-from planner.rows import MAX_BYTES
+from memplan.planner.errors import FormatError
+from memplan.planner.importers import xla_text
+from memplan.planner.importers.dump import problem_of, refuse_dims, size_of
+from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.protobuf import Message
+from memplan.planner.importers.recognition import is_xla_text
+from memplan.planner.model.rows import MAX_BYTES
 
 ALIGNMENT = 64
 _MODULE, _ASSIGNMENT = 1, 3

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 
-from planner.errors import FormatError, shown
-from planner.importers.dump import problem_of, size_of
-from planner.importers.imported import Imported, Options
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers.dump import problem_of, size_of
+from memplan.planner.importers.imported import Imported, Options
 
 ALIGNMENT = 64
 _SECTIONS = (b"BufferAssignment:", b"HloLiveRange")

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
-from planner.errors import OperationsError, shown
-from planner.liveness.timeline import NOWHERE, Action, Activation, Mark, Role, Variable
-from planner.operations import DeclaredBuffer, Function, Operations
-from planner.rows import MAX_BYTES
+from memplan.planner.errors import OperationsError, shown
+from memplan.planner.liveness.timeline import NOWHERE, Action, Activation, Mark, Role, Variable
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.operations.operations import DeclaredBuffer, Function, Operations
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any, get_args
 
-from planner.errors import OperationsError, shown
-from planner.finding import Finding
-from planner.formats.memplan_json import problem_from
-from planner.liveness.expansion import MAX_EXPANDED, expand
-from planner.liveness.facts import (
+from memplan.planner.errors import OperationsError, shown
+from memplan.planner.formats.memplan_json import problem_from
+from memplan.planner.liveness.expansion import MAX_EXPANDED, expand
+from memplan.planner.liveness.facts import (
     Analysis,
     Event,
     FunctionFacts,
@@ -22,11 +21,12 @@ from planner.liveness.facts import (
     TemporaryCounts,
     Workspace,
 )
-from planner.liveness.lifetimes import Alive, Liveness, Reading, Temporaries, Way, is_planned, lifetimes
-from planner.liveness.timeline import NOWHERE, Timeline
-from planner.liveness.uses import first_access
-from planner.operations import Operations
-from planner.problem import Problem
+from memplan.planner.liveness.lifetimes import Alive, Liveness, Reading, Temporaries, Way, is_planned, lifetimes
+from memplan.planner.liveness.timeline import NOWHERE, Timeline
+from memplan.planner.liveness.uses import first_access
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.operations import Operations
 
 
 def analyse(operations: Operations, reading: Reading | None = None, *, most: int = MAX_EXPANDED) -> Analysis:

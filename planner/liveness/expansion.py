@@ -6,11 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
-from planner.errors import OperationsError
-from planner.liveness.activations import Activations, CallWorkspace
-from planner.liveness.timeline import NOWHERE, Action, Choice, Loop, Mark, Part, Run, Stretch, Timeline
-from planner.operations import Operations
-from planner.statements import Alloc, Branches, Call, Free, Operation, Repetition, Statement, every_statement
+from memplan.planner.errors import OperationsError
+from memplan.planner.liveness.activations import Activations, CallWorkspace
+from memplan.planner.liveness.timeline import NOWHERE, Action, Choice, Loop, Mark, Part, Run, Stretch, Timeline
+from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.statements import (
+    Alloc,
+    Branches,
+    Call,
+    Free,
+    Operation,
+    Repetition,
+    Statement,
+    every_statement,
+)
 
 MAX_EXPANDED = 1_000_000
 """How many statements and buffers a program may have once its calls are replaced by what they do."""

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from pydantic import field_serializer
 
-from planner.finding import Finding
-from planner.liveness.lifetimes import Liveness, Reading, Temporaries
-from planner.liveness.usage import Where
-from planner.operations import OrderStatus
-from planner.problem import Problem
-from planner.rows import Row
+from memplan.planner.liveness.lifetimes import Liveness, Reading, Temporaries
+from memplan.planner.liveness.usage import Where
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Row
+from memplan.planner.operations.operations import OrderStatus
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.liveness.scopes import lifetime_by_scope
-from planner.liveness.timeline import NOWHERE, Timeline, Variable
-from planner.liveness.usage import Lifetime, lifetime_by_usage
-from planner.liveness.uses import Use, family_uses
-from planner.rows import Row
+from memplan.planner.liveness.scopes import lifetime_by_scope
+from memplan.planner.liveness.timeline import NOWHERE, Timeline, Variable
+from memplan.planner.liveness.usage import Lifetime, lifetime_by_usage
+from memplan.planner.liveness.uses import Use, family_uses
+from memplan.planner.model.rows import Row
 
 Liveness = Literal["usage", "scope"]
 Temporaries = Literal["nested", "lifted"]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.errors import OperationsError
-from planner.liveness.timeline import Choice, Part, Run, Timeline
-from planner.liveness.usage import Lifetime
-from planner.liveness.uses import Use, items, within
+from memplan.planner.errors import OperationsError
+from memplan.planner.liveness.timeline import Choice, Part, Run, Timeline
+from memplan.planner.liveness.usage import Lifetime
+from memplan.planner.liveness.uses import Use, items, within
 
 _FREE, _HELD = frozenset({False}), frozenset({True})
 Held = frozenset[bool]

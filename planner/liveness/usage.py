@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from planner.liveness.timeline import NOWHERE, Choice, Loop, Part, Run, Timeline
-from planner.liveness.uses import Use, first_access, items, within
+from memplan.planner.liveness.timeline import NOWHERE, Choice, Loop, Part, Run, Timeline
+from memplan.planner.liveness.uses import Use, first_access, items, within
 
 Where = Literal["after", "start-of"]
 

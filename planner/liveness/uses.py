@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planner.liveness.timeline import Action, Loop, Part, Run, Timeline
+from memplan.planner.liveness.timeline import Action, Loop, Part, Run, Timeline
 
 
 class Use(NamedTuple):

@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from planner.errors import OptionError
-from solvers.bench.peers import PEERS
-from solvers.bench.results import Result, latest
-from solvers.bench.summary import Cell, geometric_mean
+from memplan.planner.errors import OptionError
+from memplan.solvers.bench.peers import PEERS
+from memplan.solvers.bench.results import Result, latest
+from memplan.solvers.bench.summary import Cell, geometric_mean
 
 PEAK_TOLERANCE = 0.001
 """How much larger, as a part, a median peak may be: searches with a time limit vary that much."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.errors import OptionError, shown
-from planner.problem import Problem
-from planner.table import I64, BufferTable
-from solvers.bench.packings import Rectangle, dissect, guillotine, pinwheel
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.buffer_table import I64, BufferTable
+from memplan.planner.model.problem import Problem
+from memplan.solvers.bench.packings import Rectangle, dissect, guillotine, pinwheel
 
 HEIGHT = 2**20
 """The height of perfect packings, in bytes."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.bounds import lower_bound
-from planner.compiling import compile_problem
-from planner.instance import Instance
-from planner.problem import Problem
-from solvers.bench.generators import random
-from solvers.compiled_packer import CompiledPacker
-from solvers.orders import RULES, Traits
-from solvers.placement import place
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.problem import Problem
+from memplan.solvers.bench.generators import random
+from memplan.solvers.packing.compiled import CompiledPacker
+from memplan.solvers.packing.orders import RULES, Traits
+from memplan.solvers.packing.place import place
 
 SIZES = (10_000, 31_623, 100_000, 316_228, 1_000_000)
 REPEATS = 3

@@ -20,8 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from solvers.bench.results import Moment, Result
-from solvers.bench.worker import Job
+from memplan.solvers.bench.results import Moment, Result
+from memplan.solvers.bench.worker import Job
 
 GRACE_S = 5.0
 """How long after its time limit a run is stopped; solvers keep their own limit, and some peers a little late."""
@@ -39,7 +39,7 @@ def measure(job: Job, cancelled: threading.Event | None = None) -> Result:
     load_average = round(os.getloadavg()[0], 2)
     with tempfile.TemporaryFile() as complaints:
         child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "solvers.bench.worker"],
+            [sys.executable, "-P", "-m", "memplan.solvers.bench.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=complaints,

@@ -9,9 +9,9 @@ from typing import IO, Literal
 
 from pydantic import ValidationError
 
-from planner.errors import FormatError, sentences
-from planner.plan import Status, StopReason
-from planner.rows import Row
+from memplan.planner.errors import FormatError, sentences
+from memplan.planner.model.plan import Status, StopReason
+from memplan.planner.model.rows import Row
 
 Outcome = Literal["plan", "none", "invalid", "late", "memory", "failed", "skipped"]
 """What came of a run. `plan`: a plan that the verifier lets through. `none`: an answer without a plan, such as

@@ -7,16 +7,16 @@ from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from itertools import product
 
-from planner.errors import OptionError, shown
-from solvers import registry
-from solvers.bench import peers
-from solvers.bench.measuring import measure
-from solvers.bench.peers import PEERS
-from solvers.bench.results import Result
-from solvers.bench.suites import instances
-from solvers.bench.worker import Job
-from solvers.reference import table
-from solvers.solve import MAX_TIME_LIMIT_S
+from memplan.planner.errors import OptionError, shown
+from memplan.solvers.bench import peers
+from memplan.solvers.bench.measuring import measure
+from memplan.solvers.bench.peers import PEERS
+from memplan.solvers.bench.results import Result
+from memplan.solvers.bench.suites import instances
+from memplan.solvers.bench.worker import Job
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.solve import MAX_TIME_LIMIT_S
+from memplan.solvers.reference import table
 
 
 def jobs(

@@ -20,11 +20,11 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from planner.errors import FormatError, InputError, OptionError, sentences, shown
-from planner.formats import read_problem
-from planner.problem import Pool
-from solvers.bench.generators import FAMILIES, Family, Posed
-from solvers.bench.variants import mirrored, shuffled, window, with_changes
+from memplan.planner.errors import FormatError, InputError, OptionError, sentences, shown
+from memplan.planner.formats import read_problem
+from memplan.planner.model.problem import Pool
+from memplan.solvers.bench.generators import FAMILIES, Family, Posed
+from memplan.solvers.bench.variants import mirrored, shuffled, window, with_changes
 
 _CHANGE = re.compile(
     r"(?P<kind>shuffled|mirrored|window(?P<size>[1-9][0-9]{0,5}))(?:(?P<how>[*@])(?P<count>[0-9]{1,6}))?:(?P<rest>.*)",

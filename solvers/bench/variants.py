@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from planner.errors import ProblemError, sentences
-from planner.problem import Problem
+from memplan.planner.errors import ProblemError, sentences
+from memplan.planner.model.problem import Problem
 
 
 def shuffled(problem: Problem, seed: int) -> Problem:

@@ -20,22 +20,22 @@ from typing import IO, Any
 
 import numpy as np
 
-from planner import __version__
-from planner.bounds import lower_bound
-from planner.compiling import compile_problem
-from planner.errors import InvalidPlanError, MemplanError, OptionError
-from planner.placements import PlacementTable
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.table import I64, column
-from planner.verify import verify
-from solvers.bench import peers
-from solvers.bench.generators import random, tight
-from solvers.bench.results import Key
-from solvers.bench.suites import pose
-from solvers.search import Progress
-from solvers.solve import solve
-from solvers.warm_up import warm_up
+from memplan.planner import __version__
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.errors import InvalidPlanError, MemplanError, OptionError
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.bench import peers
+from memplan.solvers.bench.generators import random, tight
+from memplan.solvers.bench.results import Key
+from memplan.solvers.bench.suites import pose
+from memplan.solvers.kernels.warm_up import warm_up
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.incumbent import Progress
 
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]

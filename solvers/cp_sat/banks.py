@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.instance import Instance
-from solvers.cp_sat.boxes import Boxes
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.cp_sat.boxes import Boxes
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.instance import Instance
-from solvers.spans import spans
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.formulation.offset_ranges import spans
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar, LiteralT

@@ -14,14 +14,14 @@ from typing import Literal
 
 import numpy as np
 
-from planner.instance import Instance
-from planner.objective import Score, clashes, used
-from planner.table import I64
-from solvers.costs import Costs
-from solvers.cp_sat.model import COST, Question
-from solvers.cp_sat.run import NAME, Engine
-from solvers.search import Search
-from solvers.spans import horizon
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import Score, clashes, used
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.cp_sat.model import COST, Question
+from memplan.solvers.cp_sat.run import NAME, Engine
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.formulation.offset_ranges import horizon
+from memplan.solvers.search.incumbent import Search
 
 _LARGEST = 2**60
 """What sums of sizes, and of costs, must stay below: CP-SAT counts in int64."""

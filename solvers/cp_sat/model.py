@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from planner.instance import Instance
-from planner.table import I64
-from solvers.costs import Costs
-from solvers.cp_sat.banks import Banks, bank_clashes, partners_touch_no_common_bank
-from solvers.cp_sat.boxes import (
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.cp_sat.banks import Banks, bank_clashes, partners_touch_no_common_bank
+from memplan.solvers.cp_sat.boxes import (
     Boxes,
     address_boxes,
     addresses_are_aligned,
@@ -19,14 +18,15 @@ from solvers.cp_sat.boxes import (
     no_page_is_crossed,
     rigid_groups_keep_their_distances,
 )
-from solvers.cp_sat.overlap import (
+from memplan.solvers.cp_sat.overlap import (
     conflicting_buffers_do_not_overlap,
     live_buffers_do_not_overlap,
     partners_may_share_an_offset,
     reserved_ranges,
 )
-from solvers.identical import identical
-from solvers.partners import Sharing
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.formulation.sharing import Sharing
+from memplan.solvers.formulation.symmetry import identical
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar

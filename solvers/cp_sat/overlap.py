@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.instance import Instance
-from solvers.cp_sat.boxes import Boxes
-from solvers.cp_sat.rooms import Rooms, Shares
-from solvers.partners import Sharing, neighbours
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.cp_sat.boxes import Boxes
+from memplan.solvers.cp_sat.rooms import Rooms, Shares
+from memplan.solvers.formulation.sharing import Sharing, neighbours
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planner.instance import Instance
-from solvers.cp_sat.boxes import Boxes
-from solvers.partners import Sharing
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.cp_sat.boxes import Boxes
+from memplan.solvers.formulation.sharing import Sharing
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar, LiteralT

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.instance import Instance
-from planner.table import I64, column
-from solvers.costs import Costs
-from solvers.cp_sat.boxes import Boxes
-from solvers.cp_sat.model import Question, build
-from solvers.placement import drop
-from solvers.search import Search
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.cp_sat.boxes import Boxes
+from memplan.solvers.cp_sat.model import Question, build
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.packing.place import drop
+from memplan.solvers.search.incumbent import Search
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpSolver, CpSolverSolutionCallback

@@ -22,7 +22,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, lower_getattr_generic, register_model
 from numba.np import arrayobj
 
-from solvers.kernels.tables import ARRAYS, STEPS, fields
+from memplan.solvers.kernels.tables import ARRAYS, STEPS, fields
 
 _NUMBERS = {int: types.int64, bool: types.int64, float: types.float64}
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planner.table import I64
-from solvers.kernels.exact_branching import chosen_section, list_options, skip
-from solvers.kernels.exact_moves import place, settle, start, undo, unplace
-from solvers.kernels.exact_nogoods import component, known_failure, remember
-from solvers.kernels.exact_state import (
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.exact_branching import chosen_section, list_options, skip
+from memplan.solvers.kernels.exact_moves import place, settle, start, undo, unplace
+from memplan.solvers.kernels.exact_nogoods import component, known_failure, remember
+from memplan.solvers.kernels.exact_state import (
     END,
     FAR,
     FLOOR,
@@ -37,9 +37,9 @@ from solvers.kernels.exact_state import (
     UNPLACED,
     State,
 )
-from solvers.kernels.kernel import Kernel
-from solvers.kernels.sections import Sections
-from solvers.kernels.tables import F64, ZERO, Rows, step
+from memplan.solvers.kernels.kernel import Kernel
+from memplan.solvers.kernels.sections import Sections
+from memplan.solvers.kernels.tables import F64, ZERO, Rows, step
 
 FOUND, EXHAUSTED, STOPPED, FULL = 1, 0, -1, -2
 SKIP = -1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.table import I64
-from solvers.kernels.exact_moves import lift
-from solvers.kernels.exact_state import FAR, State, lifted
-from solvers.kernels.sections import Sections
-from solvers.kernels.tables import F64, ZERO, step
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.exact_moves import lift
+from memplan.solvers.kernels.exact_state import FAR, State, lifted
+from memplan.solvers.kernels.sections import Sections
+from memplan.solvers.kernels.tables import F64, ZERO, step
 
 
 @step

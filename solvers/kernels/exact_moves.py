@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from solvers.kernels.exact_state import FAR, LOGGED, QUEUED, UNPLACED, State, enqueue, lifted, log_section, rekey
-from solvers.kernels.sections import Sections
-from solvers.kernels.tables import ONE, ZERO, step
+from memplan.solvers.kernels.exact_state import (
+    FAR,
+    LOGGED,
+    QUEUED,
+    UNPLACED,
+    State,
+    enqueue,
+    lifted,
+    log_section,
+    rekey,
+)
+from memplan.solvers.kernels.sections import Sections
+from memplan.solvers.kernels.tables import ONE, ZERO, step
 
 
 @step

@@ -8,8 +8,8 @@ their differences; in both keys, which are compared whole, with the square of th
 
 from __future__ import annotations
 
-from solvers.kernels.exact_state import State
-from solvers.kernels.tables import Rows, step
+from memplan.solvers.kernels.exact_state import State
+from memplan.solvers.kernels.tables import Rows, step
 
 
 @step

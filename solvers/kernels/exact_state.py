@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.table import I64
-from solvers.kernels.sections import Sections
-from solvers.kernels.tables import U32, Flags, Rows, step
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.sections import Sections
+from memplan.solvers.kernels.tables import U32, Flags, Rows, step
 
 FAR = 2**62
 """The lowest offset of a placed buffer; also a capacity that nothing needs."""

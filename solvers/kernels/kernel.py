@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from solvers.kernels import loading
-from solvers.kernels.tables import Reference
+from memplan.solvers.kernels import loading
+from memplan.solvers.kernels.tables import Reference
 
 
 class Kernel:

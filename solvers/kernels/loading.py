@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ctypes import CFUNCTYPE, byref, c_int32, c_int64, c_void_p
 from pathlib import Path
 
-from solvers import kernel_cache
+from memplan.solvers.kernels import cache
 
 Function = Callable[..., int]
 
@@ -43,11 +43,11 @@ def keep(function: Function, folder: Path) -> None:
 
 def _kept(name: str) -> tuple[bytes, str] | None:
     """Return what is kept of a kernel; None where nothing is, or not what was."""
-    code, entry = (kernel_cache.read(f"{name}.{kind}") for kind in ("o", "entry"))
+    code, entry = (cache.read(f"{name}.{kind}") for kind in ("o", "entry"))
     return None if code is None or entry is None else (code, entry.decode())
 
 
 def _compiled(function: Function) -> tuple[bytes, str]:
-    from solvers.kernels.compiling import compiled  # imports numba, which is slow
+    from memplan.solvers.kernels.compiling import compiled  # imports numba, which is slow
 
     return compiled(function)

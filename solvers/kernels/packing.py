@@ -11,11 +11,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planner.table import I64
-from solvers.kernels.kernel import Kernel
-from solvers.kernels.packing_lists import add, blocks, file_item, gather, merge_run, moved, nodes, room_to_move, touched
-from solvers.kernels.packing_offsets import legal, lifted, lowest_shared, tightest
-from solvers.kernels.tables import I64_MAX, ZERO, Rows
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.kernel import Kernel
+from memplan.solvers.kernels.packing_lists import (
+    add,
+    blocks,
+    file_item,
+    gather,
+    merge_run,
+    moved,
+    nodes,
+    room_to_move,
+    touched,
+)
+from memplan.solvers.kernels.packing_offsets import legal, lifted, lowest_shared, tightest
+from memplan.solvers.kernels.tables import I64_MAX, ZERO, Rows
 
 DONE, FULL = 1, 0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.table import I64
-from solvers.kernels.tables import ABSENT, I64_MAX, Rows, step
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.tables import ABSENT, I64_MAX, Rows, step
 
 Grid = tuple[int, int, int, Rows, int, Rows]
 """(lowest, stride, limit, pages, n_pages, levels): a body may lie at lowest + k * stride up to limit (k >= 0) where no
@@ -47,7 +47,7 @@ def first_multiple(stride: int, modulus: int, low: int, high: int, levels: Rows)
     """Return the least k >= 0 with low <= k * stride % modulus <= high, for 0 < low <= high; ABSENT if none is, or if
     k * stride passes 2^63 - 1.
 
-    O(log modulus), as in Euclid's algorithm, see solvers.bodies; `levels` keeps (stride, modulus, low) of each level.
+    O(log modulus), as in Euclid's algorithm, see `rigid_bodies`; `levels` keeps (stride, modulus, low) of each level.
     """
     depth = 0
     while True:

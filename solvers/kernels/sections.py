@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from planner.instance import Bool, Instance
-from planner.table import I64
-from solvers.kernels.tables import U32, Rows
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.tables import U32, Rows
 
 _CODE_SEED = 20261120
 

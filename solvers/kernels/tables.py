@@ -16,7 +16,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar, cast, get_type_
 import numpy as np
 import numpy.typing as npt
 
-from planner.table import I64
+from memplan.planner.model.buffer_table import I64
 
 _Table = TypeVar("_Table", bound=NamedTuple)
 _Function = TypeVar("_Function", bound=Callable[..., Any])

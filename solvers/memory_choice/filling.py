@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.instance import F64, Bool
-from planner.table import ABSENT, I64, column
-from solvers.greedy import preference
-from solvers.memory_choice.knapsack import Knapsack
-from solvers.memory_choice.multipliers import Multipliers
-from solvers.orders import RULES, Traits
-from solvers.packers import QuickPacker, work
-from solvers.search import Search
+from memplan.planner.instance.instance import F64, Bool
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.heuristics.greedy import preference
+from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.multipliers import Multipliers
+from memplan.solvers.packing.orders import RULES, Traits
+from memplan.solvers.packing.packers import QuickPacker, work
+from memplan.solvers.search.incumbent import Search
 
 _FILLED = (1.0, 0.98, 0.95, 0.92, 0.88)
 """The parts of each room that a choice may take."""

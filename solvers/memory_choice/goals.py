@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from math import lcm, nextafter
 
-from planner.instance import Instance
-from planner.objective import Score, used
-from solvers.costs import Costs
-from solvers.memory_choice.knapsack import Knapsack
-from solvers.search import Search
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import Score, used
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.search.incumbent import Search
 
 COST = -1
 """The goal that is no memory's end."""

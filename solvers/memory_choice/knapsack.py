@@ -11,11 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from planner.instance import Bool, Instance
-from planner.table import I64, column
-from solvers.costs import Costs
-from solvers.independence import cliques
-from solvers.memory_choice.rooms import Rooms
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.exact.components import cliques
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.memory_choice.rooms import Rooms
 
 _LARGEST = 2**58
 """What sums of sizes, and of costs, must stay below, so that products with small multipliers fit int64."""

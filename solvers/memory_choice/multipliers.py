@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from planner.instance import F64
-from planner.table import I64
-from solvers.memory_choice.knapsack import Knapsack
+from memplan.planner.instance.instance import F64
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.memory_choice.knapsack import Knapsack
 
 Worth = TypeVar("Worth", I64, F64)
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.instance import Bool, Instance, Memory
-from planner.table import I64, column
-from solvers import branch_and_bound, greedy, local_search, warm_up
-from solvers.parts import part_of
-from solvers.search import Progress, Search, Shared
+from memplan.planner.instance.instance import Bool, Instance, Memory
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.exact import branch_and_bound
+from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.heuristics import greedy, local_search
+from memplan.solvers.kernels import warm_up
+from memplan.solvers.search.incumbent import Progress, Search, Shared
 
 _LOOK_EVERY_S = 0.02
 _SETTLED_PART = 20

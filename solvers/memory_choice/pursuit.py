@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.instance import Bool, Instance
-from planner.table import I64, column
-from solvers.memory_choice.filling import Filling
-from solvers.memory_choice.goals import COST, Goals
-from solvers.memory_choice.knapsack import Knapsack
-from solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
-from solvers.memory_choice.packing import Packings
-from solvers.memory_choice.timeline import NoGood
-from solvers.memory_choice.ways import NEVER, Choice, Effort, cheapest
-from solvers.search import Search
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.memory_choice.filling import Filling
+from memplan.solvers.memory_choice.goals import COST, Goals
+from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
+from memplan.solvers.memory_choice.packing import Packings
+from memplan.solvers.memory_choice.timeline import NoGood
+from memplan.solvers.memory_choice.ways import NEVER, Choice, Effort, cheapest
+from memplan.solvers.search.incumbent import Search
 
 NAME = "memory-choice"
 ROUNDS = ((250_000, Effort()), (2_500_000, Effort(300_000, 24_000_000)))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.instance import Instance, Memory
-from planner.table import I64
+from memplan.planner.instance.instance import Instance, Memory
+from memplan.planner.model.buffer_table import I64
 
 _MOST_KINDS = 64
 """How many kinds of waste are told apart from row to row."""

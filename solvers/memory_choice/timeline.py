@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from planner.table import I64, column
-from solvers.memory_choice.knapsack import Knapsack
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.memory_choice.knapsack import Knapsack
 
 _WORD_BITS = 62
 

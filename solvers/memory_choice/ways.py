@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from planner.table import I64
-from solvers.memory_choice.knapsack import Knapsack
-from solvers.memory_choice.multipliers import Multipliers
-from solvers.memory_choice.timeline import NoGood, Timeline
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.multipliers import Multipliers
+from memplan.solvers.memory_choice.timeline import NoGood, Timeline
 
 NEVER = 2**62
 """A bound that says: there is no choice at all."""

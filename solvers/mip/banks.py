@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from solvers.mip.boxes import Boxes, up
-from solvers.mip.draft import ONE, Draft, Term
+from memplan.solvers.mip.boxes import Boxes, up
+from memplan.solvers.mip.draft import ONE, Draft, Term
 
 
 def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:

@@ -12,12 +12,12 @@ from functools import cached_property
 from itertools import combinations, pairwise
 from math import gcd
 
-from planner.cliques import heavy_clique
-from planner.instance import Instance
-from planner.table import I64
-from solvers.identical import identical
-from solvers.partners import Sharing, neighbours
-from solvers.spans import Span, spans
+from memplan.planner.bounds.cliques import heavy_clique
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.formulation.offset_ranges import Span, spans
+from memplan.solvers.formulation.sharing import Sharing, neighbours
+from memplan.solvers.formulation.symmetry import identical
 
 
 def up(value: int, step: int) -> int:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from planner.instance import Instance
-from solvers.mip.draft import F64, Program
-from solvers.mip.stages import Effort, Outcome, pursue
-from solvers.search import Search
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.mip.draft import F64, Program
+from memplan.solvers.mip.stages import Effort, Outcome, pursue
+from memplan.solvers.search.incumbent import Search
 
 _INFEASIBLE = "says infeasible or unbounded"
 """What CBC's log says where preprocessing ends it; no column of the program is unbounded."""
@@ -33,7 +33,7 @@ def solve(instance: Instance, search: Search) -> None:
 def _ask(
     program: Program, start: F64 | None, effort: Effort, take: Callable[[F64], None], log: Callable[[str], None]
 ) -> Outcome:
-    """Solve the program; see solvers.mip.stages.Engine."""
+    """Solve the program; see memplan.solvers.mip.stages.Engine."""
     import pulp
 
     problem, columns = _model(pulp, program)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from planner.table import I64, column
+from memplan.planner.model.buffer_table import I64, column
 
 Key = tuple[str | int, ...]
 """What a column or a row is about: a word, and then boxes, memories or live sets by number."""

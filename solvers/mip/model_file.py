@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from itertools import groupby
 from textwrap import wrap
 
-from planner.bounds import lower_bound
-from planner.compiling import compile_problem
-from planner.errors import OptionError, shown
-from planner.instance import I64_MAX, Instance
-from planner.objective import score
-from planner.problem import Problem
-from planner.table import column
-from solvers.costs import Costs
-from solvers.mip.boxes import Boxes
-from solvers.mip.draft import Draft, Row
-from solvers.mip.model_names import COLUMN_WORDS, Names
-from solvers.mip.program import Question, draft
-from solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
-from solvers.placement import drop
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import I64_MAX, Instance
+from memplan.planner.instance.objective import score
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.draft import Draft, Row
+from memplan.solvers.mip.model_names import COLUMN_WORDS, Names
+from memplan.solvers.mip.program import Question, draft
+from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
+from memplan.solvers.packing.place import drop
 
 _WIDTH = 100
 _SAYINGS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from planner.problem import Problem
-from solvers.mip.boxes import Boxes
-from solvers.mip.draft import Key
+from memplan.planner.model.problem import Problem
+from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.draft import Key
 
 _LONGEST_ID = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solvers.costs import Costs
-from solvers.mip.banks import a_clash_is_a_bank_in_common, bank_partners_touch_no_common_bank, no_page_is_crossed
-from solvers.mip.boxes import Boxes
-from solvers.mip.draft import ONE, Draft, Key, Term
-from solvers.mip.ties import (
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.mip.banks import (
+    a_clash_is_a_bank_in_common,
+    bank_partners_touch_no_common_bank,
+    no_page_is_crossed,
+)
+from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.draft import ONE, Draft, Key, Term
+from memplan.solvers.mip.ties import (
     a_company_lies_in_one_memory,
     a_rigid_group_keeps_its_distances,
     partners_that_share_start_together,

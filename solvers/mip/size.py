@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.instance import Instance
-from planner.objective import Score
-from solvers.spans import horizon
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import Score
+from memplan.solvers.formulation.offset_ranges import horizon
 
 MAX_ROWS = 200_000
 """What is written at most: a program of a million rows is of no use to an engine, and takes gigabytes."""

@@ -13,17 +13,17 @@ from functools import cached_property, partial
 from math import ceil, inf
 from typing import Literal
 
-from planner.instance import Instance
-from planner.objective import Score
-from planner.table import column
-from solvers.costs import Costs
-from solvers.mip.boxes import Boxes
-from solvers.mip.draft import F64, Key, Program
-from solvers.mip.program import Question, draft
-from solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
-from solvers.mip.start import start_of
-from solvers.placement import drop
-from solvers.search import Search
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import Score
+from memplan.planner.model.buffer_table import column
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.draft import F64, Key, Program
+from memplan.solvers.mip.program import Question, draft
+from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
+from memplan.solvers.mip.start import start_of
+from memplan.solvers.packing.place import drop
+from memplan.solvers.search.incumbent import Search
 
 DECISION_SHARE = 0.4
 """How much of the time that is left the decision may take."""

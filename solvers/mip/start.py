@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.objective import clashes
-from planner.table import column
-from solvers.costs import Costs
-from solvers.mip.boxes import Boxes
-from solvers.mip.draft import F64, Program
-from solvers.search import Assignment
+from memplan.planner.instance.objective import clashes
+from memplan.planner.model.buffer_table import column
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.draft import F64, Program
+from memplan.solvers.search.incumbent import Assignment
 
 
 def start_of(program: Program, boxes: Boxes, best: Assignment | None) -> F64 | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from solvers.mip.boxes import Boxes
-from solvers.mip.draft import Draft, Term
+from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.draft import Draft, Term
 
 
 def a_company_lies_in_one_memory(program: Draft, boxes: Boxes) -> None:

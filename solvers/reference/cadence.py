@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
-from planner.errors import shown
-from planner.problem import Problem
-from solvers.reference.tensors import Placed, Tensor, Watch, aligned, tensors
+from memplan.planner.errors import shown
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, tensors
 
 
 class _Seat(NamedTuple):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import lcm
 
-from planner.problem import Problem
-from solvers.reference.tensors import Placed, Tensor, Watch, aligned, tensors
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, tensors
 
 
 @dataclass

@@ -10,19 +10,19 @@ import time
 
 import numpy as np
 
-from planner.errors import InvalidPlanError, OptionError, shown
-from planner.instance import Instance
-from planner.objective import total_cost
-from planner.placements import PlacementTable
-from planner.plan import Explanation, Plan, StopReason
-from planner.problem import ADDRESS_SPACE, Problem
-from planner.table import column
-from planner.verify import verify
-from solvers import answer
-from solvers.explanation import explain
-from solvers.reference.table import ReferencePlanner
-from solvers.reference.tensors import Placed, StoppedError, Watch, carriers
-from solvers.search import Progress, Shared
+from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import total_cost
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Explanation, Plan, StopReason
+from memplan.planner.model.problem import ADDRESS_SPACE, Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.reference.table import ReferencePlanner
+from memplan.solvers.reference.tensors import Placed, StoppedError, Watch, carriers
+from memplan.solvers.search import to_plan
+from memplan.solvers.search.explanation import explain
+from memplan.solvers.search.incumbent import Progress, Shared
 
 _NAMED = 3
 """How many buffers or broken rules are named in a sentence."""
@@ -35,19 +35,19 @@ def plan_by_reference(problem: Problem, instance: Instance, planner: ReferencePl
     """
     check_features(problem, instance, planner)
     if search.infeasible is not None:
-        return answer.nothing(problem, instance, search, explain(problem, instance, search))
+        return to_plan.nothing(problem, instance, search, explain(problem, instance, search))
     try:
         placed = planner.load()(problem, search.seed, _watch(search))
     except StoppedError:
         message = f"{planner.name} was stopped before it had placed every buffer"
-        return answer.nothing(problem, instance, search, Explanation(message=message))
+        return to_plan.nothing(problem, instance, search, Explanation(message=message))
     failure = _failure(problem, planner, placed)
     if failure is not None:
-        return answer.nothing(problem, instance, search, failure)
+        return to_plan.nothing(problem, instance, search, failure)
     placements = _placements(problem, placed)
     broken = _broken_rules(problem, planner, placements)
     if broken is not None:
-        return answer.nothing(problem, instance, search, broken)
+        return to_plan.nothing(problem, instance, search, broken)
     return _judged(problem, instance, planner, search, placements)
 
 
@@ -128,7 +128,7 @@ def _judged(
     if problem.objective == "cost":
         source = instance.source
         cost = total_cost(instance, placements.pool[source], placements.offset[source] // instance.unit)
-    plan = answer.found(problem, instance, search, placements, planner.name, cost)
+    plan = to_plan.found(problem, instance, search, placements, planner.name, cost)
     plan = plan.model_copy(update={"stop_reason": _stop_reason(plan, search)})
     if violations := verify(problem, plan):
         raise InvalidPlanError(f"{planner.name}: {violations[0].message}")

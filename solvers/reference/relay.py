@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import lcm
 
-from planner.problem import Problem
-from solvers.reference.relay_graph import TensorType
-from solvers.reference.relay_tokens import FreeTokens, Token
-from solvers.reference.tensors import Placed, Tensor, Watch, aligned, step, tensors
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.relay_graph import TensorType
+from memplan.solvers.reference.relay_tokens import FreeTokens, Token
+from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, step, tensors
 
 _BYTES = TensorType((), "uint8")
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.errors import ProblemError, shown
+from memplan.planner.errors import ProblemError, shown
 
 _DTYPE = re.compile(r"(?:(?P<kind>bfloat|float|uint|int)(?P<bits>\d+)|bool)(?:x(?P<lanes>\d+))?")
 TEXTURES = ("global.texture", "global.texture-nhwc", "global.texture-weight")

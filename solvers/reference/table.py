@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
-from planner.errors import OptionError, shown
-from solvers.reference.tensors import Planner
+from memplan.planner.errors import OptionError, shown
+from memplan.solvers.reference.tensors import Planner
 
 PREFIX = "reference:"
 """What stands before a reference planner's name where a solver is named."""
@@ -21,7 +21,7 @@ class ReferencePlanner:
     """Another system's planner: `where` is `module:function`, a `tensors.Planner`.
 
     `source` names repository, version, file and function. `can` names the features of problems that it can express, in
-    the words of `solvers.registry`; others are refused.
+    the words of `memplan.solvers.portfolio.registry`; others are refused.
     """
 
     name: str
@@ -48,116 +48,116 @@ PLANNERS = (
         "reference:executorch-greedy",
         "largest first, into shared objects laid side by side (ExecuTorch)",
         f"{_EXECUTORCH}, exir/memory_planning.py: greedy, pick_shared_obj, materialize_buffer",
-        "solvers.reference.executorch:greedy",
+        "memplan.solvers.reference.executorch:greedy",
         ANY | {"pools"},
     ),
     ReferencePlanner(
         "reference:executorch-naive",
         "one after the other, nothing shared (ExecuTorch)",
         f"{_EXECUTORCH}, exir/memory_planning.py: naive",
-        "solvers.reference.executorch:naive",
+        "memplan.solvers.reference.executorch:naive",
         ANY | {"pools"},
     ),
     ReferencePlanner(
         "reference:cadence-position-based-greedy-with-hierarchy",
         "largest first, into the fastest memory with room, bumped past what overlaps (Cadence)",
         f"{_CADENCE}: PositionBasedGreedyWithHierarchy",
-        "solvers.reference.cadence:position_based_greedy",
+        "memplan.solvers.reference.cadence:position_based_greedy",
         _CADENCE_CAN,
     ),
     ReferencePlanner(
         "reference:cadence-greedy-by-size-with-hierarchy",
         "largest first, into the smallest gap of the fastest memory with room (Cadence; arXiv 2001.03288)",
         f"{_CADENCE}: GreedyWithHeuristic",
-        "solvers.reference.cadence:greedy_by_size",
+        "memplan.solvers.reference.cadence:greedy_by_size",
         _CADENCE_CAN,
     ),
     ReferencePlanner(
         "reference:cadence-greedy-by-size-paper-literal",
         "the same with the paper's update of prev_offset taken literally: nearly nothing is shared",
         f"{_CADENCE}: GreedyWithHeuristic, the comment on prev_offset; arXiv 2001.03288, algorithm 3",
-        "solvers.reference.cadence:greedy_by_size_paper_literal",
+        "memplan.solvers.reference.cadence:greedy_by_size_paper_literal",
         _CADENCE_CAN,
     ),
     ReferencePlanner(
         "reference:tvm-greedy-by-size",
         "largest first, above all its conflicts, rounded to their alignment (TVM USMP)",
         f"{_USMP}/greedy.cc: GreedySize",
-        "solvers.reference.tvm_usmp:greedy_by_size",
+        "memplan.solvers.reference.tvm_usmp:greedy_by_size",
         _USMP_CAN,
     ),
     ReferencePlanner(
         "reference:tvm-greedy-by-size-own-alignment",
         "the same, rounded to the buffer's own alignment",
         f"{_USMP}/greedy.cc: GreedySize, but for the rounding",
-        "solvers.reference.tvm_usmp:greedy_by_size_own_alignment",
+        "memplan.solvers.reference.tvm_usmp:greedy_by_size_own_alignment",
         _USMP_CAN,
     ),
     ReferencePlanner(
         "reference:tvm-greedy-by-conflicts",
         "most conflicts first, above all of them, rounded to their alignment (TVM USMP)",
         f"{_USMP}/greedy.cc: GreedyConflicts",
-        "solvers.reference.tvm_usmp:greedy_by_conflicts",
+        "memplan.solvers.reference.tvm_usmp:greedy_by_conflicts",
         _USMP_CAN,
     ),
     ReferencePlanner(
         "reference:tvm-greedy-by-conflicts-own-alignment",
         "the same, rounded to the buffer's own alignment",
         f"{_USMP}/greedy.cc: GreedyConflicts, but for the rounding",
-        "solvers.reference.tvm_usmp:greedy_by_conflicts_own_alignment",
+        "memplan.solvers.reference.tvm_usmp:greedy_by_conflicts_own_alignment",
         _USMP_CAN,
     ),
     ReferencePlanner(
         "reference:tvm-hill-climb",
         "first fit, in an order changed by at most 500 swaps below the top (TVM USMP)",
         f"{_USMP}/hill_climb.cc: HillClimbAllocator",
-        "solvers.reference.tvm_usmp:hill_climb",
+        "memplan.solvers.reference.tvm_usmp:hill_climb",
         _USMP_CAN,
     ),
     ReferencePlanner(
         "reference:tvm-hill-climb-own-alignment",
         "the same, rounded to the buffer's own alignment",
         f"{_USMP}/hill_climb.cc: HillClimbAllocator, but for the rounding",
-        "solvers.reference.tvm_usmp:hill_climb_own_alignment",
+        "memplan.solvers.reference.tvm_usmp:hill_climb_own_alignment",
         _USMP_CAN,
     ),
     ReferencePlanner(
         "reference:relay-storage-tokens",
         "whole storages handed on, each buffer at the start of one (TVM Relay, graph executor)",
         "apache/tvm v0.14.0, src/relay/backend/graph_plan_memory.cc and token_allocator.cc: TokenAllocator1D",
-        "solvers.reference.relay:storage_tokens",
+        "memplan.solvers.reference.relay:storage_tokens",
     ),
     ReferencePlanner(
         "reference:tflite-micro-greedy",
         "largest first, into the lowest gap (TFLite Micro)",
         "tensorflow/tflite-micro 17bebc092249, "
         "tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc: GreedyMemoryPlanner",
-        "solvers.reference.tflite_micro:greedy",
+        "memplan.solvers.reference.tflite_micro:greedy",
         ANY | {"pins"},
     ),
     ReferencePlanner(
         "reference:xla-best-fit-by-size",
         "largest first, into the smallest gap (XLA)",
         f"{_XLA}: GlobalDecreasingSizeBestFitHeap, kSpatial",
-        "solvers.reference.xla:best_fit_by_size",
+        "memplan.solvers.reference.xla:best_fit_by_size",
     ),
     ReferencePlanner(
         "reference:xla-best-fit-by-life",
         "longest alive first, into the smallest gap (XLA)",
         f"{_XLA}: GlobalDecreasingSizeBestFitHeap, kTemporal",
-        "solvers.reference.xla:best_fit_by_life",
+        "memplan.solvers.reference.xla:best_fit_by_life",
     ),
     ReferencePlanner(
         "reference:xla-best-fit",
         "the smaller of both, as the compiler takes it (XLA)",
         f"{_XLA}: ChooseBestHeapAlgorithm; xla/service/buffer_assignment.cc",
-        "solvers.reference.xla:best_fit",
+        "memplan.solvers.reference.xla:best_fit",
     ),
     ReferencePlanner(
         "reference:vela-hill-climb",
         "first fit, in an order learnt from the highest buffer (Vela, the compiler for Ethos-U)",
         "ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py: HillClimbAllocator",
-        "solvers.reference.vela:hill_climb",
+        "memplan.solvers.reference.vela:hill_climb",
     ),
 )
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import lcm
 
-from planner.problem import Problem
-from planner.rows import MAX_TIME, MIN_TIME
-from planner.table import ABSENT
+from memplan.planner.model.buffer_table import ABSENT
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 
 class StoppedError(Exception):

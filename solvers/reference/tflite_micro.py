@@ -10,8 +10,8 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Sequence
 
-from planner.problem import Problem
-from solvers.reference.tensors import Placed, Tensor, Watch, aligned, granule, tensors
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, granule, tensors
 
 Seat = tuple[int, int, Tensor]
 """A tensor with its offset and its rounded size."""

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.problem import Problem
-from solvers.reference.tensors import Tensor, Watch, step, tensors
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Tensor, Watch, step, tensors
 
 MOST_CONFLICTS = 20_000_000
 """How many entries all lists together may have: USMP's own lists would fill gigabytes, too."""

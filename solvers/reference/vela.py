@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from planner.problem import Problem
-from solvers.reference.tensors import Placed, Tensor, Watch, aligned, step, tensors
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, step, tensors
 
 MAX_ITERATIONS = 99_999
 STUCK = 50

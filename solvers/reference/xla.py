@@ -11,8 +11,8 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from planner.problem import Problem
-from solvers.reference.tensors import Placed, Tensor, Watch, aligned, granule, tensors
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, granule, tensors
 
 
 @dataclass(frozen=True)

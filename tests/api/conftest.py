@@ -1,14 +1,26 @@
-"""One server for all tests that ask for `server`."""
+"""What tests of the API share: one server for all that ask for `server`, and an empty store of each kind.
+
+SQLite always, PostgreSQL where its server is installed.
+"""
 
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
 
-from api.settings import Settings
-from tests.api.server import Running, running
+from memplan.api.settings import Settings
+from memplan.api.store.database import FILE
+from memplan.api.store.store import Store
+from tests.support.postgresql import PostgreSQL, postgresql, why_not
+from tests.support.server import Running, running
+
+_numbers = count(1)
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +36,61 @@ def _logging_as_it_was() -> Iterator[None]:
     yield
     logging.root.handlers[:] = handlers
     logging.root.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgreSQL]:
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with postgresql() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an empty database is."""
+    if kind == "sqlite":
+        return f"sqlite:///{tmp_path}/memplan.db"
+    return _made(request.getfixturevalue("postgres"), "template1")
+
+
+@pytest.fixture
+def store(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A store with its tables, copied from one that was migrated, which takes less time."""
+    if kind == "sqlite":
+        shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / FILE)
+        url = None
+    else:
+        url = _made(request.getfixturevalue("postgres"), request.getfixturevalue("migrated_database"))
+    opened = Store.open(url, tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("migrated")
+    Store.open(None, folder).close()
+    return folder / FILE
+
+
+@pytest.fixture(scope="session")
+def migrated_database(postgres: PostgreSQL, tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = _made(postgres, "template1")
+    Store.open(url, tmp_path_factory.mktemp("migrated")).close()
+    return url.rpartition("/")[2]
+
+
+def _made(server: PostgreSQL, template: str) -> str:
+    name = f"memplan{next(_numbers)}"
+    engine = create_engine(server.url().replace("://", "+psycopg://"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
+    engine.dispose()
+    return server.url(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.options import read_options
+from memplan.api.options import read_options
 
 
 @pytest.mark.parametrize(

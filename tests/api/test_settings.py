@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from api.settings import PREFIX, Settings, read_settings
-from planner.errors import OptionError
+from memplan.api.settings import PREFIX, Settings, read_settings
+from memplan.planner.errors import OptionError
 
 OPERATIONS = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()
 ROWS = dict(re.findall(r"^\| `MEMPLAN_([A-Z_]+)` \| [^|]+ \| ([^|]+) \|$", OPERATIONS, re.MULTILINE))

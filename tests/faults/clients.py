@@ -12,10 +12,10 @@ from typing import Any
 
 import httpx
 
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.verify import verify
-from solvers.bench.generators import tight
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.bench.generators import tight
 from tests.faults.machines import Machine
 
 ENDED = ("succeeded", "cancelled", "failed", "expired")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 _MEMPLAN = str(Path(sys.executable).with_name("memplan"))
 _PATIENCE_S = 90.0

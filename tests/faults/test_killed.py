@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.postgresql import postgresql, why_not
 from tests.faults.clients import ENDED, Client, easy, hard
 from tests.faults.machines import machines, server, soon
 from tests.soak import soak
+from tests.support.postgresql import postgresql, why_not
 
 
 def test_a_server_that_is_killed_with_fifty_jobs_in_all_states_ends_them_all(tmp_path: Path) -> None:

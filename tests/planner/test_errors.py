@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 import pytest
 
-from planner.errors import place, shown
+from memplan.planner.errors import place, shown
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from planner.problem import Problem
-from planner.rows import Buffer, Placement
-from tests import orientations
-from tests.oracle import best_score, check, least_total, touch_a_bank
-from tests.solvers.small_problems import small_problems
-from tests.tied_problems import tied_problem
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer, Placement
+from tests.support import orientations
+from tests.support.oracle import best_score, check, least_total, touch_a_bank
+from tests.support.small_problems import small_problems
+from tests.support.tied_problems import tied_problem
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}
 B = {"id": "b", "size": 3, "start": 1, "end": 3}

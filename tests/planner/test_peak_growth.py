@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.peak_growth import Cause, Occupancy, PeakGrowth, occupancies, peak_growth
-from planner.plan import Plan
-from planner.problem import Problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.peak_growth import Cause, Occupancy, PeakGrowth, occupancies, peak_growth
 
 Row = tuple[str, int, int, int]
 

@@ -14,9 +14,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import cast
 
-from planner.problem import Problem
-from planner.table import I64
-from solvers.reference.table import PREFIX
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.table import PREFIX
 
 PeerSolver = Callable[[Problem, float], I64]
 
@@ -53,21 +53,21 @@ PEERS = {
         Peer(
             "supermalloc",
             "branch and bound of omnimalloc, with the 6 threads that it needs to ask for the bound",
-            "solvers.bench.peers.omnimalloc:supermalloc",
+            "memplan.solvers.bench.peers.omnimalloc:supermalloc",
             "omnimalloc",
             "omnimalloc",
         ),
         Peer(
             "omnimalloc",
             "the default of omnimalloc: a portfolio of greedy orders",
-            "solvers.bench.peers.omnimalloc:default",
+            "memplan.solvers.bench.peers.omnimalloc:default",
             "omnimalloc",
             "omnimalloc",
         ),
         Peer(
             "vela-hillclimb",
             "the hill climb of Arm's Vela compiler, until the time limit",
-            "solvers.bench.peers.vela:hill_climb",
+            "memplan.solvers.bench.peers.vela:hill_climb",
             "ethosu",
             "ethos-u-vela",
         ),

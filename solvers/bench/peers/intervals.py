@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.errors import OptionError
-from planner.problem import Problem
-from planner.table import I64, column
+from memplan.planner.errors import OptionError
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ import numpy as np
 from omnimalloc import Allocation, allocate
 from omnimalloc.allocators import BaseAllocator, OmniAllocator, SupermallocAllocator
 
-from planner.problem import Problem
-from planner.table import I64
-from solvers.bench.peers.intervals import intervals
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.problem import Problem
+from memplan.solvers.bench.peers.intervals import intervals
 
 _THREADS = 6
 """Fewer, and no member of its portfolio asks for the lower bound itself, whatever the number of cores."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from ethosu.vela.hillclimb_allocation import HillClimbAllocator
 
-from planner.problem import Problem
-from planner.table import I64, column
-from solvers.bench.peers.intervals import intervals
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.bench.peers.intervals import intervals
 
 
 @dataclass(frozen=True)

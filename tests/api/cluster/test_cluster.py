@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from api.cluster.task import News
-from planner.errors import OptionError
-from planner.problem import Problem
-from planner.verify import verify
-from solvers.solve import solve
-from tests.api.cluster.clusters import HARD, SMALL, is_no_worse, opened, solved, soon, task
+from memplan.api.cluster.task import News
+from memplan.planner.errors import OptionError
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from tests.support.clusters import HARD, SMALL, is_no_worse, opened, solved, soon, task
 
 
 def test_a_worker_answers_with_a_verified_plan() -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from api.cluster.crew import lighten
+from memplan.api.cluster.worker_pool import lighten
 
 MIB = 1 << 20
 HOLDER = """

@@ -9,14 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from api.cluster.scheduler import local_cluster
-from api.cluster.task import News
-from api.cluster.unix_sockets import PREFIX, folder_of
-from api.settings import Settings
-from planner.plan import Plan
-from planner.verify import verify
-from tests.api.cluster.clusters import HARD, NOBODY, is_no_worse, opened, solved, soon, task
-from tests.api.cluster.processes import ENGINE, ROOT, WORKER, below, command, kill, runs, workers
+from memplan.api.cluster.scheduler import local_cluster
+from memplan.api.cluster.task import News
+from memplan.api.cluster.unix_sockets import PREFIX, folder_of
+from memplan.api.settings import Settings
+from memplan.planner.model.plan import Plan
+from memplan.planner.verify.verifier import verify
+from tests.support.clusters import HARD, NOBODY, is_no_worse, opened, solved, soon, task
+from tests.support.processes import ENGINE, ROOT, WORKER, below, command, kill, runs, workers
 
 
 def test_a_task_whose_worker_is_killed_goes_on_from_the_best_plan_known() -> None:
@@ -73,9 +73,9 @@ def test_a_worker_that_stands_still_makes_nobody_late() -> None:
 
 def test_a_process_that_overruns_is_ended_by_the_system() -> None:
     script = """
-from api.cluster.packing import pack
-from api.cluster import work
-from tests.api.cluster.clusters import SMALL, task
+from memplan.api.cluster.serialization import pack
+from memplan.api.cluster import worker_task as work
+from tests.support.clusters import SMALL, task
 
 work.own_this_process()
 work.ALARM_S = 0.1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 
-from api.cluster.task import News
-from planner.plan import Plan
-from tests.api.cluster.clusters import HARD, SMALL, opened, solved, soon, task
-from tests.api.cluster.processes import command
-from tests.ports import free_port
+from memplan.api.cluster.task import News
+from memplan.planner.model.plan import Plan
+from tests.support.clusters import HARD, SMALL, opened, solved, soon, task
+from tests.support.ports import free_port
+from tests.support.processes import command
 
 
 def test_a_scheduler_that_comes_late_and_comes_again_is_used() -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from api.cluster.task import LostWorkersError
-from api.jobs.packing import pack_plan, unpack_plan
-from api.refusals import FullError
-from api.store.store import Store
-from planner.errors import OptionError
-from planner.verify import verify
-from tests.api.jobs.desks import LOOSE, PROBLEM, Solver, day, desk, ended, job, kinds, soon, submit
-from tests.api.postgresql import PostgreSQL, postgresql, why_not
+from memplan.api.cluster.task import LostWorkersError
+from memplan.api.jobs.serialization import pack_plan, unpack_plan
+from memplan.api.refusals import FullError
+from memplan.api.store.store import Store
+from memplan.planner.errors import OptionError
+from memplan.planner.verify.verifier import verify
+from tests.support.desks import LOOSE, PROBLEM, Solver, day, desk, ended, job, kinds, soon, submit
+from tests.support.postgresql import PostgreSQL, postgresql, why_not
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from api.jobs.following import Following
-from api.store.job import News, Outcome, Progress
-from api.store.store import Store
-from tests.api.jobs.desks import day, submit
+from memplan.api.jobs.event_feed import Following
+from memplan.api.store.job import News, Outcome, Progress
+from memplan.api.store.store import Store
+from tests.support.desks import day, submit
 
 NEWS = News(Progress(40, 30, 1 / 3, "test"), 0.1)
 

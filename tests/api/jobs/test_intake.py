@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from api.jobs.intake import Intake
-from api.jobs.requests import new_job
-from api.options import Options
-from api.refusals import FullError
-from api.store.arrivals import Room
-from api.store.database import FILE, Database
-from api.store.errors import RepeatedKeyError, StoreError
-from api.store.job import Job, NewJob
-from api.store.jobs import Wanted
-from api.store.store import Store
-from tests.api.jobs.desks import PROBLEM, day
+from memplan.api.http.job_requests import new_job
+from memplan.api.jobs.submission import Intake
+from memplan.api.options import Options
+from memplan.api.refusals import FullError
+from memplan.api.store.arrivals import Room
+from memplan.api.store.database import FILE, Database
+from memplan.api.store.errors import RepeatedKeyError, StoreError
+from memplan.api.store.job import Job, NewJob
+from memplan.api.store.jobs import Wanted
+from memplan.api.store.store import Store
+from tests.support.desks import PROBLEM, day
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.jobs.watch import LEASE_S, Watch
+from memplan.api.jobs.heartbeats import LEASE_S, Watch
 
 
 class Stopwatch:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from api.jobs.states import STATES
-from api.refusals import FullError
-from api.store.arrivals import Room
-from api.store.errors import RepeatedKeyError
-from api.store.job import new_id
-from api.store.jobs import Wanted
-from api.store.store import Store
-from tests.api.store.made_jobs import EVERYBODY, ROOM, add, claim, new, told
+from memplan.api.refusals import FullError
+from memplan.api.store.arrivals import Room
+from memplan.api.store.errors import RepeatedKeyError
+from memplan.api.store.job import new_id
+from memplan.api.store.job_states import STATES
+from memplan.api.store.jobs import Wanted
+from memplan.api.store.store import Store
+from tests.support.made_jobs import EVERYBODY, ROOM, add, claim, new, told
 
 
 def test_a_job_is_kept_as_it_was_submitted(store: Store) -> None:

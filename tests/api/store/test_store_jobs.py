@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from api.store.job import News, Outcome, PackedPlan
-from api.store.leases import MOST_ATTEMPTS
-from api.store.store import Store
-from tests.api.store.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
+from memplan.api.store.job import News, Outcome, PackedPlan
+from memplan.api.store.leases import MOST_ATTEMPTS
+from memplan.api.store.store import Store
+from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
 
 
 def test_the_highest_priority_goes_first_and_then_the_oldest(store: Store) -> None:

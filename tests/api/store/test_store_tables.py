@@ -11,14 +11,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
-from api.keys.key import Key, digest
-from api.store.database import FILE, Database
-from api.store.errors import NewerStoreError, StoreError
-from api.store.migrating import migrate
-from api.store.plans import StoredPlan
-from api.store.schema import METADATA
-from api.store.store import Store
-from planner.errors import OptionError
+from memplan.api.store.api_key import Key, digest
+from memplan.api.store.database import FILE, Database
+from memplan.api.store.errors import NewerStoreError, StoreError
+from memplan.api.store.migrating import migrate
+from memplan.api.store.plans import StoredPlan
+from memplan.api.store.schema import METADATA
+from memplan.api.store.store import Store
+from memplan.planner.errors import OptionError
 
 PLAN = StoredPlan("sha256:1", b"plan", "feasible", False, 2**70, 2**69, 1.5, 100)
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.formats import read_problem
-from planner.problem import Pool, Problem
-from solvers.bench.variants import with_changes
-from solvers.reference import cadence
-from solvers.reference.tensors import Placed
-from solvers.solve import solve
+from memplan.planner.formats import read_problem
+from memplan.planner.model.problem import Pool, Problem
+from memplan.solvers.bench.variants import with_changes
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference import cadence
+from memplan.solvers.reference.tensors import Placed
 
 POSITION_BASED = "reference:cadence-position-based-greedy-with-hierarchy"
 BY_SIZE = "reference:cadence-greedy-by-size-with-hierarchy"

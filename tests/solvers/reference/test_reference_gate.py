@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from planner.compiling import compile_problem
-from planner.errors import OptionError
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.verify import verify
-from solvers.reference import gate
-from solvers.reference.table import BY_NAME, PLANNERS, ReferencePlanner
-from solvers.reference.tensors import Placed, Watch
-from solvers.search import Progress, Shared
-from solvers.solve import solve
-from tests import oracle
-from tests.solvers.tiny import FEATURES, random_tiny
+from memplan.planner.errors import OptionError
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference import gate
+from memplan.solvers.reference.table import BY_NAME, PLANNERS, ReferencePlanner
+from memplan.solvers.reference.tensors import Placed, Watch
+from memplan.solvers.search.incumbent import Progress, Shared
+from tests.support import oracle
+from tests.support.tiny import FEATURES, random_tiny
 
 GREEDY = "reference:executorch-greedy"
 PROBLEMS = FEATURES | {f"random {seed}": random_tiny(seed) for seed in range(15)}

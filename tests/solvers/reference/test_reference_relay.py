@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planner.problem import Problem
-from solvers.reference.relay import start_only_cost, token_total
-from solvers.reference.relay_graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
-from solvers.reference.relay_storage import Step, Storage, plan_storages
-from solvers.solve import solve
-from tests.solvers import tvm_problems as tvm
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference.relay import start_only_cost, token_total
+from memplan.solvers.reference.relay_graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
+from memplan.solvers.reference.relay_storage import Step, Storage, plan_storages
+from tests.support import tvm_problems as tvm
 
 
 def floats(*shape: int) -> TensorType:

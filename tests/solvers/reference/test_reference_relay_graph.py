@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from planner.errors import ProblemError
-from solvers.reference.relay_graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
-from solvers.reference.relay_storage import Storage, plan_storages
+from memplan.planner.errors import ProblemError
+from memplan.solvers.reference.relay_graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
+from memplan.solvers.reference.relay_storage import Storage, plan_storages
 
 BUFFER = TensorType((1,), "uint8")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.problem import Problem
-from planner.verify import verify
-from solvers.solve import solve
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
 
 # (size, first use, last use) of the model of the person detection example, in TFLite Micro's own test.
 PERSON_DETECTION = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.formats import read_problem
-from planner.problem import Problem
-from solvers.reference.vela import NO_LIMIT, hill_climb
+from memplan.planner.formats import read_problem
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.vela import NO_LIMIT, hill_climb
 
 hillclimb_allocation = pytest.importorskip("ethosu.vela.hillclimb_allocation", reason="needs the extra peers")
 
@@ -22,7 +22,7 @@ REAL = sorted(
 
 
 def original(problem: Problem) -> list[int]:
-    from solvers.bench.peers.vela import LiveRange
+    from memplan.solvers.bench.peers.vela import LiveRange
 
     ranges = [
         LiveRange(row.start or 0, (row.end or 0) - 1, row.size, row.alignment * problem.pools[0].alignment)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.formats import read_problem
-from planner.problem import Problem
-from solvers.solve import solve
+from memplan.planner.formats import read_problem
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
 
 FOLDER = Path(__file__).parents[4] / "shared" / "instances" / "xla"
 RECORDED = json.loads((FOLDER / "index.json").read_text()) if FOLDER.is_dir() else []

@@ -1,0 +1,128 @@
+"""The worker processes of one machine: started, watched, and replaced when they end, fall silent or take too much."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import time
+import uuid
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psutil
+from distributed.system import MEMORY_LIMIT
+
+from memplan.api.settings import Settings
+
+SILENT_S = 10.0
+"""After so long without a sign of life a worker, or a scheduler, counts as lost."""
+JOINED = b"+"
+"""The sign of life of a process that has just joined its scheduler."""
+_START_S = 60.0
+"""How long a process may take to its first sign of life."""
+_WEIGH_EVERY_S = 0.5
+_PART_OF_MEMORY = 0.9
+_SHORT_LIFE_S, _PAUSE_S = 5.0, 2.0
+"""Who ends so soon is replaced only after a pause."""
+_LOG = logging.getLogger("memplan")
+
+
+class Crew:
+    """`settings.workers` processes for a scheduler, which each solve one task at a time. For one event loop."""
+
+    def __init__(self, scheduler: str, settings: Settings) -> None:
+        self.scheduler, self.settings = scheduler, settings
+        self.most_bytes = settings.worker_memory_bytes or _share_of_memory(settings.workers)
+        self.processes: dict[int, Process] = {}
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Keep the processes running until the block ends; they are ready some seconds later than it begins."""
+        tasks = [asyncio.create_task(self._keep(number)) for number in range(self.settings.workers)]
+        tasks.append(asyncio.create_task(self._weigh()))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep(self, number: int) -> None:
+        """Have one process running, again and again."""
+        while True:
+            started = time.monotonic()
+            process = self.processes[number] = await self._started()
+            try:
+                await self._watch(process)
+            finally:
+                del self.processes[number]
+                _kill(process.pid)
+                await process.wait()
+            _LOG.warning("worker process %d ended, and is replaced", process.pid)
+            if time.monotonic() - started < _SHORT_LIFE_S:
+                await asyncio.sleep(_PAUSE_S)
+
+    async def _started(self) -> Process:
+        orders = {
+            "scheduler": self.scheduler,
+            "name": f"memplan-{uuid.uuid4().hex}",
+            "log_format": self.settings.log_format,
+        }
+        command = [sys.executable, "-P", "-m", "memplan.api.cluster.worker_process"]
+        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, start_new_session=True)
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(orders).encode() + b"\n")
+        return process
+
+    async def _watch(self, process: Process) -> None:
+        """Return when a process has ended, or gives no sign of life any more."""
+        assert process.stdout is not None
+        patience_s = _START_S
+        with contextlib.suppress(TimeoutError):
+            while True:
+                async with asyncio.timeout(patience_s):
+                    signs = await process.stdout.read(4096)
+                if not signs:
+                    return
+                if JOINED in signs:
+                    _LOG.info("worker process %d joined the scheduler at %s", process.pid, self.scheduler)
+                patience_s = SILENT_S
+        _LOG.warning("worker process %d gave no sign of life for %.0f s", process.pid, patience_s)
+
+    async def _weigh(self) -> None:
+        while True:
+            await asyncio.sleep(_WEIGH_EVERY_S)
+            pids = [process.pid for process in self.processes.values()]
+            await asyncio.to_thread(lighten, pids, self.most_bytes)
+
+
+def _share_of_memory(workers: int) -> int:
+    """Return what each of so many workers may use of this machine, or of what its container is given."""
+    return int(_PART_OF_MEMORY * MEMORY_LIMIT / max(1, workers))
+
+
+def lighten(pids: list[int], most_bytes: int) -> None:
+    """End, for each worker that uses too much memory with its engines, the largest process of them.
+
+    Without an engine its search goes on; without its worker the task goes to another one.
+    """
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            worker = psutil.Process(pid)
+            used = {process.pid: process.memory_info().rss for process in (worker, *worker.children(recursive=True))}
+            if sum(used.values()) > most_bytes:
+                largest = max(used, key=used.__getitem__)
+                what = "the worker" if largest == pid else "its largest engine"
+                _LOG.warning("worker process %d uses more than %d bytes; %s is ended", pid, most_bytes, what)
+                _kill(largest)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,119 @@
+"""memplan inside of ExecuTorch: an algorithm for its memory planning pass.
+
+```python
+ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(memory_planning_algo=MemplanAlgorithm()))
+```
+
+A plan that is wrong is not found by ExecuTorch: the program runs, and computes something else. So nothing is handed
+over that has not passed the verifier.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, MutableMapping
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from memplan.api.executorch.arenas import arenas_of, move_apart, overwritten
+from memplan.api.executorch.source import HERE, NoPlanError, ServiceAwayError, Source
+from memplan.api.executorch.specs import Place, Placed, Request, Spec, placed, pose, request_of
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+__all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "Planned", "Source"]
+
+
+class OwnPlannerWarning(UserWarning):
+    """ExecuTorch's own planner was used, as there was no plan of memplan."""
+
+
+class OverwrittenWarning(UserWarning):
+    """The program will compute something wrong, in a suite, where that cannot be mended."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One call of the algorithm: a graph, or a submodule of one; `plan` is None where ExecuTorch planned by itself."""
+
+    problem: Problem
+    plan: Plan | None
+    bufsizes: tuple[int, ...]
+
+
+class MemplanAlgorithm:
+    """Plans what MemoryPlanningPass asks for, and writes the places into the specs.
+
+    `source` says who makes the plans, by default this process; a service that is away is replaced by ExecuTorch's own
+    planner, with an OwnPlannerWarning. `planned` has what was done, submodules before the graphs that they are in.
+    """
+
+    def __init__(self, source: Source = HERE) -> None:
+        self.source = source
+        self.planned: list[Planned] = []
+        self._placed: MutableMapping[Any, list[Spec]] = WeakKeyDictionary()
+
+    def __call__(
+        self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
+    ) -> list[int]:
+        """Place the specs and return the size of each memory: what MemoryPlanningPass calls.
+
+        Raises ProblemError for specs that nobody can place, and ServiceError where the service refuses them or gives a
+        wrong plan.
+        """
+        request = request_of(alignment, specs, graph_module, extra_padding)
+        if request.taken:
+            apart = move_apart(arenas_of(graph_module, self._placed), self._placed, alignment)
+            graph_module.input_mem_buffer_sizes = list(map(max, zip_longest(request.taken, apart, fillvalue=0)))
+            request = replace(request, taken=tuple(graph_module.input_mem_buffer_sizes))
+        found = self._best(request, graph_module, graph_signature)
+        for spec, place in found.places.items():
+            spec.mem_id, spec.mem_obj_id, spec.mem_offset = place
+        return list(found.bufsizes)
+
+    def in_suite(
+        self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
+    ) -> Any:
+        """Return places and sizes as a MemoryAlgoResult: what MemoryPlanningAlgorithmSuite calls; raises likewise."""
+        from executorch.exir.memory_planning import MemoryAlgoResult, SpecAllocResult
+
+        request = request_of(alignment, specs, graph_module, extra_padding)
+        lost = overwritten(arenas_of(graph_module, self._placed)) if request.taken else None
+        if lost is not None:
+            rule = "results of {!r} are overwritten while {!r} runs, as ExecuTorch puts both at the same bytes"
+            warnings.warn(rule.format(*lost), OverwrittenWarning, stacklevel=2)
+        found = self._best(request, graph_module, graph_signature)
+        places = {spec: SpecAllocResult(**place._asdict()) for spec, place in found.places.items()}
+        return MemoryAlgoResult(places, list(found.bufsizes))
+
+    def _best(self, request: Request, graph_module: Any, graph_signature: Any) -> Placed:
+        """Plan a request; what is not proved to be the best gives way to ExecuTorch's own plan if that is smaller."""
+        problem = pose(request)
+        plan: Plan | None = None
+        found: Placed | None = None
+        self._placed.setdefault(graph_module, []).extend(request.specs)
+        try:
+            plan = self.source.plan(problem)
+            found = placed(request, problem, plan)
+        except (ServiceAwayError, NoPlanError) as reason:
+            warnings.warn(f"planned by ExecuTorch itself: {reason}", OwnPlannerWarning, stacklevel=3)
+        if plan is None or found is None or plan.status != "optimal":
+            own = _own(request, graph_module, graph_signature)
+            if found is None or sum(own.bufsizes) < sum(found.bufsizes):
+                plan, found = None, own
+        self.planned.append(Planned(problem, plan, found.bufsizes))
+        return found
+
+
+def _own(request: Request, graph_module: Any, graph_signature: Any) -> Placed:
+    """Plan a request by ExecuTorch's default."""
+    from executorch.exir.memory_planning import greedy
+
+    specs = list(request.specs)
+    found = greedy(request.alignment, specs, graph_module, graph_signature, request.padding)
+    places: dict[Spec, Place] = {
+        spec: Place(given.mem_id, given.mem_obj_id, given.mem_offset) for spec, given in found.spec_dict.items()
+    }
+    return Placed(places, tuple(found.bufsizes))

@@ -1,0 +1,74 @@
+"""Where the plans of a compiler's problems come from: this process, or a service. Both verify what they give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memplan.api.client.errors import AwayError, RefusedError
+from memplan.api.client.http import Client
+from memplan.api.client.patience import PATIENCE_S
+from memplan.api.options import Options
+from memplan.planner.errors import MemplanError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
+
+_BUSY, _BROKEN = 429, 500
+"""A service that answers with this, or with that and above, cannot now; what is wrong is not with the problem."""
+
+
+class ServiceAwayError(MemplanError):
+    """The service does not answer, or says that it cannot now."""
+
+
+class NoPlanError(MemplanError):
+    """There was an answer, but no plan in it."""
+
+
+class NothingFitsError(NoPlanError):
+    """It is proved that there is no plan."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Who plans: the service at `server`, a URL, or without one this process.
+
+    `key` is shown to the service, which is asked again for `patience_s` while it is away or busy. `deterministic` gives
+    the same plan for the same problem on any machine.
+    """
+
+    server: str | None = None
+    key: str | None = None
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    deterministic: bool = False
+    patience_s: float = PATIENCE_S
+
+    def plan(self, problem: Problem) -> Plan:
+        """Return a verified plan.
+
+        Raises ServiceAwayError, NoPlanError, RefusedError, and WrongAnswerError for a plan that is wrong.
+        """
+        if self.server is None:
+            plan = solve(problem, time_limit_s=self.time_limit_s, deterministic=self.deterministic)
+        else:
+            plan = self._asked(self.server, problem)
+        if plan.status not in ("optimal", "feasible"):
+            because = plan.explanation.message if plan.explanation else f"status {plan.status}"
+            raise (NothingFitsError if plan.status == "infeasible" else NoPlanError)(because)
+        return plan
+
+    def _asked(self, server: str, problem: Problem) -> Plan:
+        options = Options(time_limit_s=self.time_limit_s, deterministic=self.deterministic)
+        try:
+            with Client(server, key=self.key, patience_s=self.patience_s) as client:
+                return client.plan(problem, options)
+        except AwayError as error:
+            raise ServiceAwayError(str(error)) from error
+        except RefusedError as error:
+            if error.status == _BUSY or error.status >= _BROKEN:
+                raise ServiceAwayError(f"{server}: {error.status}, {error}") from error
+            raise
+
+
+HERE = Source()
+"""This process, with the defaults."""

@@ -1,0 +1,183 @@
+"""What ExecuTorch asks to be placed, as a problem; and a plan as what ExecuTorch writes down for it.
+
+A spec is alive from the first node that names it to the last one, both included. Memories are counted from 1, as 0 is
+that of constants; each is a pool. What control flow's submodules use of a memory lies at its beginning, for good: what
+a branch has computed stays there behind the branch.
+Source: pytorch/executorch v1.5.1, exir/memory_planning.py (apply_algo, greedy, MemoryPlanningAlgorithmSuite).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from memplan.planner.errors import ProblemError, shown
+from memplan.planner.formats.memplan_json import problem_from
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+_MEMORY = "memory "
+"""What the names of pools begin with; the number follows."""
+_ALLOC = "alloc"
+"""What the names of nodes begin with that allocate what the next one writes."""
+
+
+class Spec(Protocol):
+    """What is known of a tensor, as ExecuTorch's TensorSpec says it."""
+
+    lifetime: list[int | None]
+    mem_id: int | None
+    mem_offset: int | None
+    mem_obj_id: int | None
+    storage_base: Spec | None
+    storage_base_offset: int
+
+    @property
+    def allocated_memory(self) -> int:
+        """The bytes of the tensor, rounded up to its alignment."""
+
+    def realign(self, new_alignment: int) -> int:
+        """Set the alignment."""
+
+
+class Place(NamedTuple):
+    """Where a spec lies; specs with a common byte are in one object."""
+
+    mem_id: int
+    mem_obj_id: int
+    mem_offset: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A place for each spec, and how large each memory is, that of constants first."""
+
+    places: Mapping[Spec, Place]
+    bufsizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One call of a planner: specs to place, one alignment for all, and what they must keep free.
+
+    `names` are those of the specs, for people. `taken` are the bytes at the beginning of each memory that submodules
+    use, `padding` those that each memory is to have behind the last tensor.
+    """
+
+    specs: tuple[Spec, ...]
+    names: tuple[str, ...]
+    alignment: int
+    taken: tuple[int, ...] = ()
+    padding: int = 0
+
+    def beginning(self, mem_id: int) -> int:
+        """Return where the first tensor of a memory may lie."""
+        taken = self.taken[mem_id] if mem_id < len(self.taken) else 0
+        return -(-taken // self.alignment) * self.alignment
+
+
+def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding: int) -> Request:
+    """Collect what ExecuTorch calls a planner with, and align all specs as it asks."""
+    asked = tuple(dict.fromkeys(specs))
+    for spec in asked:
+        spec.realign(alignment)
+    taken = tuple(getattr(graph_module, "input_mem_buffer_sizes", None) or ())
+    found = _names(graph_module)
+    names = tuple(found.get(spec) or f"unnamed spec {k}" for k, spec in enumerate(asked))
+    return Request(asked, names, alignment, taken, padding)
+
+
+def _names(graph_module: Any) -> dict[Spec, str]:
+    """Name each spec by the node that computes it, which comes right after the one that allocates it."""
+    names: dict[Spec, str] = {}
+    for node in graph_module.graph.nodes:
+        found = node.meta.get("spec")
+        several = isinstance(found, (list, tuple))
+        for k, spec in enumerate(found if several else (found,)):
+            if hasattr(spec, "lifetime") and names.get(spec, _ALLOC).startswith(_ALLOC):
+                names[spec] = f"{node.name}:{k}" if several else node.name
+    return names
+
+
+def pose(request: Request) -> Problem:
+    """Return the problem that a request is; raises ProblemError for specs that nobody can place."""
+    names = dict(zip(request.specs, request.names, strict=True))
+    mem_ids = {spec: _memory(spec, name) for spec, name in names.items()}
+    return problem_from(
+        {
+            "buffers": [_row(spec, names, mem_id, request.alignment) for spec, mem_id in mem_ids.items()],
+            "pools": [{"name": f"{_MEMORY}{mem_id}"} for mem_id in sorted({*mem_ids.values()}) or [1]],
+        }
+    )
+
+
+def _memory(spec: Spec, name: str) -> int:
+    """Return the memory that a spec is to lie in: that of the spec whose storage it shares, its own, or the first."""
+    root = spec
+    seen = {spec}
+    while root.storage_base is not None:
+        root = root.storage_base
+        if root in seen:
+            raise ProblemError(f"spec {shown(name)}: storage_base must not lead back to itself")
+        seen.add(root)
+    mem_id = 1 if root.mem_id is None else root.mem_id
+    if mem_id < 1:
+        raise ProblemError(f"spec {shown(name)}: mem_id must be at least 1, as 0 is for constants, got {mem_id}")
+    return mem_id
+
+
+def _row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> dict[str, object]:
+    first, last = spec.lifetime
+    if first is None or last is None:
+        raise ProblemError(f"spec {shown(names[spec])}: lifetime must be known, got {shown(spec.lifetime)}")
+    row: dict[str, object] = {
+        "id": names[spec],
+        "size": spec.allocated_memory,
+        "start": first,
+        "end": last + 1,
+        "alignment": alignment,
+        "pools": [f"{_MEMORY}{mem_id}"],
+    }
+    if spec.storage_base is not None:
+        if spec.storage_base not in names:
+            raise ProblemError(f"spec {shown(names[spec])}: storage_base must be planned in the same call")
+        row |= {"alias_of": names[spec.storage_base], "alias_offset": spec.storage_base_offset}
+    return row
+
+
+def placed(request: Request, problem: Problem, plan: Plan) -> Placed:
+    """Spell a plan of the request's problem as ExecuTorch does; the plan places every buffer."""
+    at = {row.id: row for row in plan.placements}
+    rows = [at[name] for name in problem.buffers.ids]
+    mem_ids = [int(row.pool.removeprefix(_MEMORY)) for row in rows]
+    offsets = [row.offset + request.beginning(mem_id) for row, mem_id in zip(rows, mem_ids, strict=True)]
+    objects = _objects(request.specs, mem_ids, offsets)
+    found = map(Place, mem_ids, objects, offsets)
+    places = dict(zip(request.specs, found, strict=True))
+    return Placed(places, _bufsizes(request, places))
+
+
+def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
+    """Number, memory by memory, the ranges of bytes that specs cover without a break: who shares bytes is in one."""
+    found = [0] * len(specs)
+    number, mem_id, end = 0, 0, 0
+    for k in sorted(range(len(specs)), key=lambda k: (mem_ids[k], offsets[k])):
+        if mem_ids[k] != mem_id:
+            number, mem_id, end = 0, mem_ids[k], 0
+        elif offsets[k] >= end:
+            number += 1
+        found[k] = number
+        end = max(end, offsets[k] + specs[k].allocated_memory)
+    return found
+
+
+def _bufsizes(request: Request, places: Mapping[Spec, Place]) -> tuple[int, ...]:
+    """Return the bytes of each memory; padding is for those that have tensors."""
+    ends: dict[int, int] = {}
+    for spec, place in places.items():
+        ends[place.mem_id] = max(ends.get(place.mem_id, 0), place.mem_offset + spec.allocated_memory)
+    count = max(2, len(request.taken), *(mem_id + 1 for mem_id in ends))
+    taken = [*request.taken, *[0] * (count - len(request.taken))]
+    sizes = [max(taken[q], ends[q]) + request.padding if q in ends else taken[q] for q in range(count)]
+    return (0, *sizes[1:])

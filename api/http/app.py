@@ -1,0 +1,61 @@
+"""The service, as an ASGI app: `memplan serve` and the container run it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from anyio import to_thread
+from fastapi import FastAPI
+
+from memplan.api.http.app_state import Service
+from memplan.api.http.middleware.limits import SharesBytes
+from memplan.api.http.middleware.request_log import RequestLog
+from memplan.api.http.middleware.security_headers import SecurityHeaders
+from memplan.api.http.openapi.schemas import add_schemas
+from memplan.api.http.problem_details import add_error_answers
+from memplan.api.http.routes import batch, health, jobs, liveness, metrics, plan, plans, solvers, verify
+from memplan.api.readiness import warm_up
+from memplan.api.settings import Settings, read_settings
+from memplan.planner import __version__
+
+_DESCRIPTION = "A pool and an offset for every buffer, with a proof or an honest gap, on time, verified."
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Make the service; its settings come from the environment unless they are given. Raises OptionError."""
+    app = FastAPI(
+        title="memplan",
+        version=__version__,
+        description=_DESCRIPTION,
+        lifespan=_lifespan,
+        docs_url=None,  # the pages that draw the schema would fetch scripts from elsewhere
+        redoc_url=None,
+    )
+    service = app.state.service = Service(settings or read_settings())
+    for module in (plan, plans, jobs, batch, verify, liveness, solvers, health, metrics):
+        app.include_router(module.router)
+    _add_layers(app, service)
+    add_schemas(app)
+    return app
+
+
+def _add_layers(app: FastAPI, service: Service) -> None:
+    """Put around the routes, from the inside out, what every request goes through."""
+    add_error_answers(app)
+    app.add_middleware(SharesBytes, whole=service.bodies, timeout_s=service.settings.body_timeout_s)
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(RequestLog, metrics=service.metrics)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open what the service stands on, and make it ready before the first request; close it after the last."""
+    service: Service = app.state.service
+    async with AsyncExitStack() as stack:
+        await service.open(stack)
+        await to_thread.run_sync(warm_up)  # so that no request waits for compilation
+        gc.collect()
+        gc.freeze()  # what lives as long as the server need not be looked at again
+        yield

@@ -1,0 +1,161 @@
+"""What the calls of one server share: its settings, the line before the solvers, and threads to work in."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from math import inf
+from typing import TypeVar, cast
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Request
+
+from memplan.api.cluster.cluster import Cluster
+from memplan.api.http.auth.gate import Gate, look_up
+from memplan.api.http.middleware.limits import HeldBytes, Streams
+from memplan.api.jobs.lifecycle import JobRoom, open_jobs
+from memplan.api.metrics import Metrics
+from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
+from memplan.api.service.admission import WaitingLine
+from memplan.api.service.cache.parsed_requests import Readings
+from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.service.plan_service import Solving
+from memplan.api.settings import Settings
+from memplan.api.store.api_key import Key
+from memplan.api.store.store import Store
+
+T = TypeVar("T")
+
+
+class Service:
+    """The shared state of one app. Solving has places of its own, so that short work never waits behind it."""
+
+    store: Store
+    cluster: Cluster
+    cache: PlanCache
+    solving: Solving
+    jobs: JobRoom
+    """These are there while the service is open."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.gate = Gate(settings, self.find_key)
+        self.metrics = Metrics()
+        self.bodies = HeldBytes.under(settings)
+        self.streams = Streams(settings.max_streams)
+        self.readings = Readings(settings.cache_memory_bytes // 2)
+        self.line = WaitingLine(lambda: self.cluster.places, settings.waiting)
+        self.readiness = Readiness(
+            Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),
+            Check(self._stores, "memplan: could not store"),
+            Check(self._has_workers, "memplan: no worker is there"),
+        )
+        self._for_short_work = CapacityLimiter(settings.solves)
+        self._for_solving = CapacityLimiter(inf)
+        self._callers: set[asyncio.Event] = set()
+        self._enders: list[Callable[[], None]] = []
+        self._is_stopping = False
+
+    @classmethod
+    def of(cls, request: Request) -> Service:
+        """Return the service that a request came to."""
+        return cast(Service, request.app.state.service)
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        """Open what the service stands on; the stack closes it. Raises OptionError and StoreError."""
+        settings = self.settings
+        self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder)
+        stack.callback(self.store.close)
+        self.cluster = await Cluster.open(settings, self.metrics.lost_worker)
+        stack.push_async_callback(self.cluster.close)
+        self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
+        self.solving = Solving(self.cache, self.cluster, self.line, self.metrics, settings.solves)
+        self.jobs = await stack.enter_async_context(
+            open_jobs(self.store, self.solving, self.line, self.metrics, settings)
+        )
+        self._enders.append(self.jobs.stop)
+
+    async def find_key(self, key_id: str) -> Key | None:
+        """Return what the store knows of a key."""
+        return await self.store.briefly(partial(look_up, self.store.keys, key_id))
+
+    def counted_now(self) -> dict[str, int]:
+        """Return how many there are on this server of what comes and goes."""
+        return {
+            "workers": self.cluster.workers,
+            "places": self.line.places,
+            "places_taken": self.line.busy,
+            "callers_waiting": self.line.waiting,
+            "open_streams": self.streams.count,
+            "held_body_bytes": self.bodies.held,
+        }
+
+    async def _has_workers(self) -> bool:
+        return self.cluster.workers > 0
+
+    async def _stores(self) -> bool:
+        await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
+        return True
+
+    async def briefly(self, work: Callable[[], T]) -> T:
+        """Do work of seconds at most (parsing, verifying) in a thread, so that the event loop goes on."""
+        return await to_thread.run_sync(work, limiter=self._for_short_work)
+
+    async def soon(self, work: Callable[[], T], is_short: bool) -> T:
+        """Do work that takes less time than handing it to a thread under load, if it `is_short`; else briefly."""
+        return work() if is_short else await self.briefly(work)
+
+    @asynccontextmanager
+    async def caller(self, request: Request) -> AsyncIterator[asyncio.Event]:
+        """Yield an event that is set when the client hangs up, or the service stops."""
+        cancelled = asyncio.Event()
+        self._callers.add(cancelled)
+        if self._is_stopping:
+            cancelled.set()
+        watcher = asyncio.create_task(_watch(request, cancelled))
+        try:
+            yield cancelled
+        finally:
+            watcher.cancel()
+            self._callers.discard(cancelled)
+
+    async def in_turn(self, request: Request, work: Callable[[threading.Event], T], deadline: float) -> T | None:
+        """Wait for a place until `deadline` (time.monotonic()), then do work that solves in a thread of this process.
+
+        `work` gets an event that is set when the client hangs up or the service stops. None is returned if that was
+        while it waited. Raises FullError.
+        """
+        told = threading.Event()
+        async with self.caller(request) as cancelled:
+            if not await self.line.take_unless(cancelled, max(0.0, deadline - time.monotonic())):
+                return None
+            teller = asyncio.create_task(_tell(told, cancelled))
+            try:
+                return await to_thread.run_sync(work, told, limiter=self._for_solving)
+            finally:
+                teller.cancel()
+                self.line.leave()
+
+    def stop(self) -> None:
+        """End every solve that runs, and all that still come: each is answered with the best plan so far."""
+        self._is_stopping = True
+        for cancelled in self._callers:
+            cancelled.set()
+        for end in self._enders:
+            end()
+
+
+async def _watch(request: Request, cancelled: asyncio.Event) -> None:
+    """Wait for the client to hang up; the body has been read, so nothing else can come."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    cancelled.set()
+
+
+async def _tell(told: threading.Event, cancelled: asyncio.Event) -> None:
+    await cancelled.wait()
+    told.set()

@@ -1,0 +1,130 @@
+"""Who may pass: `dependencies=[may("plan")]` on a route or a router."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, cast
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer
+
+from memplan.api.http.auth.hosts import is_harmless
+from memplan.api.http.auth.quota import RequestQuota
+from memplan.api.refusals import ForbiddenError, FullError, NoKeyError
+from memplan.api.settings import Settings
+from memplan.api.store.api_key import Key, digest, is_same, split
+from memplan.api.store.caller import ANYBODY, Caller, Scope
+from memplan.api.store.errors import StoreError
+from memplan.api.store.keys import Keys
+from memplan.planner.errors import shown
+
+ADMIN = "admin"
+"""The id and the name of the key that the settings hold."""
+_KEPT_S = 2.0
+_USE_NOTED_S = 60.0
+_NOBODYS = digest("")
+_MOST_KEPT = 10_000
+_LOG = logging.getLogger("memplan")
+_BEARER = HTTPBearer(auto_error=False, description="A key, as `memplan keys add` shows it once.")
+
+
+class Gate:
+    """Knows who comes with which key; for one event loop.
+
+    What the store says of a key is believed for two seconds: so long one that was revoked still works.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        look_up: Callable[[str], Awaitable[Key | None]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.is_asking = bool(settings.require_keys)
+        self._settings, self._look_up, self._clock = settings, look_up, clock
+        self._admin = None if settings.admin_key is None else digest(settings.admin_key)
+        self._quota = RequestQuota(clock)
+        self._kept: dict[str, tuple[Key, float]] = {}
+
+    @classmethod
+    def of(cls, request: Request) -> Gate:
+        """Return the gate of the service that a request came to."""
+        return cast(Gate, request.app.state.service.gate)
+
+    def check_host(self, host: str | None) -> None:
+        """Raise ForbiddenError for a `Host` that a page from elsewhere may have, where there is no key to show."""
+        if not self.is_asking and not self._settings.without_keys and not is_harmless(host):
+            rule = "must be an address or localhost where no key is asked for, unless --without-keys is said"
+            raise ForbiddenError(f"host: {rule}, got {shown(host)}")
+
+    async def caller(self, authorization: str | None) -> Caller:
+        """Return who shows this `Authorization`; raises NoKeyError, and FullError where a quota is used up."""
+        if not self.is_asking:
+            return ANYBODY
+        scheme, _, text = (authorization or "").strip().partition(" ")
+        text = text.strip()
+        if scheme.lower() != "bearer" or not text:
+            raise NoKeyError("authorization: must be Bearer and a key")
+        if self._admin is not None and is_same(text, self._admin):
+            return Caller(ADMIN, ADMIN, frozenset({"admin"}))
+        key_id, secret = split(text) or ("", text)
+        key = await self._known(key_id) if key_id else None
+        # An id that is not there is compared as well, so that it takes as long as a wrong secret.
+        if not is_same(secret, _NOBODYS if key is None else key.hash) or key is None or key.revoked_at is not None:
+            raise NoKeyError("authorization: the key is not known, or was revoked")
+        self._count(key)
+        return key.caller(self._settings.max_jobs_per_key)
+
+    async def _known(self, key_id: str) -> Key | None:
+        key, read_at = self._kept.get(key_id, (None, 0.0))
+        if key is None or self._clock() - read_at >= _KEPT_S:
+            key = await self._look_up(key_id)
+            self._kept.pop(key_id, None)
+            if key is not None:
+                while len(self._kept) >= _MOST_KEPT:
+                    self._kept.pop(next(iter(self._kept)))
+                self._kept[key_id] = key, self._clock()
+        return key
+
+    def _count(self, key: Key) -> None:
+        per_minute = key.max_requests_per_minute or self._settings.max_requests_per_minute
+        if per_minute is None:
+            return
+        wait_s = self._quota.take(key.id, per_minute)
+        if wait_s > 0:
+            raise FullError(f"key {key.name}: may ask {per_minute} times a minute", wait_s)
+
+
+def look_up(keys: Keys, key_id: str) -> Key | None:
+    """Return what the store knows of a key, and note that it is used, about once a minute. Raises StoreError."""
+    key, now = keys.find(key_id), time.time()
+    if key is not None and key.revoked_at is None and abs(now - (key.used_at or 0.0)) > _USE_NOTED_S:
+        try:
+            keys.note_use(key_id, now)
+        except StoreError as error:  # a full disk should not keep out who may come in
+            _LOG.warning("the use of a key is not noted: %s", error)
+    return key
+
+
+def may(scope: Scope) -> Any:
+    """Return the dependency that lets in who may, before anything of the body is read.
+
+    Routes then find who it is by `Caller.of(request)`.
+    """
+
+    async def check(request: Request, _described: Annotated[Any, Security(_BEARER)]) -> None:
+        await let_in(request, scope)
+
+    return Depends(check)
+
+
+async def let_in(request: Request, scope: Scope) -> None:
+    """Find out who sent a request, and raise NoKeyError, ForbiddenError or FullError where they may not."""
+    gate = Gate.of(request)
+    gate.check_host(request.headers.get("host"))
+    caller = await gate.caller(request.headers.get("authorization"))
+    request.state.caller = caller
+    if not caller.may(scope):
+        raise ForbiddenError(f"key {caller.name}: must have the scope {scope} for this")

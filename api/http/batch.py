@@ -1,0 +1,136 @@
+"""Many problems in one request, and one line of the answer for each, as it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import traceback
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from anyio import to_thread
+from starlette.datastructures import QueryParams
+
+from memplan.api.http.problem_details import error_answer, problem_details
+from memplan.api.http.submissions import check_size, check_time_limit, read_object, submission_from
+from memplan.api.jobs.run import Solves
+from memplan.api.options import Options
+from memplan.api.refusals import UnavailableError
+from memplan.api.reports.plan_formats import spell
+from memplan.api.settings import Settings
+from memplan.planner.errors import InputError, MemplanError, OptionError, shown
+from memplan.planner.model.problem import Problem
+
+_PRIORITY = -1
+"""Those who wait for one plan go before those who wait for many."""
+_JSON_SPELLINGS = (None, "json", "triples", "exir")
+_FRAMES_LOGGED = 12
+_LOG = logging.getLogger("memplan")
+
+Submission = bytes | dict[str, Any]
+"""A line that is yet to be parsed, or an object that has been."""
+
+
+def lines_of(body: bytes) -> Iterator[Submission]:
+    """Yield the lines of a body that are not blank."""
+    start = 0
+    while start < len(body):
+        end = body.find(b"\n", start)
+        end = len(body) if end < 0 else end
+        if line := body[start:end].strip():
+            yield line
+        start = end + 1
+
+
+def objects_of(body: bytes) -> list[Submission]:
+    """Return the entries of `{"submissions": [...]}`; raises InputError."""
+    content = read_object(body)
+    if unknown := [name for name in content if name != "submissions"]:
+        raise InputError(*(f"{shown(name)}: is not a known field" for name in unknown[:10]))
+    entries = content.get("submissions")
+    if not isinstance(entries, list):
+        got = shown(entries) if "submissions" in content else "nothing"
+        raise InputError(f"submissions: must be a list, got {got}")
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise InputError(f"submissions[{i}]: must be an object, got {shown(entry)}")
+    return entries
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The submissions of one request; what has no options of its own goes by those of `query`."""
+
+    submissions: Iterator[Submission]
+    query: QueryParams
+    settings: Settings
+    solving: Solves
+
+    async def results(self, places: Callable[[], int], cancelled: asyncio.Event) -> AsyncGenerator[bytes, None]:
+        """Yield a line for each submission, in the order in which they are ready.
+
+        As many are in work as there are `places`, so that memory does not grow with the batch; the time limit of each
+        counts from when a worker takes it. When `cancelled` is set, those in work end with the best plan so far, and
+        those that have had no turn yet with an error.
+        """
+        numbered, in_work = enumerate(self.submissions), set[asyncio.Task[bytes]]()
+        try:
+            while True:
+                while len(in_work) < max(1, places()) and (item := next(numbered, None)) is not None:
+                    in_work.add(asyncio.create_task(self._result(*item, cancelled)))
+                if not in_work:
+                    return
+                done, in_work = await asyncio.wait(in_work, return_when=asyncio.FIRST_COMPLETED)
+                for result in done:
+                    yield result.result()
+        finally:
+            cancelled.set()
+            if in_work:
+                await asyncio.wait(in_work)
+
+    async def _result(self, index: int, submission: Submission, cancelled: asyncio.Event) -> bytes:
+        about: dict[str, Any] = {"index": index, "id": None}
+        try:
+            if cancelled.is_set():
+                raise UnavailableError("memplan: stopped before this one had its turn")
+            content = await to_thread.run_sync(_parsed, submission)
+            about["id"] = _name(content)
+            problem, options = await to_thread.run_sync(self._read, content)
+            plan = await self.solving.plan(problem, options, deadline=inf, cancelled=cancelled, priority=_PRIORITY)
+            written = await to_thread.run_sync(spell, plan, problem, options.format or "json")
+            return _line(about, "plan", written)
+        except MemplanError as error:
+            answer = error_answer(error) or problem_details(500, (str(error),))
+        except Exception as error:  # noqa: BLE001  the border: the others of the batch go on
+            frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
+            _LOG.error("%s in a batch\n%s", type(error).__name__, frames)
+            answer = problem_details(500, ("memplan: failed; its log says where",))
+        return _line(about, "error", bytes(answer.body))
+
+    def _read(self, content: dict[str, Any]) -> tuple[Problem, Options]:
+        problem, options = submission_from(content, self.query)
+        check_time_limit("time_limit_s", options.time_limit_s, self.settings.max_time_limit_s)
+        check_size(problem, self.settings)
+        if options.format not in _JSON_SPELLINGS:
+            raise OptionError(f"format: must be json, triples or exir in a batch, got {shown(options.format)}")
+        return problem, options
+
+
+def _parsed(submission: Submission) -> dict[str, Any]:
+    return dict(submission) if isinstance(submission, dict) else read_object(submission)
+
+
+def _name(content: dict[str, Any]) -> str | int | None:
+    """Take the id of a submission, by which its result is known, from its content."""
+    name = content.pop("id", None)
+    if name is None or isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool)):
+        return name
+    raise InputError(f"id: must be a string or an integer, got {shown(name)}")
+
+
+def _line(about: dict[str, Any], kind: str, written: bytes) -> bytes:
+    head = json.dumps(about, separators=(",", ":")).encode()
+    return head[:-1] + f',"{kind}":'.encode() + written.strip() + b"}\n"

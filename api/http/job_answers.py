@@ -1,0 +1,108 @@
+"""Jobs and their events, as callers read them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, ConfigDict, WithJsonSchema
+from sse_starlette import ServerSentEvent
+
+from memplan.api.http.job_requests import JobQuery
+from memplan.api.options import Options
+from memplan.api.store.events import Event
+from memplan.api.store.job import Job, Progress
+from memplan.api.store.job_states import MEANINGS, State
+
+PATH = "/v1/jobs"
+Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+
+
+class Links(BaseModel):
+    """Where the job is, what happened to it, and its best plan."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    self: str
+    events: str
+    plan: str
+
+
+class JobAnswer(BaseModel):
+    """A job: how far it is, and where its plan is; `late_s` is by how much it ended after its deadline."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    state: State
+    meaning: str
+    name: str | None
+    problem_hash: str
+    buffers: int
+    priority: int
+    created_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None
+    deadline_at: Moment | None
+    options: Options
+    progress: Progress | None
+    plan_status: str | None
+    attempts: int
+    late_s: float | None
+    error: str | None
+    links: Links
+
+
+class JobList(BaseModel):
+    """A page of jobs, newest first, and where the next one is; None: there is none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    jobs: list[JobAnswer]
+    next: str | None
+
+
+def job_answer(job: Job) -> JobAnswer:
+    """Say what is known of a job."""
+    at = f"{PATH}/{job.id}"
+    return JobAnswer(
+        id=job.id,
+        state=job.state,
+        meaning=MEANINGS[job.state],
+        name=job.name,
+        problem_hash=job.problem_hash,
+        buffers=job.n_buffers,
+        priority=job.priority,
+        created_at=_moment(job.created_at),
+        started_at=None if job.started_at is None else _moment(job.started_at),
+        finished_at=None if job.finished_at is None else _moment(job.finished_at),
+        deadline_at=None if job.deadline_at is None else _moment(job.deadline_at),
+        options=Options.model_validate(dict(job.options)),
+        progress=job.progress,
+        plan_status=job.plan_status,
+        attempts=job.attempts,
+        late_s=job.late_s,
+        error=job.error,
+        links=Links(self=at, events=f"{at}/events", plan=f"{at}/plan"),
+    )
+
+
+def job_list(jobs: list[Job], query: JobQuery) -> JobList:
+    """Make a page of the jobs that were found for `query`; a full one may have a next."""
+    following = None
+    if len(jobs) == query.limit:
+        asked: dict[str, Any] = query.model_dump(exclude_none=True, exclude_defaults=True) | {"after": jobs[-1].id}
+        following = f"{PATH}?{urlencode(asked)}"
+    return JobList(jobs=[job_answer(job) for job in jobs], next=following)
+
+
+def spelled(event: Event) -> ServerSentEvent:
+    """Write an event for a stream; its id is what `Last-Event-ID` goes on from."""
+    data = json.dumps({"at": _moment(event.at), **event.data}, separators=(",", ":"))
+    return ServerSentEvent(data, event=event.kind, id=str(event.seq), sep="\n")
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,178 @@
+"""What a client submits as a job: a submission, and when it is to be done."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
+from starlette.datastructures import QueryParams
+
+from memplan.api.http.request_body import CSV
+from memplan.api.http.submissions import (
+    check_size,
+    check_time_limit,
+    is_bare,
+    read_object,
+    read_submission,
+    submission_from,
+)
+from memplan.api.jobs.serialization import pack_problem
+from memplan.api.options import Options
+from memplan.api.settings import Settings
+from memplan.api.store.job import NewJob
+from memplan.api.store.job_states import State
+from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Row
+from memplan.solvers.portfolio import stages
+from memplan.solvers.portfolio.solve import MAX_TIME_LIMIT_S, read_target
+from memplan.solvers.reference import gate, table
+
+NAME_CHARACTERS = 200
+"""How much of a problem's name is kept as the job's."""
+MOST_LISTED = 1000
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_KEY = re.compile(r"[!-~]{1,200}")
+
+
+def _hash(text: str) -> str:
+    if not _HASH.fullmatch(text):
+        raise PydanticCustomError(
+            "rule", "must be sha256: and 64 hexadecimal digits, got {shown}", {"shown": shown(text)}
+        )
+    return text
+
+
+def _id(text: str) -> str:
+    if not JOB_ID.fullmatch(text):
+        raise PydanticCustomError("rule", "must be the id of a job, got {shown}", {"shown": shown(text)})
+    return text
+
+
+class Terms(Row):
+    """When a job is to be done: of those that wait the highest priority goes first, then the oldest.
+
+    The deadline counts from the moment the job is accepted.
+    """
+
+    priority: Annotated[int, Field(ge=-100, le=100)] = 0
+    deadline_s: Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)] | None = None
+
+
+class JobQuery(Row):
+    """Which jobs to list; `after` is the last one of the page before."""
+
+    state: State | None = None
+    name: str | None = None
+    problem_hash: Annotated[str, AfterValidator(_hash)] | None = None
+    limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 100
+    after: Annotated[str, AfterValidator(_id)] | None = None
+
+
+def read_job(kind: str, body: bytes, query: QueryParams) -> tuple[Problem, Options, Terms]:
+    """Read the body of `POST /v1/jobs`; raises InputError.
+
+    It is that of `POST /v1/plan`; the terms come beside the problem, or in the query.
+    """
+    asked = [(name, value) for name, value in query.multi_items() if name in Terms.model_fields]
+    rest = QueryParams([(name, value) for name, value in query.multi_items() if name not in Terms.model_fields])
+    terms = dict(asked)
+    if len(terms) < len(asked):
+        raise OptionError(*(f"{name}: must be given once" for name in terms))
+    if kind == CSV:
+        return *read_submission(kind, body, rest), _terms(terms, {})
+    content = read_object(body)
+    inside = {} if is_bare(content) else {name: content.pop(name) for name in Terms.model_fields if name in content}
+    return *submission_from(content, rest), _terms(terms, inside)
+
+
+def read_new_job(
+    kind: str,
+    body: bytes,
+    query: QueryParams,
+    settings: Settings,
+    *,
+    key_id: str | None = None,
+    idempotency_key: str | None = None,
+) -> NewJob:
+    """Make a job of the body of `POST /v1/jobs`, its deadline counted from now; raises InputError."""
+    problem, options, terms = read_job(kind, body, query)
+    check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
+    check_size(problem, settings)
+    return new_job(
+        problem,
+        options,
+        key_id=key_id,
+        priority=terms.priority,
+        deadline_at=None if terms.deadline_s is None else time.time() + terms.deadline_s,
+        idempotency_key=idempotency_key,
+        request_digest=None if idempotency_key is None else _digest(kind, body, query),
+    )
+
+
+def new_job(problem: Problem, options: Options, **said: Any) -> NewJob:
+    """Make a job of a submission that can be solved; raises OptionError where it cannot."""
+    read_target(options.time_limit_s, options.accept, options.seed)
+    instance = compile_problem(problem)
+    planner = table.find(options.solver)
+    if planner is None:
+        stages.rungs(instance, options.solver)
+    else:
+        gate.check_features(problem, instance, planner)
+    return NewJob(
+        problem=pack_problem(problem),
+        problem_hash=problem_hash(problem, instance),
+        n_buffers=len(problem.buffers),
+        options=options.model_dump(mode="json"),
+        time_limit_s=options.time_limit_s,
+        name=None if problem.name is None else problem.name[:NAME_CHARACTERS],
+        **said,
+    )
+
+
+def idempotency_key(header: str | None) -> str | None:
+    """Return the key under which a request is done once; raises OptionError."""
+    if header is not None and not _KEY.fullmatch(header):
+        raise OptionError(f"Idempotency-Key: must be at most 200 visible ASCII characters, got {shown(header)}")
+    return header
+
+
+def last_event_id(header: str | None) -> int:
+    """Return the number of the last event that a follower has seen, 0 for none; raises OptionError."""
+    if header is None:
+        return 0
+    if not (header.isascii() and header.isdecimal() and len(header) < 10):
+        raise OptionError(f"Last-Event-ID: must be the number of an event, got {shown(header)}")
+    return int(header)
+
+
+def read_job_query(query: QueryParams) -> JobQuery:
+    """Read which jobs to list; raises OptionError."""
+    names = [name for name, _ in query.multi_items()]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise OptionError(*(f"{shown(name)}: must be given once" for name in repeated[:10]))
+    try:
+        return JobQuery.model_validate_strings(dict(query))
+    except ValidationError as error:
+        raise OptionError(*sentences(error)) from error
+
+
+def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:
+    if both := asked.keys() & inside.keys():
+        raise OptionError(*(f"{name}: must come in the body or in the query, got both" for name in sorted(both)))
+    try:
+        return Terms.model_validate_strings(dict(asked)) if asked else Terms.model_validate(dict(inside))
+    except ValidationError as error:
+        raise OptionError(*sentences(error)) from error
+
+
+def _digest(kind: str, body: bytes, query: QueryParams) -> str:
+    return sha256(f"{kind}\n{query}\n".encode() + body).hexdigest()

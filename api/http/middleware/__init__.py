@@ -1,0 +1,1 @@
+"""Middleware: limits, slow clients, request log, security headers."""

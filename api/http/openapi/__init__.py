@@ -1,0 +1,1 @@
+"""The OpenAPI schema, where the routes' own annotations do not say enough."""

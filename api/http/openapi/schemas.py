@@ -1,0 +1,236 @@
+"""What `/openapi.json` says beyond what the routes' types do: bodies are read raw, so their schemas are given here."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, ConfigDict
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from memplan.api.http.problem_details import ProblemDetails, error_answers
+from memplan.api.http.request_body import CSV, JSON, TEXT
+from memplan.api.options import Options
+from memplan.api.reports.liveness_requests import LivenessAnswer, LivenessRequest
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.operations import Operations
+from memplan.planner.verify.verifier import Violation
+
+_REF = "#/components/schemas/{model}"
+
+
+class PlanRequest(BaseModel):
+    """A problem, and how to plan it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    problem: Problem
+    options: Options = Options()
+
+
+class VerifyRequest(BaseModel):
+    """A problem, and a plan to verify."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    problem: Problem
+    plan: Plan
+
+
+class Verdict(BaseModel):
+    """Whether a plan is right for its problem, and what is wrong with it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    valid: bool
+    violations: list[Violation]
+
+
+_MODELS: tuple[type[BaseModel], ...] = (
+    Problem,
+    Options,
+    PlanRequest,
+    Plan,
+    VerifyRequest,
+    Verdict,
+    ProblemDetails,
+    Operations,
+    LivenessRequest,
+    LivenessAnswer,
+)
+
+PROBLEM_EXAMPLE: dict[str, Any] = {
+    "buffers": [
+        {"id": "conv1", "size": 401408, "start": 0, "end": 3},
+        {"id": "conv2", "size": 200704, "start": 2, "end": 5},
+    ]
+}
+OPTIONS_EXAMPLE: dict[str, Any] = {"time_limit_s": 2, "solver": "auto", "accept": "5%"}
+OPERATIONS_EXAMPLE: dict[str, Any] = {
+    "functions": {
+        "main": {
+            "params": ["image"],
+            "results": ["scores"],
+            "buffers": [
+                {"id": "image", "dtype": "int8", "shape": [1, 96, 96, 3]},
+                {"id": "features", "dtype": "int8", "shape": [1, 48, 48, 8]},
+                {"id": "columns", "size": 2304},
+                {"id": "scores", "dtype": "float32", "shape": [1, 10]},
+            ],
+            "body": [
+                {"op": "conv", "inputs": ["image"], "outputs": ["features"], "temporaries": ["columns"]},
+                {"op": "classify", "inputs": ["features"], "outputs": ["scores"]},
+            ],
+        }
+    }
+}
+CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
+PLAN_EXAMPLE: dict[str, Any] = {
+    "status": "optimal",
+    "peak": 602112,
+    "placements": [
+        {"id": "conv1", "pool": "default", "offset": 0},
+        {"id": "conv2", "pool": "default", "offset": 401408},
+    ],
+}
+CSV_PLAN_EXAMPLE = "id,lower,upper,size,offset\nconv1,0,3,401408,0\nconv2,2,5,200704,401408\n"
+
+
+def _ref(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _REF.format(model=model.__name__)}
+
+
+def _query() -> list[dict[str, Any]]:
+    """Describe the options that may come in the query."""
+    size = {"type": "string", "pattern": r"^([^=]+=)?[0-9]{1,15}( ?[kMG]i?B)?$"}
+    sizes = {"type": "array", "items": size, "examples": [["1MiB"], ["fast=64KiB", "slow=1MiB"]]}
+    return [
+        *(
+            parameter(name, "Where the body is a bare problem, JSON or CSV.", schema)
+            for name, schema in Options.model_json_schema()["properties"].items()
+        ),
+        parameter("capacity", "The size of the only pool, or NAME=SIZE for each.", sizes),
+    ]
+
+
+def parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Describe what may come in the query."""
+    return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
+
+
+PLAN_REQUEST: dict[str, Any] = {
+    "parameters": _query(),
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {
+                "schema": {"anyOf": [_ref(PlanRequest), _ref(Problem)]},
+                "examples": {
+                    "problem": {"summary": "a bare problem", "value": PROBLEM_EXAMPLE},
+                    "options": {
+                        "summary": "a problem and options",
+                        "value": {"problem": PROBLEM_EXAMPLE, "options": OPTIONS_EXAMPLE},
+                    },
+                },
+            },
+            CSV: {
+                "schema": {"type": "string", "description": "id,lower,upper,size[,alignment[,offset]], half-open"},
+                "examples": {"csv": {"summary": "a CSV problem", "value": CSV_EXAMPLE}},
+            },
+        },
+    },
+}
+_TRIPLES: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "array", "minItems": 3, "maxItems": 3},
+    "description": "With format triples: id, pool and offset of every buffer.",
+}
+_EXIR: dict[str, Any] = {
+    "type": "object",
+    "required": ["bufsizes", "specs"],
+    "description": "With format exir: the plan in ExecuTorch's numbers, memories counted from 1.",
+}
+PLAN_ANSWER: dict[str, Any] = {
+    "description": "The plan; as CSV or as tables of memories where the caller's Accept prefers it and there is one.",
+    "content": {
+        JSON: {"schema": {"anyOf": [_ref(Plan), _TRIPLES, _EXIR]}, "example": PLAN_EXAMPLE},
+        CSV: {"schema": {"type": "string"}, "example": CSV_PLAN_EXAMPLE},
+        TEXT: {"schema": {"type": "string", "description": "what each memory holds, and the most at one time"}},
+    },
+}
+KNOWN_PLAN_ANSWER: dict[str, Any] = {
+    "description": "The plan, as the hash spells it: buffers and pools by number, bytes in units of the problem.",
+    "headers": {
+        "ETag": {"schema": {"type": "string"}, "description": "Changes when a better plan is known."},
+        "Cache-Control": {"schema": {"type": "string"}, "description": "Immutable once nothing can be better."},
+    },
+    "content": {JSON: {"schema": _ref(Plan)}},
+}
+VERIFY_REQUEST: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {"schema": _ref(VerifyRequest), "example": {"problem": PROBLEM_EXAMPLE, "plan": PLAN_EXAMPLE}},
+        },
+    },
+}
+VERDICT_ANSWER: dict[str, Any] = {
+    "description": "The verdict.",
+    "content": {JSON: {"schema": _ref(Verdict), "example": {"valid": True, "violations": []}}},
+}
+LIVENESS_REQUEST: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {
+                "schema": {"anyOf": [_ref(LivenessRequest), _ref(Operations)]},
+                "examples": {
+                    "operations": {"summary": "bare operations", "value": OPERATIONS_EXAMPLE},
+                    "options": {
+                        "summary": "operations and options",
+                        "value": {"operations": OPERATIONS_EXAMPLE, "options": {"compare": True, "time_limit_s": 2}},
+                    },
+                },
+            },
+        },
+    },
+}
+LIVENESS_ANSWER: dict[str, Any] = {
+    "description": "The problem, and what is known of it; `peaks` where they were asked for.",
+    "content": {JSON: {"schema": _ref(LivenessAnswer)}},
+}
+
+
+class _Quiet(GenerateJsonSchema):
+    """Leaves out defaults that are no JSON, such as a plan's empty table, without a warning."""
+
+    ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
+
+
+def _add_refusals(schema: dict[str, Any]) -> None:
+    """Add, to each call that may ask for a key, the answers of those who are not let in, or come when it cannot."""
+    for calls in schema["paths"].values():
+        for call in calls.values():
+            if "security" in call:
+                answers = {str(status): answer for status, answer in error_answers(401, 403, 429, 503).items()}
+                if "requestBody" in call:
+                    answers |= {str(status): answer for status, answer in error_answers(408).items()}
+                call["responses"] = answers | call["responses"]
+
+
+def add_schemas(app: FastAPI) -> None:
+    """Let the app describe the bodies of its calls as well as its routes."""
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(model, "validation") for model in _MODELS]
+            _, found = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
+            schema.setdefault("components", {}).setdefault("schemas", {}).update(found["$defs"])
+            _add_refusals(schema)
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign]

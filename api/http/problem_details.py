@@ -1,0 +1,157 @@
+"""Errors as RFC 9457 problem details: `application/problem+json`, one sentence for each broken rule."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memplan.api.cluster.task import LostWorkersError
+from memplan.api.logs import PROBLEMS
+from memplan.api.refusals import RefusedError, UnavailableError
+from memplan.api.store.errors import StoreError
+from memplan.planner.errors import FormatError, InputError
+
+MEDIA_TYPE = "application/problem+json"
+_LOG = logging.getLogger("memplan")
+_FRAMES_LOGGED = 12
+_AFTER_LOSSES_S = 60.0
+"""When to come back with a problem that workers died of, or that came when they did."""
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
+"""Where the phrases of RFC 9110 differ from those that older Pythons know."""
+
+
+class ProblemDetails(BaseModel):
+    """What an error's body holds; `errors` has one sentence a broken rule and `detail` is the first of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: str = Field(default="about:blank")
+    title: str
+    status: int
+    detail: str
+    errors: list[str]
+
+
+class TooLargeError(InputError):
+    """The body, or the problem in it, is larger than this server takes."""
+
+
+class MediaTypeError(InputError):
+    """The body's media type, its charset or its coding is not one that is read here."""
+
+
+def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None) -> Response:
+    """Make the answer that says what is wrong, in plain ASCII, so that whatever a caller sent can come back out."""
+    content = {
+        "type": "about:blank",
+        "title": _TITLES.get(status) or HTTPStatus(status).phrase,
+        "status": status,
+        "detail": sentences[0],
+        "errors": list(sentences),
+    }
+    return Response(json.dumps(content), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def add_error_answers(app: FastAPI) -> None:
+    """Let every error leave the app as problem details."""
+    for known in (InputError, RefusedError, StoreError, LostWorkersError):
+        app.add_exception_handler(known, _on_purpose)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_middleware(AnswersFailures)
+
+
+def _status(error: InputError) -> int:
+    if isinstance(error, TooLargeError):
+        return 413
+    if isinstance(error, MediaTypeError):
+        return 415
+    return 400 if isinstance(error, FormatError) else 422
+
+
+def error_answer(error: Exception) -> Response | None:
+    """Make the answer that says what a caller did wrong, or what is wrong here for now; None for any other error."""
+    if isinstance(error, InputError):
+        return problem_details(_status(error), error.sentences)
+    if isinstance(error, StoreError):
+        _LOG.error("%s", error)  # which names machines, and is not for callers
+        error = UnavailableError("memplan: its store does not answer for now")
+    if isinstance(error, LostWorkersError):
+        error = UnavailableError(str(error), _AFTER_LOSSES_S)
+    if isinstance(error, RefusedError):
+        return problem_details(error.status, (str(error),), error.headers)
+    return None
+
+
+async def _on_purpose(_request: Request, error: Exception) -> Response:
+    answer = error_answer(error)
+    assert answer is not None
+    return answer
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path
+    sentences = {404: f"path: nothing is at {path}", 405: f"method: {request.method} is not for {path}"}
+    return problem_details(
+        error.status_code, (sentences.get(error.status_code, str(error.detail)),), dict(error.headers or {})
+    )
+
+
+class AnswersFailures:
+    """Answers 500 where the program itself fails, and logs where it did, but never what a caller sent.
+
+    A client that hangs up while it sends is no failure: nobody is left to be answered.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, as ASGI has it."""
+        has_begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except ClientDisconnect:
+            return
+        except Exception as error:  # the border: what is not known here is a fault of the program
+            frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
+            _LOG.error("%s at %s\n%s", type(error).__name__, scope.get("path"), frames)
+            PROBLEMS.info("what failed: %s", error)
+            if has_begun or scope["type"] != "http":
+                raise
+            answer = problem_details(500, ("memplan: failed; its log says where",))
+            await answer(scope, receive, send)
+
+
+def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe, for OpenAPI, the errors that a call can answer with."""
+    says = {
+        400: "The body is not JSON, or not CSV.",
+        401: "No key came, or none that is known or still holds.",
+        403: "The key is not for this call.",
+        404: "Nothing is there, or nothing that the caller may see.",
+        408: "The body took too long to come.",
+        413: "The body, or the problem in it, is larger than this server takes.",
+        415: "The body's media type is not known.",
+        422: "The problem, the plan or an option breaks a rule.",
+        429: "Every place or quota is taken: try again after the seconds that Retry-After gives.",
+        503: "The service cannot solve or store for now.",
+    }
+    schema = {"$ref": "#/components/schemas/ProblemDetails"}
+    return {status: {"description": says[status], "content": {MEDIA_TYPE: {"schema": schema}}} for status in statuses}

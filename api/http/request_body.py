@@ -1,0 +1,89 @@
+"""Read the body of a request: its media type, and its bytes up to a limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from email.message import Message
+
+import anyio
+from fastapi import Request
+
+from memplan.api.http.middleware.limits import Share
+from memplan.api.http.problem_details import MediaTypeError, TooLargeError
+from memplan.api.refusals import FullError, TooSlowError
+from memplan.planner.errors import shown
+
+JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
+NDJSON = "application/x-ndjson"
+_DRAIN_S = 1.0
+_WEIGHT = re.compile(r"[01](\.\d{0,3})?")
+
+
+def media_type(request: Request, *known: str) -> str:
+    """Return which of the `known` media types the body has, the first if nothing is said; raises MediaTypeError."""
+    header = Message()
+    header["content-type"] = request.headers.get("content-type") or known[0]
+    kind, charset = header.get_content_type(), header.get_content_charset("utf-8")
+    if kind not in known or header["content-type"].partition(";")[0].strip().lower() != kind:
+        got = shown(request.headers["content-type"])
+        raise MediaTypeError(f"content-type: must be {' or '.join(known)}, got {got}")
+    if charset not in ("utf-8", "utf8", "us-ascii"):
+        raise MediaTypeError(f"content-type: charset must be utf-8, got {shown(charset)}")
+    if (coding := request.headers.get("content-encoding", "identity")) != "identity":
+        raise MediaTypeError(f"content-encoding: must be identity, got {shown(coding)}")
+    return kind
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body; raises TooLargeError as soon as more than `limit` bytes are announced or have come.
+
+    Raises TooSlowError where it does not come in time, and FullError where the server holds too many other bodies.
+    """
+    announced = request.headers.get("content-length", "")
+    stream = request.stream()
+    if announced.isdecimal() and int(announced) > limit:
+        await _drain(stream)
+        raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}")
+    share: Share = request.state.body_share
+    try:
+        with anyio.fail_after(share.timeout_s):
+            return await _read(stream, limit, share)
+    except TimeoutError:
+        raise TooSlowError(f"body: must come within {share.timeout_s:g} s") from None
+
+
+async def _read(stream: AsyncIterator[bytes], limit: int, share: Share) -> bytes:
+    body = bytearray()
+    async for chunk in stream:
+        if len(body) + len(chunk) > limit:
+            await _drain(stream)
+            raise TooLargeError(f"body: must be at most {limit} bytes, got more")
+        try:
+            share.take(len(chunk))
+        except FullError:
+            await _drain(stream)
+            raise
+        body += chunk
+    return bytes(body)
+
+
+async def _drain(stream: AsyncIterator[bytes]) -> None:
+    """Let the rest of a body pass for a moment: a connection that is closed on a sender loses the answer to it."""
+    with anyio.move_on_after(_DRAIN_S):
+        async for _ in stream:
+            pass
+
+
+def preferred_type(request: Request, *known: str) -> str:
+    """Return which of the `known` media types the caller names as what it wants most; the first where it names none."""
+    weights: dict[str, float] = {}
+    for entry in request.headers.get("accept", "").split(","):
+        name, *parameters = (part.strip().lower() for part in entry.split(";"))
+        weights[name] = max(weights.get(name, 0.0), _weight(parameters))
+    return max(known, key=lambda kind: weights.get(kind, 0.0))
+
+
+def _weight(parameters: list[str]) -> float:
+    weight = next((text.removeprefix("q=") for text in parameters if text.startswith("q=")), "1")
+    return float(weight) if _WEIGHT.fullmatch(weight) else 0.0

@@ -1,0 +1,188 @@
+"""`/v1/jobs`: the work of `POST /v1/plan` without waiting: submit, look, follow, fetch, cancel."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from functools import partial
+
+from fastapi import APIRouter, Request, Response
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
+
+from memplan.api.http.app_state import Service
+from memplan.api.http.auth.gate import may
+from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, spelled
+from memplan.api.http.job_requests import JOB_ID, idempotency_key, last_event_id, read_job_query, read_new_job
+from memplan.api.http.middleware.limits import Streams
+from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST
+from memplan.api.http.openapi.schemas import PLAN_ANSWER
+from memplan.api.http.plan_answers import plan_answer, spelling_for
+from memplan.api.http.problem_details import error_answers, problem_details
+from memplan.api.http.request_body import CSV, JSON, media_type, read_body
+from memplan.api.jobs.serialization import plan_json, unpack_plan, unpack_problem
+from memplan.api.options import Options
+from memplan.api.store.arrivals import Room
+from memplan.api.store.caller import Caller
+from memplan.api.store.job import Job
+from memplan.api.store.job_states import OPEN
+from memplan.api.store.jobs import Wanted
+
+router = APIRouter()
+
+_SHORT_BYTES = 64 * 2**10
+"""Reading a body up to this size takes less time than handing it to a thread under load."""
+_KEEP_ALIVE_S = 15
+_UNREAD_S = 30.0
+"""How long a follower may not read before it is let go."""
+
+
+@router.post(
+    PATH,
+    summary="Submit a job",
+    status_code=202,
+    responses=error_answers(400, 401, 403, 413, 415, 422, 429, 503),
+    openapi_extra=JOB_REQUEST,
+    dependencies=[may("plan")],
+)
+async def submit(request: Request, response: Response) -> JobAnswer:
+    """Accept a problem to be planned later, once it is on disk; from then on it is not lost.
+
+    The time limit counts from the start of the search, the deadline from now. The same request with the same
+    `Idempotency-Key` is one job, however often it comes.
+    """
+    service, caller = Service.of(request), Caller.of(request)
+    kind = media_type(request, JSON, CSV)
+    key = idempotency_key(request.headers.get("idempotency-key"))
+    body = await read_body(request, service.settings.max_body_bytes)
+    read = partial(read_new_job, kind, body, request.query_params, service.settings)
+    new = await service.soon(partial(read, key_id=caller.key_id, idempotency_key=key), len(body) <= _SHORT_BYTES)
+    job = await service.jobs.intake.add(new, Room(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
+    service.jobs.desk.poke()
+    response.headers["Location"] = f"{PATH}/{job.id}"
+    return job_answer(job)
+
+
+@router.get(
+    PATH,
+    summary="List jobs",
+    responses=error_answers(401, 403, 422, 429, 503),
+    openapi_extra=LIST_REQUEST,
+    dependencies=[may("read")],
+)
+async def listed(request: Request) -> JobList:
+    """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
+    service, caller = Service.of(request), Caller.of(request)
+    query = read_job_query(request.query_params)
+    wanted = Wanted(of_everybody=caller.may("admin"), key_id=caller.key_id, **dict(query))
+    return job_list(await service.store.briefly(partial(service.store.jobs.page, wanted)), query)
+
+
+@router.get(
+    f"{PATH}/{{job_id}}",
+    summary="Look at a job",
+    responses=error_answers(401, 403, 404, 429, 503),
+    dependencies=[may("read")],
+)
+async def look(request: Request, job_id: str) -> JobAnswer:
+    """Answer with the job's state and how far it is."""
+    return job_answer(await _job(request, job_id))
+
+
+@router.get(
+    f"{PATH}/{{job_id}}/events",
+    summary="Follow a job",
+    response_class=Response,
+    responses={
+        200: EVENTS_ANSWER,
+        204: {"description": "It has ended."},
+        **error_answers(401, 403, 404, 422, 429, 503),
+    },
+    openapi_extra=EVENTS_REQUEST,
+    dependencies=[may("read")],
+)
+async def events(request: Request, job_id: str) -> Response:
+    """Send what happened to the job and what happens, as server-sent events, until it has ended.
+
+    Who comes back with `Last-Event-ID` hears what came after that; there is no content where nothing can.
+    """
+    service = Service.of(request)
+    job = await _job(request, job_id)
+    after = last_event_id(request.headers.get("last-event-id"))
+    if job.state not in OPEN and after >= job.last_event:
+        return Response(status_code=204)
+    return _Stream(_told(service, job_id, after), service.streams)
+
+
+@router.get(
+    f"{PATH}/{{job_id}}/plan",
+    summary="Fetch a job's plan",
+    response_class=Response,
+    responses={200: PLAN_ANSWER, **error_answers(401, 403, 404, 429, 503)},
+    dependencies=[may("read")],
+)
+async def plan(request: Request, job_id: str) -> Response:
+    """Answer with the best plan so far, verified; it is the final one once the job has ended.
+
+    It is written as the job's options say, or as the caller accepts it, like that of `POST /v1/plan`.
+    """
+    service = Service.of(request)
+    job = await _job(request, job_id)
+    packed = await service.store.briefly(partial(service.store.jobs.plan, job_id))
+    if packed is None:
+        waits = {"Retry-After": "1"} if job.state in OPEN else {}
+        return problem_details(404, (f"plan: the job has none; it is {job.state}",), waits)
+    spelling = spelling_for(request, Options.model_validate(dict(job.options)))
+    if spelling == "json":
+        return Response(await service.briefly(partial(plan_json, packed)), media_type=JSON)
+    problem = await service.store.briefly(partial(service.store.jobs.problem, job_id))
+    if problem is None:
+        raise HTTPException(404)
+    return await service.briefly(lambda: plan_answer(unpack_plan(packed), unpack_problem(problem), spelling))
+
+
+@router.delete(
+    f"{PATH}/{{job_id}}",
+    summary="Cancel a job",
+    responses=error_answers(401, 403, 404, 429, 503),
+    dependencies=[may("plan")],
+)
+async def cancel(request: Request, job_id: str) -> JobAnswer:
+    """End the job, if it has not ended yet, and keep its best plan so far; a search ends a moment later."""
+    service = Service.of(request)
+    await _job(request, job_id)
+    job = await service.store.briefly(partial(service.store.jobs.ask_to_cancel, job_id))
+    if job is None:
+        raise HTTPException(404)
+    service.jobs.desk.cancel(job_id)
+    service.jobs.following.stir(job_id)
+    return job_answer(job)
+
+
+async def _job(request: Request, job_id: str) -> Job:
+    """Return a job that the caller may see; those of others are not there, for all that they are told."""
+    store = Service.of(request).store
+    job = await store.briefly(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None
+    if job is None or not Caller.of(request).sees(job.key_id):
+        raise HTTPException(404)
+    return job
+
+
+async def _told(service: Service, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
+    async with aclosing(service.jobs.following.events(job_id, after)) as found:
+        async for event in found:
+            yield spelled(event)
+
+
+class _Stream(EventSourceResponse):
+    """A stream of events that counts among the open ones as long as it lasts."""
+
+    def __init__(self, told: AsyncIterator[ServerSentEvent], streams: Streams) -> None:
+        super().__init__(told, ping=_KEEP_ALIVE_S, send_timeout=_UNREAD_S, sep="\n")
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events; raises FullError before the first where too many streams are open."""
+        with self._streams.open():
+            await super().__call__(scope, receive, send)

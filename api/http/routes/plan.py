@@ -1,0 +1,64 @@
+"""`POST /v1/plan`: a problem in, a verified plan out, within its time limit."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from fastapi import APIRouter, Request, Response
+from starlette.datastructures import QueryParams
+
+from memplan.api.http.app_state import Service
+from memplan.api.http.auth.gate import may
+from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
+from memplan.api.http.plan_answers import plan_answer, spelling_for
+from memplan.api.http.problem_details import error_answers
+from memplan.api.http.request_body import CSV, JSON, media_type, read_body
+from memplan.api.http.submissions import check_size, check_time_limit, read_submission
+from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.parsed_requests import Reading
+from memplan.api.settings import Settings
+
+router = APIRouter()
+
+_SHORT_BYTES = 64 * 2**10
+"""Reading a body up to this size takes less time than handing it to a thread under load."""
+
+
+@router.post(
+    "/v1/plan",
+    summary="Plan a problem",
+    response_class=Response,
+    responses={200: PLAN_ANSWER, **error_answers(400, 413, 415, 422, 429)},
+    openapi_extra=PLAN_REQUEST,
+    dependencies=[may("plan")],
+)
+async def plan(request: Request) -> Response:
+    """Answer with the best plan found within the time limit, verified, with a proof or an honest gap.
+
+    That nothing fits is an answer too: its status is `infeasible` or `unknown`, and it is JSON whatever was asked for.
+    """
+    started = time.monotonic()
+    service = Service.of(request)
+    kind = media_type(request, JSON, CSV)
+    body = await read_body(request, service.settings.max_body_bytes)
+    is_short = len(body) <= _SHORT_BYTES
+    name = service.readings.name(kind, request.url.query, body)
+    reading = service.readings.find(name)
+    if reading is None:
+        reading = await service.soon(partial(_read, kind, body, request.query_params, service.settings), is_short)
+        service.readings.keep(name, reading, len(body))
+    posed, options = reading
+    spelling = spelling_for(request, options)
+    async with service.caller(request) as cancelled:
+        found = await service.solving.plan(
+            posed, options, deadline=started + options.time_limit_s, cancelled=cancelled, may_be_refused=True
+        )
+    return await service.soon(partial(plan_answer, found, posed.problem, spelling), is_short)
+
+
+def _read(kind: str, body: bytes, query: QueryParams, settings: Settings) -> Reading:
+    problem, options = read_submission(kind, body, query)
+    check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
+    check_size(problem, settings)
+    return Posed.of(problem), options

@@ -1,0 +1,62 @@
+"""`GET /v1/plans/{problem_hash}`: the best plan known of a problem, whoever asked for it first."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+
+from memplan.api.http.app_state import Service
+from memplan.api.http.auth.gate import may
+from memplan.api.http.openapi.schemas import KNOWN_PLAN_ANSWER
+from memplan.api.http.problem_details import error_answers, problem_details
+from memplan.api.http.request_body import JSON
+from memplan.api.service.cache.cached_plan import Known
+from memplan.api.service.cache.canonical_plan import canonical_plan
+
+router = APIRouter()
+
+_FOR_EVER_S = 365 * 86400
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{_HASH.pattern}$"}, examples=["sha256:" + 64 * "0"])]
+
+
+@router.get(
+    "/v1/plans/{problem_hash}",
+    summary="Fetch a known plan",
+    response_class=Response,
+    responses={
+        200: KNOWN_PLAN_ANSWER,
+        304: {"description": "It is still the plan of this ETag."},
+        **error_answers(404),
+    },
+    dependencies=[may("read")],
+)
+async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
+    """Answer with the best plan known of the problem with this hash, as the hash spells it.
+
+    Buffer k is the k-th in the problem's canonical order, pool "0" the first, and bytes are counted in the largest unit
+    that divides all that matters: whoever has the problem can tell which of its buffers that are. Once it is proved, it
+    never changes.
+    """
+    service = Service.of(request)
+    known = await service.cache.by_hash(problem_hash) if _HASH.fullmatch(problem_hash) else None
+    if known is None:
+        return problem_details(404, ("problem_hash: no plan is known of such a problem",))
+    return await service.soon(lambda: _answer(request, problem_hash, known, service.gate.is_asking), known.is_small)
+
+
+def _answer(request: Request, problem_hash: str, known: Known, is_private: bool) -> Response:
+    body = canonical_plan(problem_hash, known).model_dump_json().encode()
+    tag = f'"{sha256(body).hexdigest()[:32]}"'
+    who = "private" if is_private else "public"
+    headers = {
+        "ETag": tag,
+        "Cache-Control": f"{who}, max-age={_FOR_EVER_S}, immutable" if known.is_final else f"{who}, no-cache",
+    }
+    asked = [part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")]
+    if tag in asked or asked == ["*"]:
+        return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers, media_type=JSON)

@@ -1,0 +1,113 @@
+"""Serve over HTTP: listen, and on the way out answer every caller with the best plan so far."""
+
+from __future__ import annotations
+
+import logging
+import logging.config
+import socket
+from ipaddress import ip_address
+
+import uvicorn
+
+from memplan.api.http.app import create_app
+from memplan.api.http.app_state import Service
+from memplan.api.http.middleware import header_timeout
+from memplan.api.logs import log_config
+from memplan.api.settings import Settings, read_settings
+from memplan.api.store.errors import StoreError
+from memplan.api.store.store import Store
+from memplan.planner.errors import OptionError
+
+_LAST_ANSWERS_S = 5
+_LOG = logging.getLogger("memplan")
+
+
+class Server(uvicorn.Server):
+    """A server of the service; when it is told to stop, it ends its solves instead of waiting for their limits."""
+
+    def __init__(self, settings: Settings, log_level: str = "info") -> None:
+        app = create_app(settings)
+        self.service: Service = app.state.service
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=header_timeout.protocol(settings.header_timeout_s),
+                ws="none",
+                log_config=None,
+                log_level=log_level,
+                access_log=False,  # the app's own says more, and less of what callers send
+                server_header=False,
+                timeout_keep_alive=settings.idle_timeout_s,
+                timeout_graceful_shutdown=_LAST_ANSWERS_S,
+            )
+        )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Make ready, then say where it listens."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            _LOG.info("memplan listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, answer who waits, and end."""
+        self.service.stop()
+        await super().shutdown(sockets)
+
+
+def serve(host: str, port: int, without_keys: bool = False) -> None:
+    """Serve until a signal says to stop; port 0 takes a free one.
+
+    Raises OptionError, also where the store cannot be used, or where keys are needed and there is none.
+    """
+    settings = read_settings()
+    logging.config.dictConfig(log_config(settings.log_format, settings.log_problems))
+    with listening(host, port) as listener:
+        settings = decided(settings, listener, without_keys)
+        _check_store(settings)
+        Server(settings).run([listener])
+
+
+def decided(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:
+    """Return the settings with `require_keys` decided: unless they say so, keys are needed where others can come in.
+
+    Raises OptionError where they are required and `without_keys`.
+    """
+    without_keys = without_keys or settings.without_keys
+    for name, is_set in (("REQUIRE_KEYS", settings.require_keys), ("ADMIN_KEY", settings.admin_key)):
+        if without_keys and is_set:
+            raise OptionError(f"without-keys: must not be said where MEMPLAN_{name} is set")
+    is_public = not ip_address(listener.getsockname()[0]).is_loopback
+    if without_keys and is_public:
+        _LOG.warning("no keys are asked for: whoever reaches this address may plan, and sees all jobs")
+    is_required = bool(settings.require_keys) or (is_public and not without_keys)
+    return settings.model_copy(update={"require_keys": is_required, "without_keys": without_keys})
+
+
+def _check_store(settings: Settings) -> None:
+    """Raise OptionError where the store cannot be used, or where keys are required and there is none."""
+    try:
+        store = Store.open(settings.database_url, settings.data_folder)
+    except StoreError as error:
+        raise OptionError(f"store: {error}") from error
+    try:
+        if settings.require_keys and settings.admin_key is None and not store.keys.is_any_valid():
+            raise OptionError(
+                "keys: there must be one where others can come in: "
+                "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in everybody"
+            )
+    finally:
+        store.close()
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Open a socket to listen on; raises OptionError where that is not allowed or somebody else does."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
+    # asyncio does so only where it opens the socket itself; without, each answer waits 40 ms for an acknowledgement.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    header_timeout.find_out_who_is_gone(listener)
+    return listener

@@ -1,0 +1,114 @@
+"""What a client submits: a problem with options, or a problem and a plan to verify."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.datastructures import QueryParams
+
+from memplan.api.http.problem_details import TooLargeError
+from memplan.api.http.request_body import CSV
+from memplan.api.options import Options, read_options, read_query
+from memplan.api.reports.sizes import with_capacities
+from memplan.api.settings import Settings
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    FormatError,
+    InputError,
+    OptionError,
+    PlanError,
+    ProblemError,
+    place,
+    sentences,
+    shown,
+)
+from memplan.planner.formats import FORMATS, memplan_json
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+_LEAST_COUNTED = 5_000
+
+
+def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem, Options]:
+    """Read the body of `POST /v1/plan`; raises InputError.
+
+    JSON is a problem, or an object of a problem and its options; where the body has no options, the query may.
+    """
+    if kind == CSV:
+        options, capacities = read_query(query)
+        return with_capacities(FORMATS["csv"].read_problem(body), capacities), options
+    return submission_from(read_object(body), query)
+
+
+def submission_from(content: dict[str, Any], query: QueryParams) -> tuple[Problem, Options]:
+    """Do the same with JSON that has been parsed."""
+    options, capacities = read_query(query)
+    if is_bare(content):
+        return with_capacities(_problem(content), capacities), options
+    _check_fields(content, required=("problem",), optional=("options",))
+    if query and "options" in content:
+        raise OptionError("options: must come in the body or in the query, got both")
+    if "options" in content:
+        options = read_options(content["options"])
+    return with_capacities(_problem(content["problem"]), capacities), options
+
+
+def is_bare(content: dict[str, Any]) -> bool:
+    """Say whether JSON is a problem alone, and not an object that holds one."""
+    return "buffers" in content or not {"problem", "options"} & content.keys()
+
+
+def read_verification(body: bytes) -> tuple[Problem, Plan]:
+    """Read the body of `POST /v1/verify`; raises InputError."""
+    content = read_object(body)
+    _check_fields(content, required=("problem", "plan"), optional=())
+    return _problem(content["problem"]), _plan(content["plan"])
+
+
+def check_time_limit(where: str, time_limit_s: float, most_s: float) -> None:
+    """Refuse a time limit above the server's; raises OptionError, which says `where`."""
+    if time_limit_s > most_s:
+        raise OptionError(f"{where}: must be at most {most_s:g} on this server, got {shown(time_limit_s)}")
+
+
+def check_size(problem: Problem, settings: Settings) -> None:
+    """Refuse a problem that takes too much memory or time before a search begins; raises TooLargeError."""
+    count = len(problem.buffers)
+    if count > settings.max_buffers:
+        raise TooLargeError(f"problem: buffers must be at most {settings.max_buffers}, got {count}")
+    cells = max(count, _LEAST_COUNTED) * len(problem.pools)
+    if cells > settings.max_cells:
+        rule = f"buffers (at least {_LEAST_COUNTED} are counted) times pools must be at most {settings.max_cells}"
+        raise TooLargeError(f"problem: {rule}, got {cells}")
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Parse a body that must be a JSON object; raises FormatError or ProblemError."""
+    try:
+        content = memplan_json.parse(body)
+    except FormatError as error:
+        raise FormatError(*(f"body: {sentence}" for sentence in error.sentences)) from error
+    if not isinstance(content, dict):
+        raise ProblemError(f"body: must be an object, got {shown(content)}")
+    return content
+
+
+def _check_fields(content: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:
+    breaks = [f"{name}: is required" for name in required if name not in content]
+    breaks += [f"{place((name,))}: is not a known field" for name in content if name not in (*required, *optional)]
+    if breaks:
+        raise InputError(*breaks[:MAX_SHOWN])
+
+
+def _problem(value: Any) -> Problem:
+    if not isinstance(value, dict):
+        raise ProblemError(f"problem: must be an object, got {shown(value)}")
+    return memplan_json.problem_from(value)
+
+
+def _plan(value: Any) -> Plan:
+    try:
+        return Plan.model_validate(value)
+    except ValidationError as error:
+        raise PlanError(*sentences(error, ("plan",))) from error

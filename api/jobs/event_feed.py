@@ -1,0 +1,96 @@
+"""Who follows the events of jobs, and wakes when there are new ones, whichever server wrote them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import AsyncGenerator
+from functools import partial
+
+from memplan.api.store.errors import StoreError
+from memplan.api.store.events import Event
+from memplan.api.store.store import Store
+
+_LOOK_S = 0.5
+"""How often the store is asked for what other servers wrote."""
+_AT_ONCE = 500
+_LOG = logging.getLogger("memplan")
+
+
+class Following:
+    """All followers of one server, for one event loop. One question serves them all, however many they are."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: defaultdict[str, dict[asyncio.Event, int]] = defaultdict(dict)
+        self._looking: asyncio.Task[None] | None = None
+        self._is_stopping = False
+
+    async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[Event, None]:
+        """Yield what happened to a job after its `after`-th event, and what happens, until it has ended.
+
+        It ends as well when the job is gone, when this server stops, or when the store goes away: a follower goes on
+        from the last number that it has, here or elsewhere.
+        """
+        while True:
+            changed = asyncio.Event()
+            self._waiting[job_id][changed] = after  # before it is looked, lest what comes meanwhile be missed
+            try:
+                events = await self._store.briefly(partial(self._store.events.after, job_id, after))
+                for event in events:
+                    yield event
+                    after = event.seq
+                    if event.kind == "finished":
+                        return
+                if not events:
+                    if self._is_stopping:
+                        return
+                    await changed.wait()
+                    if job_id not in await self._store.briefly(partial(self._store.events.last, [job_id])):
+                        return
+            finally:
+                del self._waiting[job_id][changed]
+                if not self._waiting[job_id]:
+                    del self._waiting[job_id]
+
+    def stir(self, job_id: str) -> None:
+        """Wake those who follow a job."""
+        for changed in self._waiting.get(job_id, ()):
+            changed.set()
+
+    def open(self) -> None:
+        """Begin to look for what other servers write."""
+        self._looking = asyncio.create_task(self._look_always())
+
+    def stop(self) -> None:
+        """Let all followers go."""
+        self._is_stopping = True
+        for job_id in self._waiting:
+            self.stir(job_id)
+
+    async def close(self) -> None:
+        """Stop, and look no more."""
+        self.stop()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+    async def _look_always(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            try:
+                await self._look()
+            except StoreError as error:
+                _LOG.warning("events cannot be followed: %s", error)
+
+    async def _look(self) -> None:
+        followed = list(self._waiting)
+        for at in range(0, len(followed), _AT_ONCE):
+            some = followed[at : at + _AT_ONCE]
+            last = await self._store.briefly(partial(self._store.events.last, some))
+            for job_id in some:
+                waiting = self._waiting.get(job_id, {})
+                for changed, after in list(waiting.items()):
+                    if last.get(job_id, after + 1) > after:  # who follows a job that is gone wakes as well
+                        changed.set()

@@ -1,0 +1,210 @@
+"""Where a server takes jobs, and sees to it that every one of them ends, its own and those of servers that died."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+from memplan.api.jobs.heartbeats import LEASE_S, Watch
+from memplan.api.jobs.run import Run, Solves
+from memplan.api.logs import about_job
+from memplan.api.metrics import Metrics
+from memplan.api.store.errors import StoreError
+from memplan.api.store.job import Claim, Lease
+from memplan.api.store.store import Store
+
+BEAT_S = 2.0
+_LOOK_S = 0.5
+"""How often is looked for jobs that another server has accepted or handed back, and for those that expired."""
+_REMOVE_S = 60.0
+_LEAVE_S = 10.0
+"""How long a server that stops waits for its searches to end."""
+_FRAMES_LOGGED = 12
+_LOG = logging.getLogger("memplan")
+
+
+class Desk:
+    """The jobs of one server. `work` takes and runs them until `stop`; `close` waits until all are written."""
+
+    def __init__(
+        self,
+        store: Store,
+        solving: Solves,
+        *,
+        free_places: Callable[[int], int],
+        stir: Callable[[str], None],
+        metrics: Metrics,
+        job_kept_s: float,
+        beat_s: float = BEAT_S,
+        lease_s: float = LEASE_S,
+    ) -> None:
+        """`free_places` says how many more jobs can run beside those that this server runs already."""
+        self.server = secrets.token_hex(8)
+        self._store, self._solving, self._stir, self._metrics = store, solving, stir, metrics
+        self._free_places, self._job_kept_s = free_places, job_kept_s
+        self._runs: dict[Lease, Run] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loops: list[asyncio.Task[None]] = []
+        self._is_stopping = False
+        self._is_listed = False  # as one of the servers: who claims before is taken for dead
+        self._poked = asyncio.Event()
+        # Between a claim and its run, the store knows of a lease that nobody here seems to have.
+        self._claiming = asyncio.Lock()
+        self._watch, self._beat_s = Watch(lease_s), beat_s
+        self._removed_at = time.monotonic()
+
+    @property
+    def running(self) -> int:
+        """How many jobs run here."""
+        return len(self._runs)
+
+    def open(self) -> None:
+        """Begin to take jobs."""
+        self._loops = [asyncio.create_task(self._claim_always()), asyncio.create_task(self._beat_always())]
+
+    def poke(self) -> None:
+        """Say that there may be a job to take."""
+        self._poked.set()
+
+    def cancel(self, job_id: str) -> None:
+        """End a job that runs here; the store has been told already."""
+        for lease, run in self._runs.items():
+            if lease.job_id == job_id:
+                run.cancel()
+
+    def stop(self) -> None:
+        """Take no more jobs, and hand back those that run."""
+        self._is_stopping = True
+        self._poked.set()
+        for run in self._runs.values():
+            run.hand_back()
+
+    async def close(self) -> None:
+        """Stop, and wait until the store knows; what it cannot be told in time is taken over by another server."""
+        self.stop()
+        claiming, beating = self._loops
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_S):
+                await asyncio.wait([claiming])  # whose last claim is handed back as well
+                await asyncio.gather(*self._tasks, return_exceptions=True)
+        for task in (left := [claiming, beating, *self._tasks]):
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        try:
+            await self._store.briefly(partial(self._store.servers.forget, self.server))
+        except StoreError as error:
+            _LOG.warning("the store could not be told that this server stops: %s", error)
+
+    async def _claim_always(self) -> None:
+        while not self._is_stopping:
+            self._poked.clear()
+            has_claimed = await self._tried(self._claim, "take jobs")
+            if not has_claimed:
+                await _wait(self._poked, _LOOK_S)
+
+    async def _beat_always(self) -> None:
+        while True:
+            if not await self._tried(self._beat, "say that this server is alive"):
+                self._watch.forget()  # nobody could, then
+            await asyncio.sleep(self._beat_s)
+
+    async def _tried(self, turn: Callable[[], Awaitable[bool]], what: str) -> bool:
+        """Return what a turn says; False where it failed, which the next one may mend."""
+        try:
+            return await turn()
+        except StoreError as error:
+            _LOG.warning("cannot %s: %s", what, error)
+        except Exception as error:  # noqa: BLE001  the border: the jobs of others must go on, whatever is wrong
+            frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
+            _LOG.error("%s: cannot %s\n%s", type(error).__name__, what, frames)
+        return False
+
+    async def _claim(self) -> bool:
+        """Take as many jobs as there are places; return whether there may be more to take."""
+        for job_id in await self._store.briefly(self._store.leases.expire):
+            self._metrics.finished_job("expired")
+            self._metrics.missed_deadline()
+            self._stir(job_id)
+        free = self._free_places(len(self._runs)) if self._is_listed else 0
+        if free <= 0:
+            return False
+        async with self._claiming:
+            claims = await self._store.briefly(partial(self._store.leases.claim, self.server, free))
+            for claim in claims:
+                self._start(claim)
+        return bool(claims)
+
+    def _start(self, claim: Claim) -> None:
+        run = Run(claim, self._store, self._solving, self._stir)
+        self._runs[claim.lease] = run
+        if self._is_stopping:
+            run.hand_back()
+        task = asyncio.create_task(self._run(run))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, run: Run) -> None:
+        with about_job(run.lease.job_id):
+            try:
+                outcome = await run.work()
+            except StoreError as error:  # the lease is found without a run, and handed back
+                _LOG.warning("left: %s", error)
+                return
+            finally:
+                del self._runs[run.lease]
+                self._poked.set()
+            if outcome is not None:
+                _LOG.info("job ended: %s", outcome.state)
+                self._metrics.finished_job(outcome.state)
+
+    async def _beat(self) -> bool:
+        """Say that this server is alive, see to the jobs of those that are not, and to what is asked of its own."""
+        store = self._store
+        beats = await store.briefly(partial(store.servers.beat, self.server))
+        if not self._is_listed:
+            self._is_listed = True
+            self._poked.set()
+        await self._take_over(beats)
+        async with self._claiming:
+            held = await store.briefly(partial(store.leases.held_by, self.server))
+            for lease, run in self._runs.items():
+                if lease not in held:
+                    run.lose()  # or it has just ended, and nothing is left to be lost
+                elif held[lease]:
+                    run.cancel()
+            # A claim that the store kept, but whose answer was lost on its way.
+            for lease in held.keys() - self._runs.keys():
+                await store.briefly(partial(store.leases.hand_back, lease, "its server did not hear that it has it"))
+        if time.monotonic() - self._removed_at >= _REMOVE_S:
+            self._removed_at = time.monotonic()
+            while await store.briefly(lambda: store.leases.remove_ended(time.time() - self._job_kept_s)):
+                pass
+        return True
+
+    async def _take_over(self, beats: Mapping[str, int]) -> None:
+        """Let the jobs of dead servers wait again."""
+        store, dead = self._store, self._watch.dead(beats)
+        owners = await store.briefly(store.leases.owners)
+        gone = (owners - beats.keys()) | dead.keys()
+        if not gone:
+            return
+        taken = await store.briefly(partial(store.leases.take_over, gone))
+        for server, count in dead.items():
+            await store.briefly(partial(store.servers.forget, server, count))
+        for job_id in taken:
+            self._stir(job_id)
+        if taken:
+            _LOG.warning("%d jobs of servers that died are taken over", len(taken))
+            self._poked.set()
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):  # not wait_for, which loses a cancellation that comes with the event
+            await event.wait()

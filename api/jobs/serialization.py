@@ -1,0 +1,40 @@
+"""Problems and plans as the store keeps them: their JSON, compressed."""
+
+from __future__ import annotations
+
+import zlib
+
+from pydantic_core import from_json
+
+from memplan.api.store.job import PackedPlan
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+_LEVEL = 1
+"""Compression that costs little: most of what can be saved is saved at once."""
+
+
+def pack_problem(problem: Problem) -> bytes:
+    """Write a problem for the store."""
+    return zlib.compress(memplan_json.write_problem(problem), _LEVEL)
+
+
+def unpack_problem(data: bytes) -> Problem:
+    """Read a problem from the store."""
+    return memplan_json.problem_from(from_json(zlib.decompress(data)))
+
+
+def pack_plan(plan: Plan) -> PackedPlan:
+    """Write a plan for the store, as it is answered."""
+    return PackedPlan(zlib.compress(plan.model_dump_json().encode() + b"\n", _LEVEL), plan.status)
+
+
+def plan_json(data: bytes) -> bytes:
+    """Return the JSON of a plan from the store."""
+    return zlib.decompress(data)
+
+
+def unpack_plan(data: bytes) -> Plan:
+    """Read a plan from the store."""
+    return memplan_json.plan_from(from_json(zlib.decompress(data)))

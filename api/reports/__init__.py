@@ -1,0 +1,1 @@
+"""Reports: plans as tables, pictures and charts for people."""

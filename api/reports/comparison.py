@@ -1,0 +1,116 @@
+"""What a model's own planner uses, what memplan uses, and what nobody can do without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memplan.planner.errors import FormatError
+from memplan.planner.importers import detect, read_model
+from memplan.planner.importers.imported import Imported, Options, ViewFacts
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
+
+RECORDED = "the plan in the file"
+_OWN: Mapping[str, str] = {"tflite": "reference:tflite-micro-greedy"}
+"""From a format to the planner that its runtime has, where the file has no plan of its own."""
+
+
+@dataclass(frozen=True)
+class OwnPlan:
+    """What the model's own planner uses; None where it has no plan that keeps the rules, and `message` says why."""
+
+    name: str
+    peak: int | None
+    message: str | None = None
+
+
+@dataclass(frozen=True)
+class OurPlan:
+    """What memplan uses for the model's buffers, and what is proved of it."""
+
+    peak: int | None
+    lower_bound: int | None
+    status: str
+    solver: str | None
+    buffers: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The story of one model. `own` plans each view as a buffer, as `memplan` does; `memplan_with_views` shares them.
+
+    `saved` counts from the model's own plan, or, where none is known, from `nothing_shared`.
+    """
+
+    format: str
+    nothing_shared: int
+    own: OwnPlan | None
+    memplan: OurPlan
+    memplan_with_views: OurPlan | None
+    views: ViewFacts
+    saved: int | None
+    saved_percent: float | None
+    warnings: tuple[str, ...]
+
+
+def compare(data: bytes, name: str | None, options: Options, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Comparison:
+    """Plan a model in each way; each plan gets the time limit. Raises InputError."""
+    found = detect(data, name)
+    if found is None:
+        raise FormatError(f"must be a model file, got {data[:20]!r}")
+    apart = read_model(data, name, options.model_copy(update={"views": "separate"}))
+    shared = read_model(data, name, options)
+    plan = _planned(apart.problem, time_limit_s)
+    in_place = _planned(shared.problem, time_limit_s) if shared.views.aliases else None
+    own = _own(found, apart, time_limit_s)
+    everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
+    before = everything if own is None or own.peak is None else own.peak
+    after = (in_place or plan).peak
+    return Comparison(
+        format=found,
+        nothing_shared=everything,
+        own=own,
+        memplan=plan,
+        memplan_with_views=in_place,
+        views=shared.views,
+        saved=None if after is None else before - after,
+        saved_percent=None if after is None or not before else round(100 * (before - after) / before, 2),
+        warnings=tuple(warning.message for warning in shared.warnings),
+    )
+
+
+def _planned(problem: Problem, time_limit_s: float) -> OurPlan:
+    plan = solve(problem, time_limit_s=time_limit_s)
+    return OurPlan(plan.peak, plan.lower_bound, plan.status, plan.solver, len(problem.buffers))
+
+
+def _own(found: str, apart: Imported, time_limit_s: float) -> OwnPlan | None:
+    if apart.own_peak is not None:
+        return OwnPlan(RECORDED, apart.own_peak)
+    if found not in _OWN:
+        return None
+    plan = solve(apart.problem, time_limit_s=time_limit_s, solver=_OWN[found])
+    return OwnPlan(_OWN[found], plan.peak, plan.explanation.message if plan.explanation else None)
+
+
+def lines(comparison: Comparison) -> list[str]:
+    """Spell the comparison for people, one line a fact."""
+    rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
+    own, views = comparison.own, comparison.memplan_with_views
+    if own is not None:
+        rows.append((own.name, own.peak, own.message or ""))
+    rows.append(("memplan", comparison.memplan.peak, comparison.memplan.status))
+    if views is not None:
+        rows.append(("memplan, views in place", views.peak, views.status))
+    bound = (views or comparison.memplan).lower_bound
+    rows.append(("lower bound", bound, ""))
+    percent = "" if comparison.saved_percent is None else f"{comparison.saved_percent:.1f} %"
+    rows.append(("saved", comparison.saved, percent))
+    width = max(len(name) for name, _, _ in rows)
+    spelled = ["-" if count is None else f"{count:,}" for _, count, _ in rows]
+    digits = max(map(len, spelled))
+    return [
+        f"{name:<{width}}  {count:>{digits}}  {note}".rstrip()
+        for (name, _, note), count in zip(rows, spelled, strict=True)
+    ]

@@ -1,0 +1,74 @@
+"""The two tables of Cadence's memory planning: what each memory is used for, and the most at one time in all of them.
+
+Headings and shape are those of print_memory_planning_info (pytorch/executorch v1.5.1,
+backends/cadence/aot/memory_planning.py), so that what reads the one can read the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memplan.planner.bounds.lower_bound import live_bytes
+from memplan.planner.errors import shown
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+_HEADINGS = ("Memory Space", "Base Address", "Memory Size (Bytes)", "Peak Memory Usage (Bytes)")
+_HEADING_PADDING = 2
+"""How much wider than its heading a column is at least."""
+
+
+def memory_tables(problem: Problem, plan: Plan) -> str:
+    """Draw both tables; a memory without a size has an empty cell there."""
+    rows = [
+        (
+            _in_one_line(pool.name),
+            hex(pool.base_address),
+            "" if pool.size is None else str(pool.size),
+            str(use.used or 0),
+        )
+        for pool, use in zip(problem.pools, plan.pools, strict=True)
+    ]
+    peak = peak_over_time(problem)
+    most, when = (str(plan.peak or 0), "Node unknown") if peak is None else (str(peak[0]), f"Node {peak[1]}")
+    total = [("Peak memory usage across all spaces", f"{most} bytes", when)]
+    return "\n".join([*_outline(rows, _HEADINGS, numbers=(2, 3)), "", *_outline(total), ""])
+
+
+def peak_over_time(problem: Problem) -> tuple[int, int] | None:
+    """Return the most bytes that are alive at one time, and the first such time; None where times are not given.
+
+    Each byte counts once: views live in their buffer's. So this is at most the sum of what the memories need; it may
+    be less than any of them, where a memory has holes (the original promises otherwise in its docstring).
+    """
+    table = problem.buffers
+    has_no_time = (table.first[1:] == table.first[:-1]) & (table.size > 0)
+    if any(i not in problem.roots for i in has_no_time.nonzero()[0].tolist()):
+        return None
+    loads = live_bytes(compile_problem(problem))
+    most = max((load for _, load in loads), default=0)
+    return most, next((time for time, load in loads if load == most), 0)
+
+
+def _in_one_line(name: str) -> str:
+    return name if name.isprintable() else shown(name)
+
+
+def _outline(rows: Sequence[Sequence[str]], headings: Sequence[str] = (), numbers: Sequence[int] = ()) -> list[str]:
+    """Draw a table with lines around it; the columns of `numbers` are aligned to the right."""
+    least = [len(heading) + _HEADING_PADDING for heading in headings] or [0] * len(rows[0])
+    widths = [max(narrowest, *map(len, cells)) for narrowest, cells in zip(least, zip(*rows, strict=True), strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        aligned = (
+            cell.rjust(width) if k in numbers else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return f"| {' | '.join(aligned)} |"
+
+    def rule(mark: str) -> str:
+        return f"+{'+'.join(mark * (width + 2) for width in widths)}+"
+
+    head = [line(headings), rule("=")] if headings else []
+    return [rule("-"), *head, *map(line, rows), rule("-")]

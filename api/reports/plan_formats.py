@@ -1,0 +1,80 @@
+"""A plan as its readers want it: memplan's own formats, and the reports that users of other compilers know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from memplan.api.reports.memory_tables import memory_tables, peak_over_time
+from memplan.planner.formats import FORMATS
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+Spelling = Callable[[Plan, Problem], bytes]
+
+
+def spell(plan: Plan, problem: Problem, spelling: str) -> bytes:
+    """Write a plan in one of the SPELLINGS; an answer that places nothing is JSON in those that cannot say so."""
+    if spelling in FORMATS:
+        return FORMATS[spelling].write_plan(plan, problem)
+    if plan.status not in ("optimal", "feasible"):
+        return FORMATS["json"].write_plan(plan, problem)
+    return SPELLINGS[spelling](plan, problem)
+
+
+def _tables(plan: Plan, problem: Problem) -> bytes:
+    return memory_tables(problem, plan).encode()
+
+
+def _triples(plan: Plan, problem: Problem) -> bytes:
+    """Write (id, pool, offset) for every buffer, as a list of lists."""
+    return to_json([[row["id"], row["pool"], row["offset"]] for row in plan.placements.rows()]) + b"\n"
+
+
+def _exir(plan: Plan, problem: Problem) -> bytes:
+    """Write a plan as ExecuTorch's intermediate representation counts: memories from 1, and 0 for constants.
+
+    `bufsizes` has an entry for memory 0 and is rounded up to alignments, as the runtime asks for it;
+    `peak_memory_usages_per_memory` has neither, like Cadence's function of that name (whose docstring shows an entry
+    for memory 0 that it does not return). Specs that share bytes have the same `mem_obj_id` in their memory.
+    """
+    used = [pool.used or 0 for pool in plan.pools]
+    peak = peak_over_time(problem)
+    report: dict[str, Any] = {
+        "bufsizes": [
+            0,
+            *(-(-end // pool.alignment) * pool.alignment for end, pool in zip(used, problem.pools, strict=True)),
+        ],
+        "peak_memory_usages_per_memory": used,
+        "peak_memory_usage": None if peak is None else {"bytes": peak[0], "node": peak[1]},
+        "specs": _specs(plan, problem),
+    }
+    return to_json(report) + b"\n"
+
+
+def _specs(plan: Plan, problem: Problem) -> list[dict[str, int | str]]:
+    rows = plan.placements.rows()
+    memory = [problem.pool_index[str(row["pool"])] for row in rows]
+    ends = [int(row["offset"]) + int(problem.buffers.size[problem.index[row["id"]]]) for row in rows]
+    objects = [0] * len(rows)
+    reached: dict[int, tuple[int, int]] = {}  # for each memory, the object in hand and where it ends so far
+    for k in sorted(range(len(rows)), key=lambda k: int(rows[k]["offset"])):
+        number, end = reached.get(memory[k], (-1, 0))
+        if number < 0 or int(rows[k]["offset"]) >= end:
+            number += 1
+        objects[k] = number
+        reached[memory[k]] = number, max(end, ends[k])
+    return [
+        {"id": row["id"], "mem_id": q + 1, "mem_obj_id": number, "mem_offset": row["offset"]}
+        for row, q, number in zip(rows, memory, objects, strict=True)
+    ]
+
+
+SPELLINGS: Mapping[str, Spelling] = {
+    **{name: known.write_plan for name, known in FORMATS.items()},
+    "tables": _tables,
+    "triples": _triples,
+    "exir": _exir,
+}

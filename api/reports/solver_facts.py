@@ -1,0 +1,57 @@
+"""What is said of each solver, on the command line and over HTTP."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from memplan.solvers.portfolio.registry import SOLVERS
+from memplan.solvers.reference.table import PLANNERS
+
+
+class SolverFacts(BaseModel):
+    """A solver: the features of problems that it honours, and whether it ever proves that a plan is the best.
+
+    `at_most` is the number of buffers that `auto` tries it on; `source` names where a reference planner comes from.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    summary: str
+    installed: bool
+    can: list[str]
+    needs: list[str]
+    proves: bool
+    at_most: int | None
+    source: str | None
+
+
+def solver_facts() -> list[SolverFacts]:
+    """Return what is known of all solvers, those of other systems last."""
+    own = [
+        SolverFacts(
+            name=row.name,
+            summary=row.summary,
+            installed=row.is_installed,
+            can=sorted(row.can),
+            needs=list(row.needs),
+            proves=row.proves,
+            at_most=row.at_most,
+            source=None,
+        )
+        for row in SOLVERS
+    ]
+    others = [
+        SolverFacts(
+            name=planner.name,
+            summary=planner.summary,
+            installed=True,
+            can=sorted(planner.can),
+            needs=[],
+            proves=False,
+            at_most=None,
+            source=planner.source,
+        )
+        for planner in PLANNERS
+    ]
+    return own + others

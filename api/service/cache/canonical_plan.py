@@ -1,0 +1,58 @@
+"""A known plan in the spelling of nobody, as `GET /v1/plans/{problem_hash}` tells it, and back for who reads it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memplan.api.service.cache.cached_plan import Known, plan_of
+from memplan.api.service.cache.compiled_problem import Posed
+from memplan.planner import __version__
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import NO_PLACEMENTS, Plan, PoolUse
+
+
+def canonical_plan(problem_hash: str, known: Known) -> Plan:
+    """Return a known plan as the hash has it: buffers and memories by number, bytes in the problem's units.
+
+    Buffer k is the one at place k of `memplan.planner.instance.canonical.canonical_order`, and pool "0" the first.
+    """
+    names = tuple(map(str, range(len(known.used))))
+    peak = lower_bound = gap = None
+    placements = NO_PLACEMENTS
+    if known.pool is not None and known.offset is not None:
+        placements = PlacementTable(tuple(range(len(known.pool))), names, known.pool, known.offset)
+        peak = sum(known.used)
+        lower_bound = peak if known.status == "optimal" else known.total
+        gap = None if lower_bound == 0 < peak else peak / lower_bound - 1 if lower_bound else 0.0
+    return Plan(
+        status=known.status,
+        peak=peak,
+        lower_bound=lower_bound,
+        gap=gap,
+        pools=tuple(PoolUse(name=name, used=used) for name, used in zip(names, known.used, strict=True)),
+        placements=placements,
+        solver=known.solver,
+        wall_time_s=round(known.searched_s, 6),
+        problem_hash=problem_hash,
+        version=__version__,
+    )
+
+
+def spelled_for(posed: Posed, plan: Plan) -> Plan | None:
+    """Return a canonical plan in the spelling of a problem, verified; None where it is one of another problem."""
+    places, count = plan.placements, len(posed.instance)
+    if posed.hash != plan.problem_hash or (places and places.ids != tuple(range(count))):
+        return None
+    known = Known(plan.status, searched_s=plan.wall_time_s or 0.0, by="an earlier search", solver=plan.solver)
+    if plan.status in ("optimal", "feasible"):
+        names = column([int(name) if name.isdecimal() else -1 for name in places.pool_names] or [0])
+        pool = names[places.pool]
+        if len(pool) != count or not np.isin(pool, np.arange(len(posed.instance.memories))).all():
+            return None
+        least = plan.lower_bound or 0
+        bound = (least,) if len(posed.instance.memories) == 1 and posed.instance.objective != "cost" else ()
+        known = Known(
+            plan.status, column(pool), places.offset, bound=bound, total=least, solver=plan.solver, by=known.by
+        )
+    return plan_of(known, posed, None)

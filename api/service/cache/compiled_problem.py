@@ -1,0 +1,28 @@
+"""A problem with all that looking it up takes: compiled, hashed and put in the canonical order, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memplan.planner.instance.canonical import canonical_order, problem_hash
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """A problem as it was asked, and what it is in everybody's spelling; `order` lists its instance's buffers, (n,)."""
+
+    problem: Problem
+    instance: Instance
+    hash: str
+    order: I64
+
+    @classmethod
+    def of(cls, problem: Problem) -> Posed:
+        """Compile and hash a problem. O(m log m)."""
+        instance = compile_problem(problem)
+        order = canonical_order(instance)
+        return cls(problem, instance, problem_hash(problem, instance, order), order)

@@ -1,0 +1,200 @@
+"""The plans that are known: the latest in memory, all of them in the store, a better one always in place of a worse.
+
+What is kept is in memory at once and in the store a moment later, many at a time, so that nobody waits for the disk: a
+server that dies forgets at most the last moment's plans, which a search finds again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+from memplan.api.service.cache.cached_plan import Known, better_of
+from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.records import known_of, record_of
+from memplan.api.settings import Settings
+from memplan.api.store.errors import StoreError
+from memplan.api.store.plans import StoredPlan
+from memplan.api.store.store import Store
+
+_LOG = logging.getLogger("memplan")
+_FRESH_S = 2.0
+"""For how long what may become better is believed to be the latest; another server may know more."""
+_GATHER_S = 0.25
+"""How long what was found is gathered before it is written."""
+_TEND_S = 30.0
+"""How often is written which plans were used, and looked whether there are too many."""
+_MOST_UNWRITTEN = 5_000
+_ENTRY_BYTES = 1_000
+"""What an entry takes in memory beside its columns."""
+
+
+class PlanCache:
+    """Finds and keeps what is known of problems. For one event loop; `tend` writes, until it is cancelled."""
+
+    def __init__(self, store: Store | None, *, memory_bytes: int, most_plans: int, most_bytes: int) -> None:
+        self._store = store
+        self._memory_bytes, self._most_plans, self._most_bytes = memory_bytes, most_plans, most_bytes
+        self._memory: OrderedDict[str, tuple[Known, float]] = OrderedDict()
+        self._held_bytes = 0
+        self._unwritten: dict[str, tuple[Posed, Known]] = {}
+        self._used: set[str] = set()
+        self._wrong: set[str] = set()
+        self._news = asyncio.Event()
+
+    @classmethod
+    @asynccontextmanager
+    async def tended(cls, store: Store, settings: Settings) -> AsyncIterator[PlanCache]:
+        """Open the cache of a server; when the block ends, all is written that can be."""
+        cache = cls(
+            store,
+            memory_bytes=settings.cache_memory_bytes // 2,
+            most_plans=settings.cache_plans,
+            most_bytes=settings.cache_bytes,
+        )
+        tending = asyncio.create_task(cache.tend())
+        try:
+            yield cache
+        finally:
+            tending.cancel()
+            await asyncio.wait((tending,))
+            await cache.write()
+
+    async def find(self, posed: Posed) -> Known | None:
+        """Return what is known of a problem."""
+        known, is_latest = self._remembered(posed.hash)
+        if is_latest:
+            return known
+        stored = await self._stored(posed.hash)
+        if stored is None:
+            return known
+        best = stored if known is None else better_of(posed, known, stored)
+        self._remember(posed.hash, best)
+        return best
+
+    async def by_hash(self, problem_hash: str) -> Known | None:
+        """Return what is known of the problem with this hash."""
+        known, is_latest = self._remembered(problem_hash)
+        return known if is_latest else await self._stored(problem_hash) or known
+
+    def keep(self, posed: Posed, found: Known) -> Known:
+        """Keep what was found where it is better, and return the best that is known now."""
+        if found.status == "unknown" and found.searched_s <= 0:
+            return found
+        known, _ = self._memory.get(posed.hash, (None, 0.0))
+        best = better_of(posed, known, found)
+        if best is not known:
+            self._remember(posed.hash, best)
+            if self._store is not None and len(self._unwritten) < _MOST_UNWRITTEN:
+                self._unwritten[posed.hash] = posed, best
+                self._news.set()
+        return best
+
+    def is_new(self, posed: Posed) -> bool:
+        """Whether memory knows nothing of a problem; the store may."""
+        return posed.hash not in self._memory and posed.hash not in self._wrong
+
+    @property
+    def held(self) -> AbstractSet[str]:
+        """The hashes of what is in memory."""
+        return self._memory.keys()
+
+    def forget(self, posed: Posed) -> None:
+        """Know nothing of a problem any more, as what was known is wrong: what is found next takes its place."""
+        self._wrong.add(posed.hash)
+        gone, _ = self._memory.pop(posed.hash, (None, 0.0))
+        self._held_bytes -= 0 if gone is None else _bytes(gone)
+        self._unwritten.pop(posed.hash, None)
+
+    async def tend(self) -> None:
+        """Write what is kept to the store as it comes, and remove there what was used longest ago."""
+        tended = time.monotonic()
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TEND_S):
+                    await self._news.wait()
+                    await asyncio.sleep(_GATHER_S)
+            self._news.clear()
+            await self.write()
+            if time.monotonic() - tended >= _TEND_S:
+                tended = time.monotonic()
+                await self.tidy()
+
+    async def write(self) -> None:
+        """Write to the store what is not there yet; what it does not take is lost, and found again another time."""
+        if self._store is None or not self._unwritten:
+            return
+        found, self._unwritten = self._unwritten, {}
+        try:
+            await self._store.briefly(partial(self._write, self._store, found, frozenset(self._wrong)))
+            self._wrong -= found.keys()
+        except StoreError as error:
+            _LOG.warning("%d plans were not kept: %s", len(found), error)
+
+    @staticmethod
+    def _write(store: Store, found: Mapping[str, tuple[Posed, Known]], wrong: frozenset[str]) -> None:
+        store.plans.change_all({name: partial(_joined, *entry, name in wrong) for name, entry in found.items()})
+
+    def _remembered(self, problem_hash: str) -> tuple[Known | None, bool]:
+        """Return what memory holds, and whether nobody can know more than that."""
+        known, looked_at = self._memory.get(problem_hash, (None, 0.0))
+        if known is not None:
+            self._memory.move_to_end(problem_hash)
+            self._used.add(problem_hash)
+        is_new = known is not None and time.monotonic() - looked_at < _FRESH_S
+        return known, self._store is None or is_new or (known is not None and known.is_final)
+
+    async def _stored(self, problem_hash: str) -> Known | None:
+        if self._store is None or problem_hash in self._wrong:
+            return None
+        try:
+            known = await self._store.briefly(partial(_read, self._store, problem_hash))
+        except StoreError as error:
+            _LOG.warning("a plan could not be looked up: %s", error)
+            return None
+        if known is not None:
+            self._used.add(problem_hash)
+        return known
+
+    async def tidy(self) -> None:
+        """Tell the store which plans were used, and remove there what was used longest ago."""
+        if self._store is None:
+            return
+        plans, (used, self._used) = self._store.plans, (self._used, set())
+        try:
+            await self._store.briefly(lambda: plans.touch(used))
+            await self._store.briefly(lambda: plans.evict(self._most_plans, self._most_bytes))
+        except StoreError as error:
+            _LOG.warning("the known plans could not be tidied: %s", error)
+
+    def _remember(self, problem_hash: str, known: Known) -> None:
+        """Put an entry first in memory; those that were used longest ago make room."""
+        old = self._memory.pop(problem_hash, None)
+        self._held_bytes -= 0 if old is None else _bytes(old[0])
+        self._memory[problem_hash] = known, time.monotonic()
+        self._held_bytes += _bytes(known)
+        while self._held_bytes > self._memory_bytes and self._memory:
+            _, (gone, _) = self._memory.popitem(last=False)
+            self._held_bytes -= _bytes(gone)
+
+
+def _bytes(known: Known) -> int:
+    return _ENTRY_BYTES + (0 if known.pool is None else 16 * len(known.pool))
+
+
+def _read(store: Store, problem_hash: str) -> Known | None:
+    record = store.plans.find(problem_hash)
+    return None if record is None else known_of(record)
+
+
+def _joined(posed: Posed, found: Known, is_wrong: bool, record: StoredPlan | None) -> StoredPlan | None:
+    """Return what the store should keep of a problem from now on; None: what it has, unless that is wrong."""
+    known = None if record is None or is_wrong else known_of(record)
+    best = better_of(posed, known, found)
+    return None if best is known else record_of(posed.hash, best)

@@ -1,0 +1,59 @@
+"""What is known of a problem, as the store keeps it: JSON, compressed."""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+from memplan.api.service.cache.cached_plan import Known
+from memplan.api.store.plans import StoredPlan
+from memplan.planner.model.buffer_table import column
+
+_LEVEL = 1
+"""Compression that costs little: most of what can be saved is saved at once."""
+
+
+def record_of(problem_hash: str, known: Known) -> StoredPlan:
+    """Write what is known for the store."""
+    content = {
+        "pool": None if known.pool is None or not known.pool.any() else known.pool.tolist(),
+        "offset": None if known.offset is None else known.offset.tolist(),
+        "used": known.used,
+        "bound": known.bound,
+        "total": known.total,
+        "traffic_unit": known.traffic_unit,
+        "kind": known.kind,
+        "by": known.by,
+        "solver": known.solver,
+    }
+    data = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), _LEVEL)
+    return StoredPlan(
+        hash=problem_hash,
+        plan=data,
+        status=known.status,
+        is_final=known.is_final,
+        peak=sum(known.used) if known.used else None,
+        lower_bound=known.total,
+        searched_s=known.searched_s,
+        bytes=len(data),
+    )
+
+
+def known_of(record: StoredPlan) -> Known:
+    """Read what the store keeps."""
+    content = json.loads(zlib.decompress(record.plan))
+    offset = content["offset"]
+    pool = content["pool"] or [0] * len(offset or ())
+    return Known(
+        status=record.status,  # type: ignore[arg-type]  # one of those that were written
+        pool=None if offset is None else column(pool),
+        offset=None if offset is None else column(offset),
+        used=tuple(content["used"]),
+        bound=tuple(content["bound"]),
+        total=content["total"],
+        traffic_unit=content["traffic_unit"],
+        kind=content["kind"],
+        by=content["by"],
+        solver=content["solver"],
+        searched_s=record.searched_s,
+    )

@@ -1,0 +1,62 @@
+"""A key: what its holder carries, and what is kept of it."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass
+from hashlib import sha256
+
+from memplan.api.store.caller import Caller
+
+_MARK = "memplan"
+_ID_BYTES, _SECRET_BYTES = 8, 32
+
+
+@dataclass(frozen=True)
+class Key:
+    """What the store keeps of a key: never its secret, which nothing here can tell; times are UTC epoch seconds.
+
+    `max_jobs` and `max_requests_per_minute` are the key's quotas; None: those of the settings.
+    """
+
+    id: str
+    name: str
+    hash: str
+    scopes: frozenset[str]
+    created_at: float
+    max_jobs: int | None = None
+    max_requests_per_minute: int | None = None
+    revoked_at: float | None = None
+    used_at: float | None = None
+
+    def caller(self, max_jobs: int | None) -> Caller:
+        """Return who comes with this key; `max_jobs` holds for keys that have no such quota of their own."""
+        return Caller(self.id, self.name, self.scopes, max_jobs if self.max_jobs is None else self.max_jobs)
+
+
+def new_secret() -> tuple[str, str, str]:
+    """Return a new key's id, its text for the holder (`memplan_ID_SECRET`, shown once), and the hash to keep."""
+    key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_hex(_SECRET_BYTES)
+    return key_id, f"{_MARK}_{key_id}_{secret}", digest(secret)
+
+
+def split(text: str) -> tuple[str, str] | None:
+    """Return the id and the secret in a key's text; None if no key looks like that."""
+    match text.split("_"):
+        case [mark, key_id, secret] if mark == _MARK and len(key_id) == 2 * _ID_BYTES and secret:
+            return key_id, secret
+    return None
+
+
+def digest(secret: str) -> str:
+    """Return the hash that is kept of a secret.
+
+    The secret is 256 random bits, which nobody can go through; so a fast hash keeps it as well as a slow one.
+    """
+    return sha256(secret.encode()).hexdigest()
+
+
+def is_same(secret: str, kept: str) -> bool:
+    """Return whether a secret is the one that a hash was kept of, in a time that does not tell how near it is."""
+    return hmac.compare_digest(digest(secret), kept)

@@ -1,0 +1,1 @@
+"""A memory planner: a pool and an offset for every buffer, with a proof or an honest gap."""

@@ -1,0 +1,1 @@
+"""Lower bounds: what no plan can go below, with a witness."""

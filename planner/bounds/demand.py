@@ -1,0 +1,111 @@
+"""What buffers that are alive together need room for, where some may lie in others' room: the sums behind bounds.
+
+A live set needs the sizes of its buffers, but for two things. Of two that may share an offset, the smaller one may lie
+in the larger one's room. And members of a rigid group need what they cover together, each byte once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, column
+
+Spans = list[tuple[int, int]]
+"""Runs of live sets, half-open, ascending and disjoint."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rooms:
+    """Rows, (r,) each: `size` units of buffer `owner` count in the live sets `start` to `end`, half-open."""
+
+    owner: I64
+    size: I64
+    start: I64
+    end: I64
+
+    @classmethod
+    def of(cls, instance: Instance) -> Rooms:
+        """Return what counts of the buffers of an instance."""
+        owner, start, end = instance.owner, instance.start, instance.end
+        is_joined = np.isin(instance.anchor, instance.anchor[instance.anchor != np.arange(len(instance))])
+        is_smaller = np.diff(instance.share_first) > 0
+        is_special = is_joined | is_smaller
+        if not is_special.any():
+            return cls(owner, instance.size[owner], start, end)
+        alive = {i: list(_counted(instance, i)) for i in np.flatnonzero(is_special).tolist()}
+        rows = [
+            (i, int(instance.size[i]), low, high)
+            for i in np.flatnonzero(is_smaller & ~is_joined).tolist()
+            for low, high in alive[i]
+        ]
+        groups: dict[int, list[int]] = {}
+        for i in np.flatnonzero(is_joined).tolist():
+            groups.setdefault(int(instance.anchor[i]), []).append(i)
+        for members in groups.values():
+            rows += _covered(instance, members, alive)
+        usual = ~is_special[owner]
+        plain = np.stack((owner, instance.size[owner], start, end))[:, usual]
+        more = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+        return cls(*map(column, np.concatenate((plain, more), axis=1)))
+
+    def load(self, instance: Instance, weight: I64) -> npt.NDArray[np.generic]:
+        """Return, for each live set, the sum of its rows' weights: int64 where that is safe, else Python integers."""
+        kind = np.dtype(np.int64) if instance.is_small_numbered else np.dtype(object)
+        change = np.zeros(instance.n_live_sets + 1, dtype=kind)
+        np.add.at(change, self.start, weight.astype(kind))
+        np.subtract.at(change, self.end, weight.astype(kind))
+        return np.asarray(np.cumsum(change)[:-1])
+
+    def alive(self, live_set: int) -> I64:
+        """Return the rows that count in a live set."""
+        return np.flatnonzero((self.start <= live_set) & (live_set < self.end))
+
+
+def _spans(instance: Instance, i: int) -> Spans:
+    rows = slice(int(instance.first[i]), int(instance.first[i + 1]))
+    return list(zip(instance.start[rows].tolist(), instance.end[rows].tolist(), strict=True))
+
+
+def _counted(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
+    """Yield when buffer `i` is alive but no larger one is that it may share with (of equals, the first is larger).
+
+    In no live set are two of those that count partners: the smaller one would not. So they lie apart.
+    """
+    partners = instance.share[instance.share_first[i] : instance.share_first[i + 1]].tolist()
+    mine = (-int(instance.size[i]), i)
+    hidden = sorted(span for j in partners if (-int(instance.size[j]), j) < mine for span in _spans(instance, j))
+    for low, high in _spans(instance, i):
+        for start, end in hidden:
+            if low < start < high:
+                yield low, start
+            if start < high:
+                low = max(low, end)
+        if low < high:
+            yield low, high
+
+
+def _covered(instance: Instance, members: list[int], alive: dict[int, Spans]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield what the members of a rigid group cover together, cut at their starts and ends: rows of Rooms.
+
+    Each cut counts when one of those that cover it counts, and is one of theirs.
+    """
+    low = {i: int(instance.distance[i]) for i in members}
+    high = {i: low[i] + int(instance.size[i]) for i in members}
+    cuts = sorted({*low.values(), *high.values()})
+    waiting = sorted(members, key=lambda i: -low[i])
+    here: list[int] = []
+    for bottom, top in pairwise(cuts):
+        here = [i for i in here if high[i] > bottom]
+        while waiting and low[waiting[-1]] == bottom:
+            here.append(waiting.pop())
+        reached = -1
+        for (start, end), i in sorted((span, k) for k in here for span in alive[k]):
+            if end > reached:
+                yield i, top - bottom, max(start, reached), end
+                reached = end

@@ -1,0 +1,1 @@
+"""Instances: a problem compiled to the columns that solvers read, in units, with its canonical form."""

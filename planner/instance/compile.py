@@ -1,0 +1,222 @@
+"""From a problem to an instance, and from an assignment back to placements."""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+
+from memplan.planner.instance.instance import I64_MAX, Bool, Instance, Memory
+from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
+from memplan.planner.instance.pairs import adjacency, bank_pairs, conflict_pairs, sharing_pairs
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.problem import Pool, Problem
+
+
+def compile_problem(problem: Problem) -> Instance:
+    """Compile a problem for the solvers. O(m log m) time and linear memory; no pair of buffers is listed."""
+    table = problem.buffers
+    family = families(problem)
+    is_root = family == np.arange(len(table))
+    kept = np.flatnonzero((table.size > 0) & is_root)
+    position = np.full(len(table), ABSENT)
+    position[kept] = np.arange(len(kept))
+
+    first, start, end, time = _live_sets(*_lifetimes(table, family, position), len(kept))
+    places = legal_places(problem)
+    homeless = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
+    places = places.among(kept)
+    allowed, alignment, residue, pin = places.allowed, places.alignment, places.residue, places.pin
+    anchor, distance = _rigid(problem, kept, position)
+    page, page_shift = _pages(problem, kept, allowed)
+    banks = np.array([_bank(pool) for pool in problem.pools]).ravel()
+    unit = _common_unit(
+        [
+            *(table.size[kept], pin[pin >= 0], *(ranges.ravel() for ranges in places.reserved), residue[allowed]),
+            *(distance, page.ravel(), page_shift.ravel(), banks),
+        ],
+        alignment[allowed],
+    )
+
+    lives_in = position[family]
+    conflict_first, conflict = adjacency(conflict_pairs(problem, lives_in, anchor), len(kept))
+    share_first, share = adjacency(sharing_pairs(problem, lives_in, first, start, end), len(kept))
+    hard, soft_pairs, soft_weight = bank_pairs(problem, lives_in, allowed)
+    bank_first, bank_with = adjacency(hard, len(kept))
+    return Instance(
+        unit=unit,
+        objective=problem.objective,
+        memories=tuple(
+            _memory(pool, ranges, unit) for pool, ranges in zip(problem.pools, places.reserved, strict=True)
+        ),
+        source=frozen(kept),
+        size=_in_units(table.size[kept], unit),
+        first=frozen(first),
+        start=frozen(start),
+        end=frozen(end),
+        live_set_time=frozen(time),
+        conflict_first=conflict_first,
+        conflict=conflict,
+        allowed=allowed,
+        alignment=frozen(np.where(~allowed | (unit % alignment == 0), 1, alignment // unit)),
+        residue=frozen(np.where(allowed, residue // unit, 0)),
+        pin=frozen(np.where(pin >= 0, pin // unit, ABSENT)),
+        hint=frozen(np.where(table.hint >= 0, table.hint // unit, ABSENT)[kept]),
+        traffic=frozen(_traffic(problem)[kept]),
+        page=_in_units(page, unit),
+        page_shift=_in_units(page_shift, unit),
+        anchor=frozen(anchor),
+        distance=_in_units(distance, unit),
+        company=frozen(_first_of_equals(places.company) if problem.rigid or problem.together else anchor),
+        share_first=share_first,
+        share=share,
+        bank_first=bank_first,
+        bank_with=bank_with,
+        soft_pairs=frozen(soft_pairs),
+        soft_weight=soft_weight,
+        homeless=tuple(homeless.tolist()),
+    )
+
+
+def _in_units(values: I64, unit: int) -> I64:
+    """Return bytes in units."""
+    return frozen(values if unit == 1 else values // unit)
+
+
+def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> PlacementTable:
+    """Return the placements, in the problem's order and in bytes, of an assignment to an instance's buffers.
+
+    Buffers of no bytes go where they do not raise a peak, where there is such a place; aliases go into their buffers.
+    """
+    table = problem.buffers
+    pools, offsets = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.int64)
+    pools[instance.source], offsets[instance.source] = pool, offset * instance.unit
+    used = np.zeros(len(problem.pools), dtype=np.int64)
+    np.maximum.at(used, pool, (offset + instance.size) * instance.unit)
+    empty = np.flatnonzero((table.size == 0) & (families(problem) == np.arange(len(table))))
+    if len(empty):
+        places = legal_places(problem)
+        home = np.full(len(table), ABSENT)
+        home[places.company[instance.source]] = pool
+        pools[empty], offsets[empty] = _place_empty(places, empty, used, home[places.company[empty]])
+    for i, (root, distance) in problem.roots.items():
+        pools[i], offsets[i] = pools[root], offsets[root] + distance
+    names = tuple(memory.name for memory in instance.memories)
+    return PlacementTable(table.ids, names, column(pools), column(offsets))
+
+
+def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
+    """Place buffers of no bytes: in the first pool whose peak they leave alone, else as low as can be.
+
+    Those of one company go where its other buffers are (`home`, ABSENT: nowhere yet), or where the highest is lowest.
+    """
+    offset = np.where(places.pin >= 0, places.pin, places.residue)[:, empty]
+    rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
+    rank[~places.allowed[:, empty]] = np.inf
+    rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
+    company = _first_of_equals(places.company[empty])
+    worst = np.zeros_like(rank.T)
+    np.maximum.at(worst, company, rank.T)
+    pool = worst[company].argmin(axis=1)
+    return pool, offset[pool, np.arange(len(empty))]
+
+
+def _first_of_equals(values: I64) -> I64:
+    """Return, for each value, the first position of those that are equal to it."""
+    _, first, which = np.unique(values, return_index=True, return_inverse=True)
+    return first[which.ravel()]
+
+
+def _rigid(problem: Problem, kept: I64, position: I64) -> tuple[I64, I64]:
+    """Return (anchor, distance in bytes) of each kept buffer, (n,)."""
+    anchor, distance = np.arange(len(kept)), np.zeros(len(kept), dtype=np.int64)
+    for i, (lead, above) in problem.rigid.items():
+        # What is too far apart for any pool is allowed nowhere, and is told from nothing else.
+        anchor[position[i]], distance[position[i]] = position[lead], min(above, I64_MAX)
+    return anchor, distance
+
+
+def _pages(problem: Problem, kept: I64, allowed: Bool) -> tuple[I64, I64]:
+    """Return (page, base address modulo page), each (pools, kept buffers), in bytes; 0 where there is no such rule."""
+    if not problem.buffers.pages:
+        nothing = np.zeros(allowed.shape, dtype=np.int64)
+        return nothing, nothing
+    page = np.zeros(len(problem.buffers), dtype=np.int64)
+    page[list(problem.buffers.pages)] = list(problem.buffers.pages.values())
+    pages = np.where(allowed, page[kept], 0)
+    base = np.array([pool.base_address for pool in problem.pools])[:, None]
+    return pages, np.where(pages > 0, base % np.maximum(pages, 1), 0)
+
+
+def _bank(pool: Pool) -> tuple[int, int]:
+    """Return (bytes in a bank, base address modulo that), both 0 where a pool has no banks."""
+    return (0, 0) if pool.bank_size is None else (pool.bank_size, pool.base_address % pool.bank_size)
+
+
+def _traffic(problem: Problem) -> I64:
+    """Return the bytes that each family moves: those of its buffers of some bytes, 2^63 - 1 at the most."""
+    table = problem.buffers
+    traffic = np.where(table.size == 0, 0, np.where(table.traffic >= 0, table.traffic, table.size))
+    for i, (root, _) in problem.roots.items():
+        traffic[root] = min(int(traffic[root]) + int(traffic[i]), I64_MAX)
+    return traffic
+
+
+def _common_unit(parts: list[I64], alignments: I64) -> int:
+    """Return the largest unit such that some best plan has all its offsets on multiples of it.
+
+    Offsets pushed down as far as they go are sums of sizes, distances, pins, ends of reserved ranges and residues,
+    rounded up to alignments and to borders of pages and banks. So what divides all those `parts`, and either divides or
+    is divided by each alignment, divides the offsets.
+    """
+    unit = gcd(*(int(np.gcd.reduce(part, initial=0)) for part in parts)) or 1
+    steps = np.unique(alignments).tolist()
+    while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
+        unit = gcd(unit, *rest)
+    return unit
+
+
+def _memory(pool: Pool, reserved: I64, unit: int) -> Memory:
+    capacity = last_end(pool) // unit
+    bank, shift = (value // unit for value in _bank(pool))
+    return Memory(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost, bank, shift)
+
+
+def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64, I64]:
+    """Return the lifetimes of the kept buffers as (owner, start, end), sorted by owner and time, disjoint and apart."""
+    counts = np.diff(table.first)
+    owner = position[family[np.repeat(np.arange(len(table)), counts)]]
+    kept = owner >= 0
+    owner, start, end = owner[kept], table.start[kept], table.end[kept]
+    if len(owner) == 0 or np.bincount(owner).max() == 1:
+        order = np.argsort(owner, kind="stable")
+        return owner[order], start[order], end[order]
+    order = np.lexsort((start, owner))
+    merged: list[tuple[int, int, int]] = []
+    for who, low, high in zip(owner[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True):
+        if merged and merged[-1][0] == who and low <= merged[-1][2]:
+            merged[-1] = (who, merged[-1][1], max(high, merged[-1][2]))
+        else:
+            merged.append((who, low, high))
+    rows = np.array(merged, dtype=np.int64)
+    return rows[:, 0], rows[:, 1], rows[:, 2]
+
+
+def _live_sets(owner: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
+    """Cut time into maximal live sets, given the lifetimes of `n` buffers, sorted by owner.
+
+    Returns each buffer's first lifetime, (n + 1,), each lifetime's first set and the set after its last, (m,), and a
+    time in each set. Going through all starts and ends in time order, ends first, a set is a run of starts that an end
+    follows.
+    """
+    m = len(start)
+    order = np.argsort(np.concatenate((end, start)), kind="stable")
+    starts = order >= m
+    opens = starts & np.concatenate(([True], ~starts[:-1])) if m else starts
+    live_set = np.empty(2 * m, dtype=np.int64)
+    live_set[order] = np.cumsum(opens) - 1
+    when = np.full(int(opens.sum()), np.iinfo(np.int64).min)
+    np.maximum.at(when, live_set[m:], start)
+    first = np.searchsorted(owner, np.arange(n + 1))
+    return first, live_set[m:].copy(), live_set[:m] + 1, when

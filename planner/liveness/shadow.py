@@ -1,0 +1,242 @@
+"""Shadow execution: run operations on a plan's addresses, and see whether what is read is what was written.
+
+No overlap check can find a wrong lifetime, because it believes it. This one does not look at lifetimes: it remembers
+who may have written each byte last, for all ways through the program at once, and for any number of iterations.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from memplan.planner.errors import MAX_SHOWN, PlanError, shown
+from memplan.planner.liveness.expansion import MAX_EXPANDED, expand
+from memplan.planner.liveness.last_writers import ByteMap
+from memplan.planner.liveness.timeline import NOWHERE, Action, Choice, Loop, Part, Run, Timeline
+from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.plan import Plan
+from memplan.planner.operations.operations import Operations
+
+_READS: frozenset[Action] = frozenset(("read", "update", "hold"))
+_WRITES: frozenset[Action] = frozenset(("write", "update", "scratch"))
+_FORGETS: frozenset[Action] = frozenset(("alloc", "free", "end"))
+
+
+@dataclass(frozen=True)
+class Clobber:
+    """A buffer that is not what was written to it when the statement at `path` needs it, on some way there.
+
+    The statement at `overwritten_at` wrote `by` over `bytes` of its pool, a half-open range of what both have there.
+    """
+
+    buffer: str
+    path: str
+    by: str
+    overwritten_at: str
+    pool: str
+    bytes: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Bytes of a buffer that are always written together: a family is cut where its aliases begin and end."""
+
+    pool: str
+    low: int
+    high: int
+
+
+@dataclass
+class _Memory:
+    """What may be in memory at a point of the program: the last writers of each byte, by piece, and what was lost.
+
+    `lost` has the pieces that may hold something else than what was written, with who wrote there, in which stretch.
+    """
+
+    owners: dict[str, ByteMap] = field(default_factory=dict)
+    lost: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def copy(self) -> _Memory:
+        return _Memory({pool: owners.copy() for pool, owners in self.owners.items()}, dict(self.lost))
+
+    def join(self, other: _Memory) -> _Memory:
+        owners = {
+            pool: self.owners.get(pool, ByteMap()).join(other.owners.get(pool, ByteMap()))
+            for pool in self.owners | other.owners
+        }
+        return _Memory(owners, other.lost | self.lost)
+
+    def holds(self, other: _Memory) -> bool:
+        """Say whether joining the other one would change nothing."""
+        return other.lost.keys() <= self.lost.keys() and self.join(other).owners == self.owners
+
+
+def shadow(operations: Operations, plan: Plan, *, most: int = MAX_EXPANDED) -> tuple[Clobber, ...]:
+    """Return every buffer that some statement may find overwritten; none for a plan that the operations can run on.
+
+    Inputs and outputs that the plan does not place, and all constants, are elsewhere. An alias lies where its buffer
+    is. Raises PlanError for a plan that does not place what the operations use, or places what they do not have.
+    """
+    timeline = expand(operations, most=most)
+    return tuple(_Execution(timeline, _places(timeline, plan)).run())
+
+
+def _places(timeline: Timeline, plan: Plan) -> dict[int, tuple[str, int]]:
+    """Find the pool and offset of each variable that is no alias."""
+    placed = plan.placements
+    index = {row.id: i for i, row in enumerate(timeline.variables)}
+    breaks = [
+        f"placements[{k}].id: must be a buffer of the operations, got {shown(name)}"
+        for k, name in enumerate(placed.ids)
+        if name not in index
+    ]
+    for first, k in repeated(placed.ids):
+        breaks.append(f"placements[{k}].id: must be unique, got {shown(placed.ids[k])} again (first at [{first}])")
+    places = {
+        index[str(name)]: (placed.pool_names[pool], offset)
+        for name, pool, offset in zip(placed.ids, placed.pool.tolist(), placed.offset.tolist(), strict=True)
+        if name in index
+    }
+    for root, family in timeline.families.items():
+        row = timeline.variables[root]
+        if root not in places and row.role == "temporary" and _is_used(timeline, family):
+            breaks.append(f"placements: must place {shown(row.id)}, got no placement")
+    if breaks:
+        raise PlanError(*breaks[:MAX_SHOWN])
+    return {i: place for i, place in places.items() if timeline.variables[i].root == NOWHERE}
+
+
+def _is_used(timeline: Timeline, family: list[int]) -> bool:
+    marks = (mark for i in family for mark in timeline.variables[i].marks)
+    return any(mark.action not in _FORGETS and not mark.is_passed for mark in marks)
+
+
+class _Execution:
+    """Runs a program again and again, until nothing new goes from one iteration of a loop to the next."""
+
+    def __init__(self, timeline: Timeline, places: dict[int, tuple[str, int]]) -> None:
+        self.timeline = timeline
+        self.pieces: list[_Piece] = []
+        self.piece_owner: list[int] = []
+        self.pieces_of: dict[int, range] = {}
+        for root, (pool, offset) in places.items():
+            self._cut(root, pool, offset)
+        self.marks: defaultdict[int, list[tuple[int, Action]]] = defaultdict(list)
+        for i in self.pieces_of:
+            for mark in timeline.variables[i].marks:
+                if not mark.is_passed:
+                    self.marks[mark.stretch].append((i, mark.action))
+        for activation in timeline.activations[1:]:
+            for i in range(activation.first_variable, activation.after_variables):
+                row = timeline.variables[i]
+                if i in self.pieces_of and row.root == NOWHERE and not row.is_persistent:
+                    self.marks[activation.stretch].append((i, "alloc"))
+        self.carried: dict[str, _Memory] = {}
+        self.found: dict[tuple[int, int], Clobber] = {}
+
+    def _cut(self, root: int, pool: str, offset: int) -> None:
+        rows = [(i, self.timeline.variables[i]) for i in self.timeline.families[root]]
+        cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
+        first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
+        self.pieces += [_Piece(pool, offset + low, offset + high) for low, high in pairwise(cuts)]
+        self.piece_owner += [root] * (len(cuts) - 1)
+        for i, row in rows:
+            self.pieces_of[i] = range(first[row.distance], first[row.distance + row.size])
+
+    def run(self) -> Iterator[Clobber]:
+        """Execute until every loop has carried all that it can, and return what was found on the way."""
+        while True:
+            before = dict(self.carried)
+            self._run(self.timeline.whole, _Memory())
+            if all(path in before and before[path].holds(memory) for path, memory in self.carried.items()):
+                return iter(self.found.values())
+
+    def _run(self, run: Run, memory: _Memory) -> _Memory:
+        parts = {part.first: part for part in run.parts}
+        stretch = run.first
+        while stretch < run.after:
+            part = parts.get(stretch)
+            if part is None:
+                self._step(stretch, memory)
+                stretch += 1
+            else:
+                memory = self._part(part, memory)
+                stretch = part.after
+        return memory
+
+    def _part(self, part: Part, memory: _Memory) -> _Memory:
+        if isinstance(part, Choice):
+            first, *others = [self._run(branch, memory.copy()) for branch in part.branches]
+            for other in others:
+                first = first.join(other)
+            return first
+        return self._loop(part, memory)
+
+    def _loop(self, loop: Loop, memory: _Memory) -> _Memory:
+        carried = self.carried.get(loop.path)
+        end = self._run(loop.body, memory.copy() if carried is None else memory.join(carried))
+        self.carried[loop.path] = end.copy() if carried is None else carried.join(end)
+        return end if loop.surely_runs else memory.join(end)
+
+    def _step(self, stretch: int, memory: _Memory) -> None:
+        """Read, write all at once, and see that what was read or written is still there when all is done."""
+        marks = self.marks.get(stretch, ())
+        for i, action in marks:
+            if action in _FORGETS:
+                self._forget(i, memory)
+        for i, action in marks:
+            if action in _READS:
+                self._read(i, stretch, memory)
+        shared: dict[int, tuple[int, int]] = {}
+        written: set[int] = set()
+        for i, action in marks:
+            if action in _WRITES:
+                self._write(i, stretch, memory, written, shared)
+        memory.lost.update(shared)
+        for i, action in marks:
+            if action not in _FORGETS:
+                self._read(i, stretch, memory)
+
+    def _read(self, variable: int, stretch: int, memory: _Memory) -> None:
+        for piece in self.pieces_of[variable]:
+            if piece in memory.lost:
+                self.found.setdefault((variable, stretch), self._clobber(variable, stretch, piece, memory))
+
+    def _write(
+        self, variable: int, stretch: int, memory: _Memory, written: set[int], shared: dict[int, tuple[int, int]]
+    ) -> None:
+        """Write a variable; what this step has `written` to the same bytes is `shared`: neither can be relied on."""
+        for piece in self.pieces_of[variable]:
+            place = self.pieces[piece]
+            owners = memory.owners.setdefault(place.pool, ByteMap())
+            memory.lost.pop(piece, None)
+            for writers in owners.within(place.low, place.high):
+                for writer in writers - {piece}:
+                    memory.lost.setdefault(writer, (piece, stretch))
+                    if writer in written:
+                        shared[piece] = writer, stretch
+            owners.put(place.low, place.high, frozenset((piece,)))
+            written.add(piece)
+
+    def _forget(self, variable: int, memory: _Memory) -> None:
+        """Let nobody expect anything of a variable: its room is new, or given back."""
+        for piece in self.pieces_of[variable]:
+            place = self.pieces[piece]
+            if place.pool in memory.owners:
+                memory.owners[place.pool].forget(place.low, place.high, piece)
+            memory.lost.pop(piece, None)
+
+    def _clobber(self, variable: int, stretch: int, piece: int, memory: _Memory) -> Clobber:
+        by, when = memory.lost[piece]
+        mine, others = self.pieces[piece], self.pieces[by]
+        names = self.timeline.variables
+        return Clobber(
+            names[variable].id,
+            self.timeline.path(stretch),
+            names[self.piece_owner[by]].id,
+            self.timeline.path(when),
+            mine.pool,
+            (max(mine.low, others.low), min(mine.high, others.high)),
+        )

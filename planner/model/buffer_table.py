@@ -1,0 +1,297 @@
+"""The columns behind a problem's buffers; `memplan.planner.model.placement_table` has those behind a plan's placements.
+
+A table behaves like a sequence of rows and keeps int64 columns, so that a million rows from a file cost a few
+hundred megabytes and solvers get the columns as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
+from memplan.planner.model.fast_rows import plain_columns
+from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, end_rule
+
+I64 = npt.NDArray[np.int64]
+ABSENT = -1
+"""What a column of optional, non-negative numbers holds where there is none."""
+_CHUNK = 8192
+_BUFFERS = TypeAdapter(list[Buffer])
+
+
+def column(values: npt.ArrayLike) -> I64:
+    """Return the values as a read-only int64 array; one that is such an array already is shared, not copied."""
+    if isinstance(values, np.ndarray) and values.dtype == np.int64:
+        flags = values.flags
+        if flags.owndata and flags.c_contiguous and not flags.writeable:
+            return values
+    array = np.array(values, dtype=np.int64)
+    array.setflags(write=False)
+    return array
+
+
+def frozen(values: I64) -> I64:
+    """Return the array itself, read-only from now on; for one that nobody else writes to, and need not be copied."""
+    values.setflags(write=False)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class BufferTable(Sequence[Buffer]):
+    """Buffers as columns. Row `i` is alive in rows `first[i]:first[i + 1]` of `start` and `end`.
+
+    `offset`, `traffic` and `hint` hold ABSENT where there is none; `pool_choice` indexes `pool_choices`, whose entry 0
+    is the empty tuple, for "any pool"; `aliases` maps a row to (id of the buffer it lives in, bytes from its start).
+    Few rows have the other rules, so these are mappings, too: `relatives` to (id, bytes above that buffer's start),
+    `pages` to what may not be crossed, `remainders` to (modulus, remainder), `forbidden` to names of pools.
+    """
+
+    ids: tuple[int | str, ...]
+    size: I64
+    first: I64
+    start: I64
+    end: I64
+    alignment: I64
+    offset: I64
+    traffic: I64
+    hint: I64
+    pool_choice: I64
+    pool_choices: tuple[tuple[str, ...], ...] = ((),)
+    aliases: Mapping[int, tuple[int | str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    relatives: Mapping[int, tuple[int | str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    pages: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    remainders: Mapping[int, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
+    forbidden: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Buffer]) -> BufferTable:
+        """Make the columns of valid buffers."""
+        builder = _Builder()
+        builder.add(rows)
+        return builder.table()
+
+    @classmethod
+    def from_columns(
+        cls,
+        ids: Sequence[int | str],
+        size: npt.ArrayLike,
+        start: npt.ArrayLike,
+        end: npt.ArrayLike,
+        alignment: npt.ArrayLike | None = None,
+        offset: npt.ArrayLike | None = None,
+    ) -> BufferTable:
+        """Make a table of buffers with one lifetime each; `offset` is ABSENT where a buffer is free.
+
+        Raises pydantic.ValidationError with the same locations and sentences as row by row.
+        """
+        n = len(ids)
+        sizes, starts, ends = column(size), column(start), column(end)
+        alignments = column(np.ones(n) if alignment is None else alignment)
+        absent = column(np.full(n, ABSENT))
+        offsets = absent if offset is None else column(offset)
+        _check_columns(sizes, starts, ends, alignments, offsets)
+        first = column(np.arange(n + 1))
+        choice = column(np.zeros(n))
+        return cls(tuple(ids), sizes, first, starts, ends, alignments, offsets, absent, absent, choice)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Buffer: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Buffer]: ...
+    def __getitem__(self, index: int | slice) -> Buffer | Sequence[Buffer]:
+        if isinstance(index, slice):
+            return [self._row(i) for i in range(*index.indices(len(self)))]
+        return self._row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Buffer]:
+        return (self._row(i) for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BufferTable) and len(self) == len(other) and all(map(Buffer.__eq__, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _row(self, i: int) -> Buffer:
+        return Buffer.model_construct(**self.fields(i))
+
+    def intervals(self, i: int) -> list[tuple[int, int]]:
+        """Return when row `i` is alive, half-open."""
+        rows = slice(int(self.first[i]), int(self.first[i + 1]))
+        return list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
+
+    def fields(self, i: int) -> dict[str, Any]:
+        """Return row `i` in the spelling of the wire format: what is absent or default is left out."""
+        row: dict[str, Any] = {"id": self.ids[i], "size": int(self.size[i])}
+        low, high = int(self.first[i]), int(self.first[i + 1])
+        if high - low == 1:
+            row["start"], row["end"] = int(self.start[low]), int(self.end[low])
+        elif high > low:
+            row["lifetimes"] = tuple(zip(self.start[low:high].tolist(), self.end[low:high].tolist(), strict=True))
+        if self.alignment[i] != 1:
+            row["alignment"] = int(self.alignment[i])
+        if self.pool_choice[i]:
+            row["pools"] = self.pool_choices[int(self.pool_choice[i])]
+        for name, values in (("offset", self.offset), ("traffic", self.traffic), ("hint", self.hint)):
+            if values[i] != ABSENT:
+                row[name] = int(values[i])
+        if i in self.aliases:
+            row["alias_of"], alias_offset = self.aliases[i]
+            if alias_offset:
+                row["alias_offset"] = alias_offset
+        if i in self.relatives:
+            to, distance = self.relatives[i]
+            row["relative"] = Relative.model_construct(to=to, offset=distance)
+        if i in self.pages:
+            row["no_cross"] = self.pages[i]
+        if i in self.remainders:
+            modulus, remainder = self.remainders[i]
+            row["offset_mod"] = OffsetMod.model_construct(modulus=modulus, remainder=remainder)
+        if i in self.forbidden:
+            row["forbid_pools"] = self.forbidden[i]
+        return row
+
+
+class _Builder:
+    """Collects rows into columns, chunk by chunk, so that the rows themselves need not all exist at once."""
+
+    def __init__(self) -> None:
+        self.ids: list[int | str] = []
+        self.numbers: list[tuple[int, int, int, int, int, int]] = []
+        self.first: list[int] = [0]
+        self.intervals: list[tuple[int, int]] = []
+        self.choices: dict[tuple[str, ...], int] = {(): 0}
+        self.aliases: dict[int, tuple[int | str, int]] = {}
+        self.relatives: dict[int, tuple[int | str, int]] = {}
+        self.pages: dict[int, int] = {}
+        self.remainders: dict[int, tuple[int, int]] = {}
+        self.forbidden: dict[int, tuple[str, ...]] = {}
+        self.blocks: list[tuple[I64, I64]] = []
+
+    def add(self, rows: Iterable[Buffer]) -> None:
+        for row in rows:
+            choice = self.choices.setdefault(row.pools or (), len(self.choices))
+            if row.alias_of is not None:
+                self.aliases[len(self.ids)] = (row.alias_of, row.alias_offset or 0)
+            self._add_rules(len(self.ids), row)
+            self.ids.append(row.id)
+            self.intervals.extend(row.intervals)
+            self.first.append(self.first[-1] + len(row.intervals))
+            self.numbers.append(
+                (
+                    row.size,
+                    row.alignment,
+                    ABSENT if row.offset is None else row.offset,
+                    ABSENT if row.traffic is None else row.traffic,
+                    ABSENT if row.hint is None else row.hint,
+                    choice,
+                )
+            )
+        self._pack()
+
+    def _add_rules(self, i: int, row: Buffer) -> None:
+        if row.relative is not None:
+            self.relatives[i] = (row.relative.to, row.relative.offset)
+        if row.no_cross is not None:
+            self.pages[i] = row.no_cross
+        if row.offset_mod is not None:
+            self.remainders[i] = (row.offset_mod.modulus, row.offset_mod.remainder)
+        if row.forbid_pools:
+            self.forbidden[i] = row.forbid_pools
+
+    def _pack(self) -> None:
+        self.blocks.append(
+            (
+                np.array(self.numbers, dtype=np.int64).reshape(-1, 6),
+                np.array(self.intervals, dtype=np.int64).reshape(-1, 2),
+            )
+        )
+        self.numbers.clear()
+        self.intervals.clear()
+
+    def table(self) -> BufferTable:
+        numbers = np.concatenate([block for block, _ in self.blocks] or [np.empty((0, 6), np.int64)])
+        intervals = np.concatenate([block for _, block in self.blocks] or [np.empty((0, 2), np.int64)])
+        size, alignment, offset, traffic, hint, choice = (column(values) for values in numbers.T)
+        return BufferTable(
+            tuple(self.ids),
+            size,
+            column(self.first),
+            column(intervals[:, 0]),
+            column(intervals[:, 1]),
+            alignment,
+            offset,
+            traffic,
+            hint,
+            choice,
+            tuple(self.choices),
+            MappingProxyType(self.aliases),
+            MappingProxyType(self.relatives),
+            MappingProxyType(self.pages),
+            MappingProxyType(self.remainders),
+            MappingProxyType(self.forbidden),
+        )
+
+
+def parse_buffers(value: object) -> BufferTable:
+    """Validate a list of buffers (objects or Buffers), a chunk at a time; raises pydantic.ValidationError."""
+    if isinstance(value, BufferTable):
+        return value
+    if not isinstance(value, (list, tuple)):
+        raise PydanticCustomError("rule", "must be a list, got {shown}", {"shown": shown(value)})
+    if (plain := plain_columns(value)) is not None:
+        with suppress(OverflowError, ValidationError):  # row by row, what is wrong is told in full
+            return BufferTable.from_columns(*plain)
+    builder = _Builder()
+    errors: list[InitErrorDetails] = []
+    for low in range(0, len(value), _CHUNK):
+        try:
+            builder.add(_BUFFERS.validate_python(list(value[low : low + _CHUNK])))
+        except ValidationError as error:
+            errors.extend(_shifted(error, low))
+            if len(errors) > MAX_SHOWN:
+                break
+    if errors:
+        raise ValidationError.from_exception_data("buffers", errors)
+    return builder.table()
+
+
+def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
+    for entry in error.errors(include_url=False):
+        index, *rest = entry["loc"]
+        kind: Any = entry["type"]
+        if kind == "rule":
+            kind = PydanticCustomError("rule", "{sentence}", {"sentence": entry["msg"]})
+        location = (int(index) + low, *rest)
+        yield {"type": kind, "loc": location, "input": entry["input"], "ctx": entry.get("ctx", {})}
+
+
+def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
+    """Hold the columns to the rules of Buffer, and say breaks in the same words."""
+    breaks: list[tuple[Location, str]] = []
+
+    def check(bad: npt.NDArray[np.bool_], name: str, values: I64, rule: str) -> None:
+        for i in np.flatnonzero(bad)[: MAX_SHOWN + 1].tolist():
+            breaks.append(((i, name), f"{rule}, got {values[i]}"))
+
+    check(size < 0, "size", size, "must be at least 0")
+    check(size > MAX_BYTES, "size", size, f"must be at most {MAX_BYTES}")
+    check(alignment < 1, "alignment", alignment, "must be at least 1")
+    check(alignment > MAX_BYTES, "alignment", alignment, f"must be at most {MAX_BYTES}")
+    check(offset < ABSENT, "offset", offset, "must be at least 0")
+    check(offset > MAX_BYTES, "offset", offset, f"must be at most {MAX_BYTES}")
+    for i in np.flatnonzero(end <= start)[: MAX_SHOWN + 1].tolist():
+        breaks.append(((i, "end"), end_rule(int(start[i]), int(end[i]))))
+    if breaks:
+        broken(*sorted(breaks, key=lambda entry: entry[0][0]))

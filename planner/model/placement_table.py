@@ -1,0 +1,76 @@
+"""The columns behind a plan's placements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from pydantic import TypeAdapter
+from pydantic_core import PydanticCustomError
+
+from memplan.planner.errors import shown
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.rows import Placement
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementTable(Sequence[Placement]):
+    """Placements as columns: `pool[i]` indexes `pool_names`; offsets are bytes from the start of the pool."""
+
+    ids: tuple[int | str, ...]
+    pool_names: tuple[str, ...]
+    pool: I64
+    offset: I64
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Placement]) -> PlacementTable:
+        """Make the columns of placements, pools numbered as they appear."""
+        names: dict[str, int] = {}
+        rows = tuple(rows)
+        pool = [names.setdefault(row.pool, len(names)) for row in rows]
+        return cls(tuple(row.id for row in rows), tuple(names), column(pool), column([row.offset for row in rows]))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Placement: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Placement]: ...
+    def __getitem__(self, index: int | slice) -> Placement | Sequence[Placement]:
+        if isinstance(index, slice):
+            return [self._row(i) for i in range(*index.indices(len(self)))]
+        return self._row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Placement]:
+        return (self._row(i) for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PlacementTable) and self.rows() == other.rows()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _row(self, i: int) -> Placement:
+        name = self.pool_names[int(self.pool[i])]
+        return Placement.model_construct(id=self.ids[i], pool=name, offset=int(self.offset[i]))
+
+    def rows(self) -> list[dict[str, int | str]]:
+        """Return the placements in the spelling of the wire format."""
+        names = self.pool_names
+        return [
+            {"id": buffer, "pool": names[pool], "offset": offset}
+            for buffer, pool, offset in zip(self.ids, self.pool.tolist(), self.offset.tolist(), strict=True)
+        ]
+
+
+_PLACEMENTS = TypeAdapter(list[Placement])
+
+
+def parse_placements(value: object) -> PlacementTable:
+    """Validate a list of placements (objects or Placements); raises pydantic.ValidationError."""
+    if isinstance(value, PlacementTable):
+        return value
+    if not isinstance(value, (list, tuple)):
+        raise PydanticCustomError("rule", "must be a list, got {shown}", {"shown": shown(value)})
+    return PlacementTable.from_rows(_PLACEMENTS.validate_python(list(value)))

@@ -1,0 +1,82 @@
+"""The plan: what is known (status), why the work stopped, and where every buffer lies. The wire format itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, GetPydanticSchema, PlainSerializer, TypeAdapter, WithJsonSchema
+from pydantic_core import core_schema
+
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.placement_table import PlacementTable, parse_placements
+from memplan.planner.model.rows import Id, Name, Placement, Row, as_tuple
+
+Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+StopReason = Literal["proved", "accepted", "time_limit", "cancelled", "work_limit"]
+ProofKind = Literal[
+    "live-set", "clique", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"
+]
+Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple)]
+Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
+
+NO_PLACEMENTS = PlacementTable((), (), column([]), column([]))
+Placements = Annotated[
+    PlacementTable,
+    GetPydanticSchema(lambda _source, _handler: core_schema.no_info_plain_validator_function(parse_placements)),
+    PlainSerializer(PlacementTable.rows),
+    WithJsonSchema({"type": "array", "items": TypeAdapter(Placement).json_schema()}),
+]
+
+
+class PoolUse(Row):
+    """How far a pool is filled: the largest end offset in it, the least that can be, and its capacity, in bytes."""
+
+    name: Name
+    used: int | None = None
+    lower_bound: int | None = None
+    size: int | None = None
+
+
+class Proof(Row):
+    """Why nothing can be better: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict."""
+
+    kind: ProofKind
+    time: int | None = None
+    buffers: Ids = ()
+    by: str | None = None
+
+
+class Explanation(Row):
+    """Why nothing fits: which pool lacks how many bytes, at which time, and which buffers are alive there."""
+
+    message: str
+    pool: str | None = None
+    missing_bytes: int | None = None
+    time: int | None = None
+    buffers: Ids = ()
+
+
+class Plan(Row):
+    """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
+
+    `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
+    `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
+    """
+
+    status: Status = "feasible"
+    stop_reason: StopReason | None = None
+    peak: int | None = None
+    lower_bound: int | None = None
+    gap: float | None = None
+    cost: float | None = None
+    cost_lower_bound: float | None = None
+    pools: Annotated[tuple[PoolUse, ...], BeforeValidator(as_tuple)] = ()
+    placements: Placements = NO_PLACEMENTS
+    shared: Pairs = ()
+    bank_clashes: Pairs = ()
+    solver: str | None = None
+    proof: Proof | None = None
+    explanation: Explanation | None = None
+    wall_time_s: float | None = None
+    problem_hash: str | None = None
+    version: str | None = None

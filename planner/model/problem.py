@@ -1,0 +1,91 @@
+"""The problem: buffers, memory pools, what must not share bytes, and what to minimise. The wire format itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from pydantic import model_validator
+
+from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
+from memplan.planner.model import cross_checks
+from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.problem_fields import ADDRESS_SPACE, BankUse, Objective, Pool, ProblemFields
+from memplan.planner.model.rows import MAX_BYTES, Buffer
+
+
+class Problem(ProblemFields):
+    """Buffers to place in pools, which are in order of preference. Valid once it exists.
+
+    `conflicts` and `may_share` are pairs: those that may not share bytes, and those that may start at one offset
+    although they are alive together. The buffers of each entry of `together` lie in one pool.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_pools_there_is_one(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and "pools" in data and data["pools"] in ([], (), None):
+            return {key: value for key, value in data.items() if key != "pools"}
+        return data
+
+    @model_validator(mode="after")
+    def _names_what_exists(self) -> Problem:
+        breaks = [
+            *self._repeats(),
+            *self._unknown_pools(),
+            *self._unpinnable(),
+            *_some(cross_checks.unknown_names(self)),
+        ]
+        # Each of these relies on what those before it have found to be sound.
+        for rule in (
+            cross_checks.too_much,
+            cross_checks.broken_aliases,
+            cross_checks.broken_relatives,
+            cross_checks.broken_pairs,
+        ):
+            breaks = breaks or _some(rule(self))
+        if breaks:
+            broken(*breaks[: MAX_SHOWN + 1])
+        return self
+
+    def _repeats(self) -> list[tuple[Location, str]]:
+        names = [pool.name for pool in self.pools]
+        return [
+            ((kind, i, key), f"must be unique, got {shown(ids[i])} again (first at {kind}[{first}])")
+            for kind, key, ids in (("buffers", "id", self.buffers.ids), ("pools", "name", names))
+            for first, i in repeated(ids)
+        ]
+
+    def _unknown_pools(self) -> list[tuple[Location, str]]:
+        choices = self.buffers.pool_choices
+        wrong = {k for k, names in enumerate(choices) if not set(names) <= self.pool_index.keys()}
+        if not wrong:
+            return []
+        return [
+            (("buffers", i, "pools", j), f"must name a pool of the problem, got {shown(name)}")
+            for i, choice in enumerate(self.buffers.pool_choice.tolist())
+            if choice in wrong
+            for j, name in enumerate(choices[choice])
+            if name not in self.pool_index
+        ]
+
+    def _unpinnable(self) -> list[tuple[Location, str]]:
+        if len(self.pools) == 1:
+            return []
+        choices = self.buffers.pool_choices
+        breaks: list[tuple[Location, str]] = []
+        for i in (self.buffers.offset >= 0).nonzero()[0].tolist():
+            names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
+            count = len(names.difference(self.buffers.forbidden.get(i, ())))
+            if count > 1:
+                rule = f"must come with the one pool it is meant for, got {count} pools to choose from"
+                breaks.append((("buffers", i, "offset"), rule))
+        return breaks
+
+
+def _some(breaks: Iterator[tuple[Location, str]]) -> list[tuple[Location, str]]:
+    return list(islice(breaks, MAX_SHOWN + 1))
+
+
+__all__ = ["ADDRESS_SPACE", "MAX_BYTES", "BankUse", "Buffer", "Objective", "Pool", "Problem"]

@@ -1,0 +1,117 @@
+"""What a problem is made of, and how its names are looked up, before its rules are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer
+from pydantic_core import core_schema
+
+from memplan.planner.model.buffer_table import BufferTable, parse_buffers
+from memplan.planner.model.rigid_groups import rigid_groups, target
+from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Row, as_tuple
+
+ADDRESS_SPACE = 2**63
+"""Where a pool without a size ends, in bytes: no runtime of any client addresses more."""
+MAX_COST = 1e30
+"""The largest cost of moving one byte: sums of costs stay finite numbers."""
+
+Objective = Literal["peak", "fit", "cost"]
+Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(as_tuple)]
+Pair = Annotated[tuple[Id, Id], BeforeValidator(as_tuple)]
+Cost = Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]
+Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Buffers = Annotated[
+    BufferTable,
+    GetPydanticSchema(
+        lambda _source, _handler: core_schema.no_info_plain_validator_function(parse_buffers),
+        lambda _schema, handler: handler(core_schema.list_schema(Buffer.__pydantic_core_schema__)),
+    ),
+    PlainSerializer(lambda table: [table.fields(i) for i in range(len(table))]),
+]
+
+
+class Pool(Row):
+    """A memory: `size` bytes (none: as many as needed), seen by the machine from `base_address` on.
+
+    `reserved` lists (offset, size) ranges that belong to somebody else; `cost` is that of moving one byte. A new bank
+    begins at each multiple of `bank_size` among its addresses.
+    """
+
+    name: Name = "default"
+    size: Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)] | None = None
+    alignment: Alignment = 1
+    base_address: Bytes = 0
+    cost: Cost = 0
+    reserved: Annotated[tuple[Range, ...], BeforeValidator(as_tuple)] = ()
+    bank_size: Alignment | None = None
+
+
+class BankUse(Row):
+    """Buffers that are used at one step: every two of them in a pool with banks must touch no common bank.
+
+    With a `weight` they only should: each pair that does costs so much.
+    """
+
+    buffers: Ids
+    weight: Cost | None = None
+
+
+class ProblemFields(Row):
+    """The fields of a problem, of which each is valid by itself; `Problem` checks what they say of each other."""
+
+    format: Literal["memplan/1"] | None = None
+    name: str | None = None
+    buffers: Buffers
+    conflicts: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
+    may_share: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
+    bank: Annotated[tuple[BankUse, ...], BeforeValidator(as_tuple)] = ()
+    together: Annotated[tuple[Ids, ...], BeforeValidator(as_tuple)] = ()
+    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple)] = (Pool(),)
+    objective: Objective = "peak"
+
+    @cached_property
+    def index(self) -> Mapping[int | str, int]:
+        """From a buffer's id to its position."""
+        return {name: i for i, name in enumerate(self.buffers.ids)}
+
+    @cached_property
+    def pool_index(self) -> Mapping[str, int]:
+        """From a pool's name to its position."""
+        return {pool.name: i for i, pool in enumerate(self.pools)}
+
+    def target(self, i: int) -> tuple[int, int]:
+        """Return what buffer `i` is `relative` to, as (a buffer that is no alias, bytes above its start)."""
+        return target(self.buffers.relatives[i], self.index, self.roots)
+
+    def allowed_pools(self, i: int) -> tuple[int, ...]:
+        """Return the positions of the pools that buffer `i` may live in, in the problem's order of preference."""
+        names = set(self.buffers.pool_choices[int(self.buffers.pool_choice[i])]) or self.pool_index.keys()
+        return tuple(sorted(self.pool_index[name] for name in names - set(self.buffers.forbidden.get(i, ()))))
+
+    @cached_property
+    def roots(self) -> Mapping[int, tuple[int, int]]:
+        """From an alias's position to (position of the buffer it finally lives in, bytes from that one's start)."""
+        found: dict[int, tuple[int, int]] = {}
+        for i in self.buffers.aliases:
+            path = []
+            while i in self.buffers.aliases and i not in found:
+                path.append(i)
+                i = self.index[self.buffers.aliases[i][0]]
+            at, distance = found.get(i, (i, 0))
+            for j in reversed(path):
+                distance += self.buffers.aliases[j][1]
+                found[j] = (at, distance)
+        return found
+
+    @cached_property
+    def rigid(self) -> Mapping[int, tuple[int, int]]:
+        """From each buffer that `relative` joins with others to (the lowest of them, bytes above it), as positions."""
+        return rigid_groups(self.buffers.relatives, self.index, self.roots) if self.buffers.relatives else {}
+
+    def root_of(self, name: int | str) -> int:
+        """Return the position of a buffer, or of the one that it lives in."""
+        i = self.index[name]
+        return self.roots.get(i, (i, 0))[0]

@@ -1,0 +1,150 @@
+"""One buffer of a problem and one placement of a plan, as the wire format spells them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from memplan.planner.errors import Location, broken, shown
+
+MAX_BYTES = 2**62
+"""The largest size, alignment, traffic, base address or offset that a problem may name, in bytes."""
+MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
+"""Time steps are any 64-bit integers."""
+
+
+def _id(value: object) -> int | str:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise PydanticCustomError("rule", "must be a non-empty string or an integer, got {shown}", {"shown": shown(value)})
+
+
+def as_tuple(value: Any) -> Any:
+    """Let JSON spell a tuple as a list, where exact types are asked for."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Id = Annotated[
+    int | str,
+    PlainValidator(_id),
+    WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}]}),
+]
+Time = Annotated[int, Field(ge=MIN_TIME, le=MAX_TIME)]
+Bytes = Annotated[int, Field(ge=0, le=MAX_BYTES)]
+Alignment = Annotated[int, Field(ge=1, le=MAX_BYTES)]
+Name = Annotated[str, Field(min_length=1)]
+Interval = Annotated[tuple[Time, Time], BeforeValidator(as_tuple)]
+Lifetimes = Annotated[tuple[Interval, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+PoolNames = Annotated[tuple[Name, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
+
+
+class Row(BaseModel):
+    """What every value of the wire format has in common: frozen, exact types, no unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Relative(Row):
+    """That a buffer lies `offset` bytes above the start of buffer `to` (below, if negative), in the same pool."""
+
+    to: Id
+    offset: Shift
+
+
+class OffsetMod(Row):
+    """That an offset leaves `remainder` when it is divided by `modulus`."""
+
+    modulus: Alignment
+    remainder: Bytes
+
+    @model_validator(mode="after")
+    def _is_a_remainder(self) -> OffsetMod:
+        if self.remainder >= self.modulus:
+            broken((("remainder",), f"must be less than modulus ({self.modulus}), got {self.remainder}"))
+        return self
+
+
+class Buffer(Row):
+    """A buffer: its bytes, when it is alive, and where it may live.
+
+    `start`/`end` and `lifetimes` are half-open and in time steps; with neither, only the problem's `conflicts` say
+    what the buffer may not overlap. `offset` pins it, `hint` does not bind. An alias lives inside another buffer; one
+    that is `relative` to another keeps a room of its own. No multiple of `no_cross` may lie among the addresses of its
+    bytes but at the first.
+    """
+
+    id: Id
+    size: Bytes
+    start: Time | None = None
+    end: Time | None = None
+    lifetimes: Lifetimes | None = None
+    alignment: Alignment = 1
+    pools: PoolNames | None = None
+    offset: Bytes | None = None
+    traffic: Bytes | None = None
+    hint: Bytes | None = None
+    alias_of: Id | None = None
+    alias_offset: Bytes | None = None
+    relative: Relative | None = None
+    no_cross: Alignment | None = None
+    offset_mod: OffsetMod | None = None
+    forbid_pools: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] = ()
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Buffer:
+        breaks = list(self._breaks())
+        if breaks:
+            broken(*breaks)
+        return self
+
+    def _breaks(self) -> list[tuple[Location, str]]:
+        found: list[tuple[Location, str]] = []
+        if self.start is not None or self.end is not None:
+            if self.lifetimes is not None:
+                found.append((("lifetimes",), "must not be given beside start and end"))
+            if self.start is None:
+                found.append((("start",), "is required where end is given"))
+            elif self.end is None:
+                found.append((("end",), "is required where start is given"))
+            elif self.end <= self.start:
+                found.append((("end",), end_rule(self.start, self.end)))
+        for k, (start, end) in enumerate(self.lifetimes or ()):
+            if end <= start:
+                found.append((("lifetimes", k, 1), end_rule(start, end)))
+        if self.alias_offset is not None and self.alias_of is None:
+            found.append((("alias_offset",), "must not be given without alias_of"))
+        if self.alias_of is not None and self.alias_of == self.id and type(self.alias_of) is type(self.id):
+            found.append((("alias_of",), f"must name another buffer, got {shown(self.alias_of)}"))
+        if self.relative is not None:
+            if self.alias_of is not None:
+                found.append((("relative",), "must not be given beside alias_of"))
+            if self.relative.to == self.id and type(self.relative.to) is type(self.id):
+                found.append((("relative", "to"), f"must name another buffer, got {shown(self.id)}"))
+        if self.no_cross is not None and self.alias_of is not None:
+            found.append((("no_cross",), "must not be given beside alias_of; relative takes both"))
+        return found
+
+    @property
+    def intervals(self) -> tuple[tuple[int, int], ...]:
+        """When the buffer is alive, half-open, as given."""
+        if self.start is not None and self.end is not None:
+            return ((self.start, self.end),)
+        return self.lifetimes or ()
+
+
+def end_rule(start: int, end: int) -> str:
+    """Say that a lifetime ends before it starts."""
+    return f"must be greater than start ({start}), got {end}"
+
+
+class Placement(Row):
+    """Where a buffer lies: `offset` bytes from the start of `pool`."""
+
+    id: Id
+    pool: Name
+    offset: Annotated[int, Field(ge=0, le=2**63 - 1)]

@@ -1,0 +1,1 @@
+"""Programs of operations: the values, their statements, and a builder for Python."""

@@ -1,0 +1,241 @@
+"""Operations: functions of ordered statements, from which lifetimes follow. The wire format itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from math import prod
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from memplan.planner.errors import MAX_SHOWN, Location, OperationsError, broken, sentences, shown
+from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.problem import Objective, Pool
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, Row, as_tuple
+from memplan.planner.operations.statements import Alloc, Body, Call, Free, Names, every_statement, named_buffers
+
+_DTYPE = re.compile(r"(bool|bfloat|u?int|float|complex)(\d{0,4})(?:_?e\d+m\d+[a-z]*)?(?:x(\d{1,6}))?", re.ASCII)
+Dimension = Annotated[int, Field(ge=0, le=MAX_BYTES)]
+Shape = Annotated[tuple[Dimension, ...], BeforeValidator(as_tuple)]
+OrderStatus = Literal["final", "tentative"]
+
+
+class DeclaredBuffer(Row):
+    """A buffer of a function: its bytes, as `size` or as `dtype` and `shape`, and where it may live.
+
+    An alias is a view of another buffer. A persistent buffer keeps its content for as long as the program runs.
+    """
+
+    id: Name
+    size: Bytes | None = None
+    dtype: Name | None = None
+    shape: Shape | None = None
+    alignment: Alignment = 1
+    pools: PoolNames | None = None
+    alias_of: Name | None = None
+    alias_offset: Bytes = 0
+    persistent: bool = False
+
+    @model_validator(mode="after")
+    def _has_bytes(self) -> DeclaredBuffer:
+        if self.size is not None and (self.dtype is not None or self.shape is not None):
+            broken((("size",), "must not be given beside dtype and shape"))
+        if self.size is None and (self.dtype is None or self.shape is None):
+            broken((("size",), "is required where dtype and shape are not both given"))
+        if self.dtype is not None and _bits(self.dtype) is None:
+            broken((("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {shown(self.dtype)}"))
+        if self.bytes > MAX_BYTES:
+            broken((("shape",), f"must take at most {MAX_BYTES} bytes, got {self.bytes}"))
+        if self.alias_offset and self.alias_of is None:
+            broken((("alias_offset",), "must not be given without alias_of"))
+        if self.alias_of is not None and self.persistent:
+            broken((("persistent",), "must not be given beside alias_of: what the alias lies in says it"))
+        return self
+
+    @cached_property
+    def bytes(self) -> int:
+        """The size: elements of less than a byte are packed, but a bool takes a byte."""
+        if self.size is not None:
+            return self.size
+        return (prod(self.shape or ()) * (_bits(self.dtype or "") or 0) + 7) // 8
+
+
+def _bits(dtype: str) -> int | None:
+    """Return the bits of an element, all its lanes; None for an unknown type."""
+    match = _DTYPE.fullmatch(dtype)
+    if match is None or (match[1] != "bool" and not int(match[2] or 0)) or match[3] == "0":
+        return None
+    bits = 8 if match[1] == "bool" else int(match[2])
+    return bits * int(match[3] or 1)
+
+
+class Function(Row):
+    """What a function works on and what it does, in order. Params and results belong to the caller."""
+
+    params: Names = ()
+    results: Names = ()
+    constants: Names = ()
+    buffers: Annotated[tuple[DeclaredBuffer, ...], BeforeValidator(as_tuple)] = ()
+    body: Body = ()
+
+    @model_validator(mode="after")
+    def _names_what_exists(self) -> Function:
+        breaks = [*self._broken_buffers(), *self._broken_lists(), *self._broken_statements()]
+        if breaks:
+            broken(*breaks[: MAX_SHOWN + 1])
+        return self
+
+    @cached_property
+    def declared(self) -> dict[str, DeclaredBuffer]:
+        """From a buffer's id to what is declared of it."""
+        return {buffer.id: buffer for buffer in self.buffers}
+
+    @cached_property
+    def temporaries(self) -> tuple[str, ...]:
+        """The buffers that are the function's own: neither params, results or constants, nor aliases."""
+        others = {*self.params, *self.results, *self.constants}
+        return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
+
+    def _broken_buffers(self) -> Iterator[tuple[Location, str]]:
+        for first, i in repeated([row.id for row in self.buffers]):
+            rule = f"must be unique, got {shown(self.buffers[i].id)} again (first at buffers[{first}])"
+            yield ("buffers", i, "id"), rule
+        for i, row in enumerate(self.buffers):
+            if row.alias_of is None:
+                continue
+            inside = self.declared.get(row.alias_of)
+            end = row.alias_offset + row.bytes
+            if inside is None:
+                yield ("buffers", i, "alias_of"), f"must be the id of a buffer, got {shown(row.alias_of)}"
+            elif inside.alias_of is not None:
+                yield ("buffers", i, "alias_of"), f"must name a buffer that is no alias, got {shown(row.alias_of)}"
+            elif end > inside.bytes:
+                rule = f"must end inside {shown(row.alias_of)} ({inside.bytes} bytes), got an end at {end}"
+                yield ("buffers", i, "alias_offset"), rule
+
+    def _broken_lists(self) -> Iterator[tuple[Location, str]]:
+        for field in ("params", "results", "constants"):
+            names: tuple[str, ...] = getattr(self, field)
+            for first, k in repeated(names):
+                yield (field, k), f"must be named once, got {shown(names[k])} again (first at {field}[{first}])"
+            for k, name in enumerate(names):
+                if name not in self.declared:
+                    yield (field, k), f"must be the id of a buffer, got {shown(name)}"
+                elif field != "results" and self.declared[name].alias_of is not None:
+                    yield (field, k), f"must not be an alias, got {shown(name)}"
+                elif field == "constants" and name in (*self.params, *self.results):
+                    yield (field, k), f"must be neither a param nor a result, got {shown(name)}"
+
+    def _broken_statements(self) -> Iterator[tuple[Location, str]]:
+        own, constants = set(self.temporaries), set(self.constants)
+        for where, statement in every_statement(self.body, ("body",)):
+            for field, k, name in named_buffers(statement):
+                if name not in self.declared:
+                    yield (*where, field, k), f"must be the id of a buffer of the function, got {shown(name)}"
+                elif field == "outputs" and name in constants:
+                    yield (*where, field, k), f"must not be a constant, got {shown(name)}"
+                elif field not in ("inputs", "outputs") and name not in own:
+                    rule = "must be the function's own: no param, result, constant or alias"
+                    yield (*where, field, k), f"{rule}, got {shown(name)}"
+                elif isinstance(statement, (Alloc, Free)) and self.declared[name].persistent:
+                    yield (*where, field, k), f"must not be persistent, got {shown(name)}"
+
+
+class Operations(Row):
+    """A program: functions, of which `entry` is run, and the pools that its buffers are to be placed in."""
+
+    format: Literal["memplan-operations/1"] | None = None
+    name: str | None = None
+    entry: Name = "main"
+    order: OrderStatus = "final"
+    functions: dict[Name, Function]
+    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple), Field(min_length=1)] = (Pool(),)
+    objective: Objective = "peak"
+
+    @model_validator(mode="after")
+    def _calls_what_exists(self) -> Operations:
+        breaks = [*self._broken_names()]
+        for name, function in self.functions.items():
+            for where, statement in every_statement(function.body, ("functions", name, "body")):
+                if isinstance(statement, Call):
+                    breaks += self._broken_call(where, function, statement)
+        breaks += [] if breaks else self._cycles()
+        if breaks:
+            broken(*breaks[: MAX_SHOWN + 1])
+        return self
+
+    def _broken_names(self) -> Iterator[tuple[Location, str]]:
+        if self.entry not in self.functions:
+            yield ("entry",), f"must name a function, got {shown(self.entry)}"
+        known = {pool.name for pool in self.pools}
+        for first, k in repeated([pool.name for pool in self.pools]):
+            yield (
+                ("pools", k, "name"),
+                f"must be unique, got {shown(self.pools[k].name)} again (first at pools[{first}])",
+            )
+        for name, function in self.functions.items():
+            for i, row in enumerate(function.buffers):
+                for k, pool in enumerate(row.pools or ()):
+                    if pool not in known:
+                        place = ("functions", name, "buffers", i, "pools", k)
+                        yield place, f"must name a pool of the operations, got {shown(pool)}"
+
+    def _broken_call(self, where: Location, caller: Function, call: Call) -> Iterator[tuple[Location, str]]:
+        callee = self.functions.get(call.call)
+        if callee is None:
+            yield (*where, "call"), f"must name a function, got {shown(call.call)}"
+            return
+        given: dict[str, str] = {}
+        for field, formals, actuals in (
+            ("inputs", callee.params, call.inputs),
+            ("outputs", callee.results, call.outputs),
+        ):
+            if len(formals) != len(actuals):
+                what = "params" if field == "inputs" else "results"
+                rule = f"must be as many as the {what} of {shown(call.call)} ({len(formals)}), got {len(actuals)}"
+                yield (*where, field), rule
+            for k, (formal, actual) in enumerate(zip(formals, actuals, strict=False)):
+                wanted = callee.declared[formal]
+                if given.setdefault(formal, actual) != actual:
+                    rule = f"must be {shown(given[formal])}, as {shown(call.call)} returns that param"
+                    yield (*where, field, k), f"{rule}, got {shown(actual)}"
+                elif wanted.alias_of is not None or wanted.persistent:
+                    rule = f"must not stand for an alias or a persistent buffer of {shown(call.call)}"
+                    yield (*where, field, k), f"{rule}, got {shown(formal)}"
+                elif actual in caller.declared and caller.declared[actual].bytes < wanted.bytes:
+                    rule = f"must have the bytes that {shown(call.call)} wants for {shown(formal)} ({wanted.bytes})"
+                    yield (*where, field, k), f"{rule}, got {caller.declared[actual].bytes}"
+
+    def _cycles(self) -> list[tuple[Location, str]]:
+        """Name a cycle of calls, if there is one: memory is planned for calls that end."""
+        finished: set[str] = set()
+        for root in self.functions:
+            path: dict[str, Iterator[tuple[Location, str]]] = {}
+            reached: tuple[Location, str] | None = ((), root)
+            while reached is not None or path:
+                if reached is None:
+                    finished.add(path.popitem()[0])
+                elif reached[1] in path:
+                    names = list(path)
+                    cycle = [*names[names.index(reached[1]) :], reached[1]]
+                    return [((*reached[0], "call"), f"must not lead back to itself, got {' -> '.join(cycle)}")]
+                elif reached[1] not in finished:
+                    path[reached[1]] = self.calls(reached[1])
+                reached = next(path[next(reversed(path))], None) if path else None
+        return []
+
+    def calls(self, name: str) -> Iterator[tuple[Location, str]]:
+        """Yield, for each call in a function, its location and what is called."""
+        for where, statement in every_statement(self.functions[name].body, ("functions", name, "body")):
+            if isinstance(statement, Call):
+                yield where, statement.call
+
+
+def operations_from(value: object) -> Operations:
+    """Validate operations that have been parsed; raises OperationsError."""
+    try:
+        return Operations.model_validate(value)
+    except ValidationError as error:
+        raise OperationsError(*sentences(error)) from error

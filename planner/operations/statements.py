@@ -1,0 +1,131 @@
+"""What the body of a function is made of, as the wire format of operations spells it.
+
+A statement is known by the one field that only its kind has: `op`, `call`, `branches`, `loop`, `alloc` or `free`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError
+
+from memplan.planner.errors import Location, shown
+from memplan.planner.model.rows import Name, Row, as_tuple
+
+Names = Annotated[tuple[Name, ...], BeforeValidator(as_tuple)]
+SomeNames = Annotated[tuple[Name, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+
+
+class Operation(Row):
+    """An operation: it reads its inputs, writes its outputs, and needs its temporaries and all of these to its end.
+
+    An output is written anew; what is changed in place, or written in part, is named as an input, too. A `body` says
+    what happens inside, one statement after the other; what only the body names is alive there for as long as it says.
+    """
+
+    op: Name
+    inputs: Names = ()
+    outputs: Names = ()
+    temporaries: Names = ()
+    body: Body = ()
+
+
+class Call(Row):
+    """A call of a function: inputs stand for its params, outputs for its results, in order."""
+
+    call: Name
+    inputs: Names = ()
+    outputs: Names = ()
+
+
+class Branches(Row):
+    """Exactly one of the branches is gone through, after the inputs were read to choose it."""
+
+    branches: Annotated[tuple[Body, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    inputs: Names = ()
+
+
+class Repetition(Row):
+    """A body that is gone through `trips` times; without, any number of times, none included."""
+
+    loop: Body
+    trips: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
+
+
+class Alloc(Row):
+    """The scope of these buffers begins."""
+
+    alloc: SomeNames
+
+
+class Free(Row):
+    """The scope of these buffers ends."""
+
+    free: SomeNames
+
+
+_KINDS: Mapping[str, type[Row]] = {
+    "op": Operation,
+    "call": Call,
+    "branches": Branches,
+    "loop": Repetition,
+    "alloc": Alloc,
+    "free": Free,
+}
+
+
+def _of_its_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
+    """Validate a statement as what it is, so that errors speak of that kind only."""
+    if isinstance(value, tuple(_KINDS.values())):
+        return value
+    keys = value if isinstance(value, Mapping) else ()
+    found = [kind for kind in _KINDS if kind in keys]
+    if len(found) != 1:
+        rule = "must be an object with one of op, call, branches, loop, alloc and free, got {shown}"
+        raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+    return _KINDS[found[0]].model_validate(value)
+
+
+Statement: TypeAlias = Operation | Call | Branches | Repetition | Alloc | Free
+Body = Annotated[
+    tuple[Annotated[Statement, WrapValidator(_of_its_kind)], ...],
+    BeforeValidator(as_tuple),
+]
+
+for _model in (Operation, Branches, Repetition):
+    _model.model_rebuild()
+
+
+def blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]:
+    """Return the lists of statements inside a statement, each with its location there."""
+    if isinstance(statement, Operation):
+        return [(("body",), statement.body)] if statement.body else []
+    if isinstance(statement, Repetition):
+        return [(("loop",), statement.loop)]
+    if isinstance(statement, Branches):
+        return [(("branches", k), branch) for k, branch in enumerate(statement.branches)]
+    return []
+
+
+def every_statement(body: tuple[Statement, ...], location: Location) -> Iterator[tuple[Location, Statement]]:
+    """Yield the statements of a body, and those inside them, in program order, each with its location."""
+    stack = [iter([((*location, k), statement) for k, statement in enumerate(body)])]
+    while stack:
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+            continue
+        yield found
+        where, statement = found
+        inside = [((*where, *block, k), inner) for block, inners in blocks(statement) for k, inner in enumerate(inners)]
+        if inside:
+            stack.append(iter(inside))
+
+
+def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
+    """Yield (field, index, name) of every buffer that the statement itself names."""
+    for field in ("inputs", "outputs", "temporaries", "alloc", "free"):
+        for k, name in enumerate(getattr(statement, field, ())):
+            yield field, k, name

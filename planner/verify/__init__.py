@@ -1,0 +1,1 @@
+"""The verifier: every rule that a plan must keep, checked on the problem alone."""

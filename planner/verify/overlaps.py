@@ -1,0 +1,237 @@
+"""Which buffers share bytes that must not; part of the verifier."""
+
+from __future__ import annotations
+
+from bisect import bisect, bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.errors import shown
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.violation import Seats, Violation
+
+Numbers = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+_CHUNK = 65_536
+"""How many numbers become Python's at a time, which take several times the room."""
+
+
+def no_two_share_bytes(problem: Problem, seats: Seats) -> Iterator[Violation]:
+    """Yield each pair of buffers that shares bytes while both are alive, or although it is in explicit conflict."""
+    seen: set[tuple[int, int]] = set()
+    table = problem.buffers
+    owner = _families(problem)[np.repeat(np.arange(len(table)), np.diff(table.first))]
+    for q in range(len(problem.pools)):
+        lives = _Lives.of(problem, seats, q, owner)
+        for i, j, time in () if lives.lie_apart() else _meetings(problem, seats, lives):
+            if (i, j) not in seen:
+                seen.add((i, j))
+                yield _sharing(problem, seats, i, j, time)
+    for i, j in _conflicts_that_share(problem, seats):
+        if (i, j) not in seen:
+            seen.add((i, j))
+            yield _sharing(problem, seats, i, j, None)
+
+
+def _families(problem: Problem) -> I64:
+    """Return, for each buffer, the position of the one it lives in (its own, where it is no alias)."""
+    family = np.arange(len(problem.buffers))
+    for i, (root, _) in problem.roots.items():
+        family[i] = root
+    return family
+
+
+@dataclass(frozen=True, eq=False)
+class _Lives:
+    """The lifetimes of all that takes bytes of one pool: whose, from when to when, and between which addresses."""
+
+    owner: I64
+    start: I64
+    end: I64
+    low: npt.NDArray[np.uint64]
+    high: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, problem: Problem, seats: Seats, q: int, owner: I64) -> _Lives:
+        """Find the lifetimes of pool `q`, of which each has an owner: an alias lives in its family's place."""
+        table = problem.buffers
+        rows = np.flatnonzero((seats.pool[owner] == q) & (table.size[owner] > 0))
+        owner = owner[rows]
+        return cls(owner, table.start[rows], table.end[rows], seats.offset[owner].astype(np.uint64), seats.end[owner])
+
+    def lie_apart(self) -> bool:
+        """Say whether no two of them share bytes at any time, which is true of most plans, and soon told.
+
+        Times and addresses make rectangles of them. Going through time, one must keep what is alive; going through
+        addresses, what lies there at any time. The fewer there are, the better: of n rectangles that fill their frame,
+        that is sqrt(n) at the most, in the mean.
+        """
+        if (self.low > self.high).any():  # an offset below 0, which is a violation of its own
+            return False
+        if _crowd(self.start, self.end) <= _crowd(self.low, self.high):
+            return _no_two_meet(self.start, self.end, self.low, self.high)
+        return _no_two_meet(self.low, self.high, self.start, self.end)
+
+
+def _crowd(start: Numbers, end: Numbers) -> float:
+    """Return how many ranges hold a point, in the mean over all points that lie between the first and the last."""
+    if len(start) == 0:
+        return 0.0
+    return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))
+
+
+def _no_two_meet(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
+    """Say whether no two of some rectangles, of neither length nor height 0, share a point; goes from start to end."""
+    n = len(start)
+    order = np.argsort(np.concatenate((end, start)), kind="stable")
+    lows: list[int] = []
+    highs: list[int] = []
+    for at in range(0, 2 * n, _CHUNK):
+        events = order[at : at + _CHUNK]
+        which = events % n
+        for begins, bottom, top in zip((events >= n).tolist(), low[which].tolist(), high[which].tolist(), strict=True):
+            if begins:
+                k = bisect(lows, bottom)
+                if (k > 0 and highs[k - 1] > bottom) or (k < len(lows) and lows[k] < top):
+                    return False
+                lows.insert(k, bottom)
+                highs.insert(k, top)
+            else:
+                k = bisect_left(lows, bottom)
+                del lows[k], highs[k]
+    return True
+
+
+class _Layer:
+    """Some buffers that are alive now and share no bytes with each other.
+
+    So they are sorted by offset and by end alike, and a newcomer meets only its neighbours there.
+    """
+
+    def __init__(self, low: list[int], high: list[int]) -> None:
+        self.low, self.high = low, high
+        self.lows: list[int] = []
+        self.apart: list[int] = []
+
+    def met_by(self, i: int) -> list[int]:
+        """Return those that a buffer shares bytes with."""
+        low, high = self.low[i], self.high[i]
+        at = bisect(self.lows, low)
+        met = self.apart[at - 1 : at] if at > 0 and self.high[self.apart[at - 1]] > low else []
+        return met + self.apart[at : bisect_left(self.lows, high, lo=at)]
+
+    def add(self, i: int) -> None:
+        """Let a buffer be born that shares bytes with none of them."""
+        at = bisect(self.lows, self.low[i])
+        self.lows.insert(at, self.low[i])
+        self.apart.insert(at, i)
+
+    def remove(self, i: int) -> None:
+        """Let a buffer die."""
+        at = bisect(self.lows, self.low[i]) - 1
+        del self.lows[at], self.apart[at]
+
+
+class _Alive:
+    """The buffers of one pool that are alive now, each in the first layer where it shared no bytes with any.
+
+    In a plan without a violation, one layer holds all but what may share bytes: members of a rigid group, and buffers
+    that share an offset.
+    """
+
+    def __init__(self, low: list[int], high: list[int]) -> None:
+        self.low, self.high = low, high
+        self.layers: list[_Layer] = []
+        self.layer_of: dict[int, _Layer] = {}
+
+    def add(self, i: int) -> list[int]:
+        """Let a buffer be born; return those that it shares bytes with."""
+        met: list[int] = []
+        for layer in self.layers:
+            found = layer.met_by(i)
+            met += found
+            if not found and i not in self.layer_of:
+                self.layer_of[i] = layer
+        if i not in self.layer_of:
+            self.layer_of[i] = _Layer(self.low, self.high)
+            self.layers.append(self.layer_of[i])
+        self.layer_of[i].add(i)
+        return met
+
+    def remove(self, i: int) -> None:
+        """Let a buffer die."""
+        self.layer_of.pop(i).remove(i)
+
+
+class _Leave:
+    """Which buffers may share bytes while both are alive."""
+
+    def __init__(self, problem: Problem, seats: Seats) -> None:
+        def home(name: int | str) -> int:
+            i = problem.index[name]
+            return problem.roots.get(i, (i, 0))[0]
+
+        self.offset = seats.offset
+        self.rigid = problem.rigid
+        self.pairs = {frozenset((home(a), home(b))) for a, b in problem.may_share}
+
+    def to_share(self, i: int, j: int) -> bool:
+        """Say whether two buffers are joined, or may and do start at one offset."""
+        if i in self.rigid and j in self.rigid and self.rigid[i][0] == self.rigid[j][0]:
+            return True
+        return frozenset((i, j)) in self.pairs and bool(self.offset[i] == self.offset[j])
+
+
+def _meetings(problem: Problem, seats: Seats, lives: _Lives) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Yield the pairs (i < j) of one pool that share bytes while both are alive, and a time range when they are.
+
+    Goes through time, deaths before births, since lifetimes are half-open. Aliases live their family's life: it is born
+    with the first of its lifetimes that overlap, and dies with the last of them.
+    """
+    m = len(lives.owner)
+    time = np.concatenate((lives.end, lives.start))
+    order = np.argsort(time, kind="stable")
+    buffers, ends = lives.owner.tolist(), lives.end.tolist()
+    alive = _Alive(seats.offset.tolist(), seats.end.tolist())
+    leave = _Leave(problem, seats)
+    count = [0] * len(problem.buffers)
+    dies = [0] * len(problem.buffers)
+    for event, now in zip(order.tolist(), time[order].tolist(), strict=True):
+        i = buffers[event % m]
+        if event < m:
+            count[i] -= 1
+            if count[i] == 0:
+                alive.remove(i)
+            continue
+        count[i] += 1
+        if count[i] == 1:
+            dies[i] = ends[event - m]
+            for j in alive.add(i):
+                if not leave.to_share(i, j):
+                    yield min(i, j), max(i, j), (now, min(dies[i], dies[j]))
+
+
+def _conflicts_that_share(problem: Problem, seats: Seats) -> list[tuple[int, int]]:
+    index = problem.index if problem.conflicts else {}
+    ends = map(index.__getitem__, chain.from_iterable(problem.conflicts))
+    pairs = _families(problem)[np.fromiter(ends, np.int64, 2 * len(problem.conflicts)).reshape(-1, 2)]
+    i, j = pairs.min(axis=1), pairs.max(axis=1)
+    size = problem.buffers.size
+    is_near = (seats.pool[i] == seats.pool[j]) & (seats.pool[i] >= 0) & (i != j) & (size[i] > 0) & (size[j] > 0)
+    distance = seats.offset[i] - seats.offset[j]
+    bad = is_near & (distance < size[j]) & (-distance < size[i])
+    return list(zip(i[bad].tolist(), j[bad].tolist(), strict=True))
+
+
+def _sharing(problem: Problem, seats: Seats, i: int, j: int, time: tuple[int, int] | None) -> Violation:
+    first, second = problem.buffers.ids[i], problem.buffers.ids[j]
+    low = max(int(seats.offset[i]), int(seats.offset[j]))
+    high = min(int(seats.end[i]), int(seats.end[j]))
+    pool = shown(problem.pools[int(seats.pool[i])].name)
+    why = "they are in conflict" if time is None else f"both are alive in [{time[0]}, {time[1]})"
+    message = f"buffers {shown(first)} and {shown(second)} share bytes [{low}, {high}) of {pool}, but {why}"
+    return Violation("conflict" if time is None else "overlap", message, first, second, (low, high), time)

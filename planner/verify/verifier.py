@@ -1,0 +1,154 @@
+"""The independent verifier: naive on purpose, and shares nothing with what makes plans.
+
+A buffer is alive whenever one of its aliases is, and keeps its whole room then; aliases never violate against their own
+family. Buffers of no bytes need a legal offset, but share bytes with nobody and use nothing of a pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.errors import shown
+from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
+from memplan.planner.verify.claims import claims, claims_of_nothing
+from memplan.planner.verify.overlaps import no_two_share_bytes
+from memplan.planner.verify.tie_rules import banks_are_apart, companies_are_together, relatives_lie_where_they_must
+from memplan.planner.verify.violation import Rule, Seats, Violation, about
+
+__all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]
+
+MAX_LISTED = 1000
+"""How many violations of one kind are listed: of buffers that lie wrong, of pairs that share bytes, of claims."""
+
+
+def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
+    """Return every violation of a plan, whoever made it; none for a valid one. O(m log m) for m lifetimes.
+
+    A plan that is `infeasible` or `unknown` is valid where it places nothing. What it claims (peak, used, bounds, gap,
+    cost) must agree with its placements. Of each kind MAX_LISTED are listed; a last one says if there are more.
+    """
+    if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
+        return tuple(_listed(claims_of_nothing(plan)))
+    seats = _seats(problem, plan.placements)
+    return (
+        *_listed(_every_buffer_has_one_place(problem, plan.placements)),
+        *_listed(every_place_is_legal(problem, seats)),
+        *_listed(relatives_lie_where_they_must(problem, seats)),
+        *_listed(companies_are_together(problem, seats)),
+        *_listed(no_two_share_bytes(problem, seats)),
+        *_listed(banks_are_apart(problem, seats)),
+        *_listed(claims(problem, plan, seats)),
+    )
+
+
+def _listed(violations: Iterable[Violation]) -> list[Violation]:
+    found = list(islice(violations, MAX_LISTED + 1))
+    if len(found) > MAX_LISTED:
+        found[-1] = Violation("not-all-listed", f"only {MAX_LISTED} violations of this kind are listed")
+    return found
+
+
+def _seats(problem: Problem, placed: PlacementTable) -> Seats:
+    """Find each buffer's place: the first that the plan gives."""
+    size = problem.buffers.size
+    pools = np.array([problem.pool_index.get(name, ABSENT) for name in placed.pool_names], dtype=np.int64)
+    if placed.ids == problem.buffers.ids:
+        pool, offset = pools[placed.pool], placed.offset
+    else:
+        pool, offset = np.full(len(size), ABSENT), np.zeros(len(size), dtype=np.int64)
+        for row in reversed(range(len(placed))):
+            i = problem.index.get(placed.ids[row])
+            if i is not None:
+                pool[i], offset[i] = pools[placed.pool[row]], placed.offset[row]
+    return Seats(pool, offset, offset.astype(np.uint64) + size.astype(np.uint64))
+
+
+def _every_buffer_has_one_place(problem: Problem, placed: PlacementTable) -> Iterator[Violation]:
+    ids = problem.buffers.ids
+    for row, pool in enumerate(placed.pool_names):
+        if pool not in problem.pool_index:
+            for k in np.flatnonzero(placed.pool == row).tolist():
+                yield about(placed.ids[k], "unknown-pool", f"must be in a pool of the problem, got {shown(pool)}")
+    if placed.ids == ids:
+        return
+    for k, name in enumerate(placed.ids):
+        if name not in problem.index:
+            yield about(name, "unknown-buffer", f"must be one of the problem's, got placements[{k}]")
+    for first, k in repeated(placed.ids):
+        yield about(placed.ids[k], "repeated-buffer", f"must be placed once, got placements[{first}] and [{k}]")
+    there = set(placed.ids)
+    for name in ids:
+        if name not in there:
+            yield about(name, "unplaced-buffer", "must be placed, got no placement")
+
+
+def every_place_is_legal(problem: Problem, seats: Seats) -> Iterator[Violation]:
+    """Yield what is wrong with each buffer's place alone, of those that are in a pool."""
+    for q, pool in enumerate(problem.pools):
+        here = np.flatnonzero(seats.pool == q)
+        for rule, bad, sentence in _broken_rules(problem, pool, here, seats):
+            for i in here[bad].tolist():
+                at = f"got offset {seats.offset[i]} of {shown(pool.name)}"
+                yield about(problem.buffers.ids[i], rule, f"{sentence}, {at}")
+    yield from _pages_and_remainders_are_kept(problem, seats)
+    ids = problem.buffers.ids
+    for i, (root, distance) in problem.roots.items():
+        if seats.pool[i] < 0 or seats.pool[root] < 0:
+            continue
+        wanted = int(seats.offset[root]) + distance
+        if seats.pool[i] != seats.pool[root] or int(seats.offset[i]) != wanted:
+            home, got = (shown(problem.pools[int(seats.pool[j])].name) for j in (root, i))
+            sentence = f"must lie in {shown(ids[root])}, at offset {wanted} of {home}"
+            yield about(ids[i], "alias-misplaced", f"{sentence}, got offset {seats.offset[i]} of {got}")
+
+
+def _pages_and_remainders_are_kept(problem: Problem, seats: Seats) -> Iterator[Violation]:
+    table = problem.buffers
+    for i, page in table.pages.items():
+        if seats.pool[i] < 0:
+            continue
+        pool, offset = problem.pools[int(seats.pool[i])], int(seats.offset[i])
+        if (pool.base_address + offset) % page + int(table.size[i]) > page:
+            sentence = f"must not cross a multiple of {page} among its addresses"
+            yield about(table.ids[i], "straddles", f"{sentence}, got offset {offset} of {shown(pool.name)}")
+    for i, (modulus, remainder) in table.remainders.items():
+        if seats.pool[i] >= 0 and (offset := int(seats.offset[i])) % modulus != remainder:
+            sentence = f"must have an offset that leaves {remainder} when divided by {modulus}"
+            yield about(table.ids[i], "wrong-remainder", f"{sentence}, got offset {offset}")
+
+
+def _broken_rules(
+    problem: Problem, pool: Pool, here: I64, seats: Seats
+) -> Iterator[tuple[Rule, npt.NDArray[np.bool_], str]]:
+    """Yield each rule about one pool, with which of the buffers `here` break it."""
+    table = problem.buffers
+    offset, end, size, pin = seats.offset[here], seats.end[here], table.size[here], table.offset[here]
+    open_to = [k for k, names in enumerate(table.pool_choices) if not names or pool.name in names]
+    yield "pool-not-allowed", ~np.isin(table.pool_choice[here], open_to), "must be in a pool that it names"
+    forbidden = [i for i, names in table.forbidden.items() if pool.name in names]
+    yield "pool-not-allowed", np.isin(here, forbidden), "must be in a pool that it does not forbid"
+    for step, whose in ((table.alignment[here], "its"), (np.int64(pool.alignment), "its pool's")):
+        # Alignments are at most 2^62, so the sum of two remainders is below 2^63.
+        address = (pool.base_address % step + offset % step) % step
+        base = f" from base address {pool.base_address}" if pool.base_address else ""
+        yield "misaligned", address != 0, f"must have an address{base} that {whose} alignment divides"
+    capacity = ADDRESS_SPACE - 1 if pool.size is None else pool.size
+    yield "past-capacity", offset < 0, "must not start below its pool"
+    yield "past-capacity", (offset >= 0) & (end > np.uint64(capacity)), f"must end at {capacity} at the most"
+    yield "pin-missed", (pin != ABSENT) & (offset != pin), "must be where it is pinned"
+    ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
+    if ranges:
+        lows, highs = np.array(ranges, dtype=np.uint64).T
+        # Of the ranges that end above the offset, the one that starts lowest is touched if any is: it is the first, in
+        # the order of starts, up to which a range has ended above.
+        first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
+        low = np.append(lows, np.uint64(2**64 - 1))[first]
+        yield "reserved-range", (size > 0) & (low < end), "must keep out of reserved ranges"

@@ -1,0 +1,181 @@
+"""The exact search on cores, where the whole is too large for it: what is alive in the heaviest live sets, by itself.
+
+A core is a part of the problem: its peak cannot be less than it can be by itself, with whatever is packed around it. So
+a core that is searched to exhaustion proves a bound for the whole. And what makes a problem hard is often in its core:
+where the search lowers the core's peak, the core is packed first, in the order of its offsets, which by first fit
+leaves every buffer of it there or lower, and then the others around it.
+
+Cores of several sizes take turns, each with a climber of its own. A core is done with where its peak meets the bound,
+be it the whole's or, once it is exhausted, its own. Pinned buffers are in every core. The largest one is everything,
+where that is not too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.objective import Score, score
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.exact.branch_and_bound import NODE_WORK, Climber, Standing
+from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.packing.orders import Rule, Traits
+from memplan.solvers.packing.packers import QuickPacker, work
+from memplan.solvers.packing.place import pins_collide, place
+from memplan.solvers.search.incumbent import Assignment, Search
+
+NAME = "core"
+SHARES = (0.999, 0.99, 0.97, 0.9, 0.8, 0.0)
+"""A core is what is alive in a live set with at least this share of the largest load."""
+LARGEST = 2_000
+"""How many lifetimes a core may have."""
+TURN, LONGEST_TURN = 10_000, 160_000
+"""Nodes for a core before the next one has its turn; twice as many in each round, up to the limit."""
+PATIENCE = 4_000_000
+"""Nodes without a gain after which others should have the time."""
+AROUND = (Rule(("pressure^16", "size"), "start", 2), Rule(("size",), "start"))
+"""In which orders the others are packed."""
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Search cores until the search is over, all of them are done with, or nothing seems left to gain.
+
+    Honours everything but several memories and costs. In a deterministic search nodes and packings are counted.
+    """
+    if search.is_over or not instance.is_small_numbered:
+        return
+    packer = QuickPacker(instance, search.flag)
+    if pins_collide(instance, packer):
+        if search.flag[0] == 0:  # a stopped packer places nothing, which proves nothing
+            search.claim_infeasible(NAME)
+        return
+    if (instance.pin != ABSENT).all():
+        search.offer(np.zeros(len(instance), dtype=np.int64), instance.pin, NAME)
+        return
+    cores = [Core(instance, kept, search) for kept in heaviest(instance)]
+    turn, spent, gained = TURN, 0, 0
+    most = search.work_limit // NODE_WORK if search.deterministic else 2**62
+    known: object = None
+    while cores and not search.is_over and spent < most and spent - gained < PATIENCE:
+        for core in cores:
+            spent += core.take_turn(min(turn, most - spent), packer)
+            if known != (known := (search.best, search.bound)):
+                gained = spent
+        cores = [core for core in cores if not core.is_done]
+        turn = min(LONGEST_TURN, 2 * turn)
+
+
+def heaviest(instance: Instance) -> Iterator[Bool]:
+    """Yield which buffers each core has, the smallest one first."""
+    is_pinned = instance.pin != ABSENT
+    load = instance.load()
+    last = is_pinned
+    for share in SHARES:
+        heavy = np.concatenate(([0], np.cumsum(load >= share * load.max(initial=0))))
+        kept = is_pinned | (share == 0.0)
+        kept[instance.owner[heavy[instance.end] > heavy[instance.start]]] = True
+        if kept[instance.owner].sum() > LARGEST or kept.sum() > LARGEST:
+            return
+        if (kept != last).any():
+            yield kept
+        last = kept
+
+
+class Core:
+    """A core, and how far the search of it has come."""
+
+    def __init__(self, instance: Instance, kept: Bool, search: Search) -> None:
+        self.instance, self.search = instance, search
+        self.members, self.others = column(np.flatnonzero(kept)), np.flatnonzero(~kept)
+        self.inner = Inner(part_of(instance, kept), search)
+        self.standing = Standing(self.inner.instance, self.inner)
+        self.climber = Climber(self.standing, seed=0)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the search has nothing left to look for."""
+        return self.standing.hardest() is None
+
+    def take_turn(self, nodes: int, packer: QuickPacker) -> int:
+        """Search for so many nodes, and pack the whole around what is found; return the nodes, and packings as such."""
+        before = self.climber.nodes
+        self._look()
+        self.climber.climb(nodes)
+        spent = self.climber.nodes - before
+        if self.inner.has_news and not self.search.is_over:
+            self.inner.has_news = False
+            spent += self._pack_around(packer)
+        return spent
+
+    def _look(self) -> None:
+        """Take over where the core lies in the best assignment of the whole."""
+        best, mine = self.search.best, self.inner.best
+        if best is None:
+            return
+        offset = column(best.offset[self.members])
+        value = score(self.inner.instance, column(best.pool[self.members]), offset)
+        if mine is None or value < mine.score:
+            self.inner.best = Assignment(column(np.zeros(len(offset))), offset, value, best.by)
+
+    def _pack_around(self, packer: QuickPacker) -> int:
+        """Pack the core as it was found and the others around it, in some orders; return what that costs, in nodes."""
+        best, core = self.search.best, self.inner.best
+        if core is None or (best is not None and best.score <= core.score):
+            return 0
+        inside = self.members[np.argsort(core.offset, kind="stable")]
+        traits = Traits(self.instance)
+        for rule in AROUND:
+            order = rule.order(traits)
+            outside = order[np.isin(order, self.others)]
+            found = place(packer, self.instance, column(np.concatenate((inside, outside))), (0,))
+            if found is not None:
+                self.search.offer(*found, NAME)
+        return len(AROUND) * work(self.instance) // NODE_WORK
+
+
+class Inner:
+    """What the search of a core is given: its bounds are the whole's too, its assignments are kept here."""
+
+    def __init__(self, instance: Instance, outer: Search) -> None:
+        self.instance, self.outer = instance, outer
+        self.flag, self.seed = outer.flag, outer.seed
+        self.deterministic, self.work_limit = outer.deterministic, outer.work_limit
+        self.best: Assignment | None = None
+        self.has_news = False
+
+    @property
+    def bound(self) -> Score:
+        """The whole's bound: there is nothing to be gained by a core that lies below it."""
+        return self.outer.bound
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the whole search is over."""
+        return self.outer.is_over
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds until the deadline."""
+        return self.outer.remaining_s
+
+    def offer(self, pool: I64, offset: I64, by: str) -> bool:
+        """Take an assignment of the core if it is better than the best so far."""
+        value = score(self.instance, pool, offset)
+        if self.best is not None and self.best.score <= value:
+            return False
+        self.best, self.has_news = Assignment(column(pool), column(offset), value, by), True
+        return True
+
+    def offer_bound(self, bound: Score, by: str) -> None:
+        """Say it of the whole, which cannot be lower."""
+        self.outer.offer_bound(bound, NAME)
+
+    def claim_infeasible(self, by: str) -> None:
+        """Say it of the whole, which cannot fit where the core does not."""
+        self.outer.claim_infeasible(NAME)
+
+    def log(self, line: str) -> None:
+        """Keep a line in the whole's log."""
+        self.outer.log(line)

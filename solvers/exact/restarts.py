@@ -1,0 +1,180 @@
+"""The rounds that one climber of the exact search runs on one part: what to ask of the kernel, and for how long.
+
+A round asks for a placement under one capacity, in several orders: in some rounds that of the bound itself, in the
+others one between the bound and the peak of the last placement. The latter are guided by that placement: they try first
+to start a buffer where it starts there (Beck's solution-guided search, 2007). As sections that fail are branched on
+first, what is wrong with the placement is mended first, and the rest of it is kept. Where that leads no further,
+another line of placements begins. Runs are short (Luby restarts); failure weights and nogoods survive them, and learn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.exact.components import Part
+from memplan.solvers.kernels.exact import FULL, LEAST, NODES, Run, search
+from memplan.solvers.kernels.exact_state import State
+from memplan.solvers.kernels.sections import Sections
+from memplan.solvers.kernels.tables import Reference
+
+ORDERS = ("WAT", "TAW", "TWA", "CAT")
+"""The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Part.traits."""
+AT_BOUND, ABOVE, ABOVE_WIDE = 0, 1, 2
+"""The kinds of rounds."""
+SKIP_WEIGHTS = (1.0, 1.0, 3.0)
+"""What the option to leave a gap weighs against a buffer, for each kind."""
+SHORTEST_RUN, SHORTEST_LONG_RUN = 4, 16
+"""Nodes for each buffer; the latter above the bound in proofs."""
+ROUNDS_AT_BOUND, FEW_NODES = 4, 1000
+"""The bound gets the first rounds, then every 2nd until so many nodes for each buffer are spent, then every 4th."""
+RESET_EVERY = 8
+"""After so many rounds of a kind its failure weights start afresh."""
+CLEAN_ROUNDS = 2
+"""The first rounds of a kind take the orders as they are, with fresh weights: one from each end of time, for a search
+that is long one way may be short the other way.
+"""
+NOISE = 0.03
+"""How far orders are shaken later: the standard deviation, as a part of all buffers."""
+LOWEST, HIGHEST = 0.4, 0.95
+"""Between which parts of the gap, from the bound up, a capacity is drawn."""
+PATIENCE = 1000
+"""A line ends after so many nodes for each buffer without a better placement, or after as many as it had taken."""
+NOGOOD_BITS = 18
+ENDLESS = 2**62
+
+
+@dataclass(eq=False)
+class Ladder:
+    """One climber's rounds on one part; lists have an entry for each kind of round.
+
+    `offset`, if any, and `peak` are the last placement of its line, which began at node `began` and got it at `found`.
+    Of several climbers one `is_first`: it begins with the orders as they are, which the others need not do again.
+    `is_proving`, from when on a run was exhausted, means that better placements are few: then rounds are not guided.
+    """
+
+    part: Part
+    rng: np.random.Generator
+    is_first: bool = True
+    orders: list[I64] = field(init=False)
+    weights: list[npt.NDArray[np.float64]] = field(init=False)
+    nogoods: I64 = field(default_factory=lambda: np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64))
+    rounds: list[int] = field(default_factory=lambda: [0, 0, 0])
+    since_found: list[int] = field(default_factory=lambda: [0, 0, 0])
+    nodes: int = 0
+    room: int = 1
+    offset: I64 | None = None
+    peak: int = ENDLESS
+    began: int = 0
+    found: int = 0
+    is_proving: bool = False
+    state: Reference[State] = field(init=False)
+    sections: Reference[Sections] = field(init=False)
+    no_guide: I64 = field(init=False)
+
+    def __post_init__(self) -> None:
+        traits = self.part.traits
+        self.orders = [_rank(np.lexsort([-traits[letter] for letter in reversed(order)])) for order in ORDERS]
+        self.weights = [np.ones(len(self.part.sections.spare)) for _ in SKIP_WEIGHTS]
+        self.sections = Reference(self.part.sections)
+        self.state = Reference(State.for_sections(self.part.sections))
+        self.no_guide = np.full(len(self.part.buffers), -1)
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the line should end."""
+        return not self.is_proving and self.nodes - self.found > max(
+            PATIENCE * len(self.part.buffers), self.found - self.began
+        )
+
+    def start_line(self, offset: I64 | None, peak: int) -> None:
+        """Go on from a placement, or from none."""
+        self.offset, self.peak = offset, peak
+        self.began = self.found = self.nodes
+        self.since_found[ABOVE] = self.since_found[ABOVE_WIDE] = 0
+
+    def follow(self, kind: int, offset: I64, peak: int) -> None:
+        """Go on from a better placement, which a round of this kind has found."""
+        self.offset, self.peak = offset, peak
+        self.found = self.nodes
+        self.since_found[kind] = 0
+
+    def kind(self) -> int:
+        """Return the kind of the next round; the first one finds any offsets where none are known."""
+        k = sum(self.rounds)
+        if k == 0 and self.offset is None:
+            return ABOVE
+        is_early = self.nodes < FEW_NODES * len(self.part.buffers)
+        if k < ROUNDS_AT_BOUND or (k - ROUNDS_AT_BOUND) % (2 if is_early else 4) == 0:
+            return AT_BOUND
+        return (ABOVE, ABOVE_WIDE)[(k // 2 if is_early else k) % 2]
+
+    def begin(self, kind: int) -> tuple[int, float]:
+        """Begin a round; return the nodes that each of its runs may take, and which part of the gap it asks for."""
+        if self.rounds[kind] % RESET_EVERY == 0 or self.rounds[kind] < CLEAN_ROUNDS:
+            self.weights[kind][:] = 1.0
+        self.since_found[kind] += 1
+        shortest = SHORTEST_LONG_RUN if self.is_proving and kind != AT_BOUND else SHORTEST_RUN
+        return shortest * len(self.part.buffers) * luby(self.since_found[kind]), self.rng.uniform(LOWEST, HIGHEST)
+
+    def capacity(self, kind: int, fraction: float, bound: int, ceiling: int) -> int:
+        """Return the capacity to ask for: below the line's peak, or the ceiling where the line has no placement yet."""
+        if kind == AT_BOUND or self.peak <= bound:
+            return bound
+        if self.offset is None:
+            return ceiling
+        return min(self.peak - 1, bound + int((self.peak - bound) * fraction))
+
+    def rank(self, kind: int, order: int) -> I64:
+        """Return the position of each buffer in an order, with some noise after the clean rounds."""
+        rank = self.orders[order]
+        if self.rounds[kind] < CLEAN_ROUNDS and self.is_first:
+            return rank
+        n = len(rank)
+        return _rank(np.argsort(rank + self.rng.normal(0, NOISE * n, n) * self.rng.random()))
+
+    def _guide(self, kind: int) -> I64:
+        """Return the placement to follow, if any: the line's, above the bound, where something may yet be found."""
+        return self.no_guide if kind == AT_BOUND or self.is_proving or self.offset is None else self.offset
+
+    def run(self, kind: int, order: int, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
+        """Run the kernel once; return its outcome, the need, and the offsets."""
+        run = Run(
+            nogoods=self.nogoods,
+            rank=self.rank(kind, order),
+            guide=self._guide(kind),
+            weight=self.weights[kind],
+            capacity=capacity,
+            skip_weight=SKIP_WEIGHTS[kind],
+            from_right=self.rounds[kind] % 2 == 1,
+            node_limit=limit,
+            is_thorough=self.rounds[kind] >= 2,
+            flag=flag,
+            offset=np.zeros(len(self.part.buffers), dtype=np.int64),
+            answer=np.zeros(2, dtype=np.int64),
+        )
+        outcome = search(self.sections, self.state, Reference(run))
+        self.nodes += int(run.answer[NODES])
+        if outcome == FULL:
+            self.room *= 2
+            self.state = Reference(State.for_sections(self.part.sections, self.room))
+        return outcome, int(run.answer[LEAST]), run.offset
+
+
+def luby(k: int) -> int:
+    """Return the k-th number, from 1, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 … (Luby, Sinclair and Zuckerman 1993)."""
+    while True:
+        power = 1 << (k.bit_length() - 1)
+        if k == 2 * power - 1:
+            return power
+        k -= power - 1
+
+
+def _rank(order: I64) -> I64:
+    """Return each buffer's position in an order."""
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank

@@ -1,0 +1,72 @@
+"""Costs as whole numbers: what plans cost above the cheapest conceivable, in the largest step that divides it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Every plan costs `cheapest` plus a whole number of `step`s.
+
+    Buffer `i` in memory `q` adds extra[i][q] of them, and soft pair `k` of the instance clash[k] where it touches a
+    common bank. Prices and weights are taken as the decimals that they are written as.
+    """
+
+    cheapest: Fraction
+    step: Fraction
+    extra: list[dict[int, int]]
+    clash: list[int]
+
+    @classmethod
+    def of(cls, instance: Instance) -> Costs:
+        """Return the costs of an instance's buffers in the memories that each may lie in, and of its soft pairs."""
+        prices = [Fraction(repr(float(memory.cost))) for memory in instance.memories]
+        weights = [Fraction(repr(weight)) for weight in instance.soft_weight.tolist()]
+        parts = lcm(*(value.denominator for value in (*prices, *weights)))
+        whole = np.array([int(price * parts) for price in prices], dtype=object)[:, None]
+        asked = instance.traffic.astype(object) * whole
+        homes = instance.allowed.T.tolist()
+        extra, cheapest = [], 0
+        for choices, costs in zip(homes, asked.T.tolist(), strict=True):
+            mine = {q: cost for q, (cost, is_home) in enumerate(zip(costs, choices, strict=True)) if is_home}
+            least = min(mine.values(), default=0)
+            cheapest += least
+            extra.append({q: cost - least for q, cost in mine.items()})
+        clash = [int(weight * parts) for weight in weights]
+        step = gcd(*clash, *(cost for costs in extra for cost in costs.values())) or parts
+        return cls(
+            Fraction(cheapest, parts),
+            Fraction(step, parts),
+            [{q: cost // step for q, cost in costs.items()} for costs in extra],
+            [cost // step for cost in clash],
+        )
+
+    @property
+    def most(self) -> int:
+        """The steps of the dearest choice for every buffer, with a clash of every soft pair."""
+        return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
+
+    def coarser(self, factor: int) -> Costs:
+        """Return the costs in steps that are larger by a factor, each rounded down: no sum of them is too high."""
+        extra = [{q: steps // factor for q, steps in homes.items()} for homes in self.extra]
+        return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
+
+    def of_plan(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
+        """Return the steps that a plan adds with each buffer in its memory, and some of the soft pairs in clash."""
+        return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
+
+    def of_steps(self, steps: int) -> float:
+        """Return the cost, in the problem's terms, of a plan that adds so many steps."""
+        return float(self.cheapest + steps * self.step)
+
+    def steps_of(self, cost: float) -> int:
+        """Return how many steps a plan of this cost adds."""
+        return round((Fraction(cost) - self.cheapest) / self.step)

@@ -1,0 +1,73 @@
+"""Where buffers may lie when memories are filled only so far, and how far memories need to be filled at the most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import lcm
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+
+Span = tuple[int, int]
+"""The lowest and the highest offset."""
+
+
+def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
+    """Return, for each buffer, its span in each memory `q` where it fits below ends[q], with its group and company.
+
+    The offsets are those that alignments allow, or the pin; pages, reserved ranges and other buffers are not looked at.
+    """
+    found: list[dict[int, Span]] = [{} for _ in range(len(instance))]
+    reach, anchor, distance = _reach(instance), instance.anchor.tolist(), instance.distance.tolist()
+    is_pinned = (instance.pin >= 0).tolist()
+    for q, end in enumerate(ends):
+        lowest = np.where(instance.pin >= 0, instance.pin, instance.residue[q]).tolist()
+        step = instance.alignment[q].tolist()
+        for i in np.flatnonzero(instance.allowed[q]).tolist():
+            room = end - reach[anchor[i]] + distance[i] - lowest[i]
+            if room >= 0:
+                found[i][q] = (lowest[i], lowest[i] + (0 if is_pinned[i] else room // step[i] * step[i]))
+    shared: dict[int, set[int]] = {}
+    for i, company in enumerate(instance.company.tolist()):
+        shared[company] = shared.get(company, set(found[i])) & found[i].keys()
+    return [
+        {q: span for q, span in mine.items() if q in shared[company]}
+        for mine, company in zip(found, instance.company.tolist(), strict=True)
+    ]
+
+
+def horizon(instance: Instance, q: int) -> int:
+    """Return an end that memory `q` has in some best assignment, or stays below, unless its capacity ends it before.
+
+    Whatever lies there can be stacked above all that is fixed, group after group: each at the first offset that its
+    alignment and pages allow, which one period of these leaves free, and in a new bank, where banks matter to it.
+    """
+    mine = np.flatnonzero(instance.allowed[q])
+    reach = _reach(instance)
+    has_banks = _has_banks(instance)
+    anchors: list[int] = instance.anchor[mine].tolist()
+    waste, period = dict.fromkeys(anchors, 0), dict.fromkeys(anchors, 1)
+    for i, anchor in zip(mine.tolist(), anchors, strict=True):
+        period[anchor] = lcm(period[anchor], int(instance.alignment[q, i]), int(instance.page[q, i]) or 1)
+        if has_banks[i]:
+            waste[anchor] = instance.memories[q].bank
+    fixed = [0, *instance.memories[q].reserved[:, 1].tolist(), *instance.residue[q, mine].tolist()]
+    base: int = max([*fixed, *instance.pin[mine].tolist()])
+    return base + sum(reach[anchor] + waste[anchor] + period[anchor] - 1 for anchor in waste)
+
+
+def _reach(instance: Instance) -> list[int]:
+    """Return the bytes from each anchor's start to the end of its group, and 0 for what is none."""
+    reach = np.zeros(len(instance), dtype=np.int64)
+    np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
+    found: list[int] = reach.tolist()
+    return found
+
+
+def _has_banks(instance: Instance) -> list[bool]:
+    """Say which buffers should share no bank with some other one."""
+    found = np.diff(instance.bank_first) > 0
+    found[instance.soft_pairs.ravel()] = True
+    flags: list[bool] = found.tolist()
+    return flags

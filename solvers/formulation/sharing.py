@@ -1,0 +1,87 @@
+"""Who may share bytes with whom although both are alive: views in one rigid group, partners that share an offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
+
+
+def neighbours(first: I64, values: I64, i: int) -> list[int]:
+    """Return the list of buffer `i` among adjacency lists."""
+    found: list[int] = values[first[i] : first[i + 1]].tolist()
+    return found
+
+
+class Sharing:
+    """What an instance's rigid groups and `share` lists say of pairs that are alive together."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._anchor, self._distance = instance.anchor.tolist(), instance.distance.tolist()
+        self._size = instance.size.tolist()
+
+    @cached_property
+    def partners(self) -> list[frozenset[int]]:
+        """What each buffer may have an offset in common with."""
+        instance = self._instance
+        return [frozenset(neighbours(instance.share_first, instance.share, i)) for i in range(len(instance))]
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs of partners, each once, the smaller number first."""
+        return [(i, j) for i, mine in enumerate(self.partners) for j in sorted(mine) if i < j]
+
+    def are_views(self, i: int, j: int) -> bool:
+        """Whether two buffers are in one rigid group, and so never conflict."""
+        return bool(self._anchor[i] == self._anchor[j])
+
+    def overlap_always(self, i: int, j: int) -> bool:
+        """Whether two buffers of one rigid group have bytes in common."""
+        low, high = self._distance[i], self._distance[j]
+        return self.are_views(i, j) and low < high + self._size[j] and high < low + self._size[i]
+
+    def is_inside(self, i: int, j: int) -> bool:
+        """Whether buffer `i` lies inside buffer `j` where these two share an offset; of two partners, one does."""
+        return bool((self._size[i], -i) < (self._size[j], -j))
+
+    @cached_property
+    def is_tied(self) -> list[bool]:
+        """Which buffers have partners, or others in their rigid group."""
+        members = np.bincount(self._instance.anchor, minlength=len(self._instance))
+        tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
+        return tied
+
+    def apart(self, members: Sequence[int]) -> list[int]:
+        """Return buffers among `members`, which are alive together or conflict, that never share a byte; ascending.
+
+        Of those that may share, the larger one is taken: the sum of the sizes counts nothing twice.
+        """
+        taken: list[int] = []
+        for i in sorted((i for i in members if self.is_tied[i]), key=lambda i: (-self._size[i], i)):
+            if not any(j in self.partners[i] or self.overlap_always(i, j) for j in taken):
+                taken.append(i)
+        return sorted([*taken, *(i for i in members if not self.is_tied[i])])
+
+    def clusters(self, members: Iterable[int]) -> list[list[int]]:
+        """Return the sets of several of the members that partners and rigid groups among them connect."""
+        leader = {i: i for i in members}
+
+        def find(i: int) -> int:
+            while leader[i] != i:
+                i = leader[i]
+            return i
+
+        anchors: dict[int, int] = {}
+        for i in leader:
+            leader[find(i)] = find(anchors.setdefault(self._anchor[i], i))
+            for j in self.partners[i] & leader.keys():
+                leader[find(i)] = find(j)
+        found: dict[int, list[int]] = {}
+        for i in leader:
+            found.setdefault(find(i), []).append(i)
+        return [cluster for cluster in found.values() if len(cluster) > 1]

@@ -1,0 +1,1 @@
+"""Greedy orders and local search: good plans of any size, without proofs."""

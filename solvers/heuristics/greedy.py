@@ -1,0 +1,85 @@
+"""Quick orders, one after the other, until a plan meets the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
+from memplan.solvers.packing.packers import QuickPacker, work
+from memplan.solvers.packing.place import pins_collide, place
+from memplan.solvers.packing.sharing_decisions import extremes
+from memplan.solvers.search.incumbent import Search
+
+_ENOUGH = 250_000
+"""Work, in units of Search.work_limit, after which improving a plan pays more than another order."""
+_AT_LEAST = 2
+"""Orders tried whatever is found, unless one is a second's work: each is far ahead on some kind of problem."""
+_LONG = 1_000_000
+"""Work of one order after which another has to wait for what can be made of the first one's plan."""
+_FIRST, _NEAR = 4, 0.1
+"""Where none of the first orders ends within this part of the bound above it, hardly any later one does."""
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer a plan for each order in which everything fits; claim infeasible where the pins alone do not fit.
+
+    Where pairs may share an offset, or should lie in different banks, each order is tried with and without.
+    """
+    for _ in _plans(instance, search):
+        pass
+
+
+def begin(instance: Instance, search: Search) -> None:
+    """Do the same where an exact search follows: stop early if none of the first orders comes near the bound."""
+    for tried in _plans(instance, search):
+        best = search.best
+        if tried >= _FIRST and best is not None and best.score[-1] > (1 + _NEAR) * search.bound[-1]:
+            return
+
+
+def _plans(instance: Instance, search: Search) -> Iterator[int]:
+    """Offer plans until enough is done, and yield the number of orders after each one."""
+    packers = [choice.packer(instance, search.flag) for choice in extremes(instance)]
+    if pins_collide(instance, QuickPacker(instance, search.flag)):
+        if not search.is_over:  # a stopped packer places nothing, which proves nothing
+            search.claim_infeasible("greedy")
+        return
+    traits = Traits(instance)
+    memories = preference(instance)
+    spent, price = 0, work(instance)
+    at_least = (1 if price > _LONG else _AT_LEAST) * len(packers)
+    for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
+        is_enough = spent >= (search.work_limit if search.deterministic or search.best is None else _ENOUGH)
+        if search.is_over or (is_enough and tried >= at_least):
+            return
+        found = place(packer, instance, rule.order(traits), memories, rule.best_fit)
+        if found is not None:
+            search.offer(*found, f"greedy:{rule.name}")
+        spent += price
+        yield tried + 1
+
+
+def rules(instance: Instance) -> Iterator[Rule]:
+    """Yield the rules worth trying, the best first."""
+    if instance.objective == "cost":
+        yield from COST_RULES
+    some_are_confined = len(np.unique(instance.allowed.sum(axis=0))) > 1
+    for rule in RULES:
+        if "relative" in instance.features:
+            yield replace(rule, groups_first=True)
+        yield rule
+        if some_are_confined:
+            yield replace(rule, confined_first=True)
+
+
+def preference(instance: Instance) -> tuple[int, ...]:
+    """Return the memories in the order in which buffers should fill them."""
+    memories = range(len(instance.memories))
+    if instance.objective == "cost":
+        return tuple(sorted(memories, key=lambda q: instance.memories[q].cost))
+    return tuple(memories)

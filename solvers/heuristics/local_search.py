@@ -1,0 +1,115 @@
+"""Better a plan memory by memory, the last one first, and spread the buffers over the memories anew now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.heuristics.greedy import preference
+from memplan.solvers.heuristics.moves import Climb
+from memplan.solvers.packing import sharing_decisions
+from memplan.solvers.packing.orders import COST_MIXES, MIXES, Traits, random_order
+from memplan.solvers.packing.packers import QuickPacker, work
+from memplan.solvers.packing.place import place
+from memplan.solvers.search.incumbent import Search
+
+_TURN = 4
+"""How many packings of the whole a way may try, and another as many after each gain, before the next has its turn."""
+
+_PATIENCE = 400
+"""Packings without a gain after which others should have the time; as many as there are buffers, where those are more.
+"""
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer better and better plans until the search is over, the work is done or nothing seems left to gain."""
+    rng = np.random.default_rng(search.seed)
+    n = len(instance)
+    most = n * search.work_limit // work(instance) if search.deterministic else 2**62
+    patience = n * max(_PATIENCE, n)
+    placed, gained = 0, 0
+    best = search.best
+    is_peak_alone = len(instance.memories) == 1 and len(instance.soft_pairs) == 0
+    for count in (_one_memory if is_peak_alone else _memories)(instance, search, rng):
+        placed += count
+        if search.best is not best:
+            best, gained = search.best, placed
+        if search.is_over or placed >= most or placed > 2 * gained + patience:
+            return
+
+
+def _one_memory(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
+    pool = column(np.zeros(len(instance)))
+    climb = Climb(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
+    overflows, flips, restarts, cores = climb.overflows(), climb.flips(), climb.restarts(), climb.cores()
+    while not climb.is_at_bound:
+        for way in (overflows, flips, cores, restarts, cores):
+            if search.best is not None:
+                climb.start_from(search.best.offset)
+            yield from _turn(way, climb)
+        if sharing_decisions.is_needed(instance):
+            climb.packer = sharing_decisions.draw(instance, rng, _known(search)).packer(instance, search.flag)
+
+
+def _memories(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
+    """Spread the buffers by random rules; pack each memory of a plan that is the best so far by itself."""
+    packer, traits = QuickPacker(instance, search.flag), Traits(instance)
+    some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.memories)).any())
+    mixes = COST_MIXES if instance.objective == "cost" else MIXES
+    while True:
+        if sharing_decisions.is_needed(instance):
+            packer = sharing_decisions.draw(instance, rng, _known(search)).packer(instance, search.flag)
+        for _ in range(_TURN):
+            order, best_fit = random_order(rng, traits, mixes, some_are_confined)
+            found = place(packer, instance, order, preference(instance), best_fit)
+            yield len(instance)
+            if found is not None:
+                _offer(search, *found, "restart")
+        for q in reversed(range(len(instance.memories))):
+            yield from _repack(instance, search, rng, q)
+
+
+def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
+    """Give each way a turn at what memory `q` holds in the best plan."""
+    best = search.best
+    if best is None or not (here := best.pool == q).any():
+        return
+    offset = np.array(best.offset)
+
+    def take(packed: I64, by: str) -> None:
+        offset[here] = packed
+        _offer(search, best.pool, column(offset), by)
+
+    part = part_of(instance, here, q)
+    climb = Climb(part, search.flag, rng, take)
+    climb.start_from(best.offset[here])
+    if sharing_decisions.is_needed(part):
+        known = column(np.zeros(len(part))), best.offset[here]
+        climb.packer = sharing_decisions.draw(part, rng, known).packer(part, search.flag)
+    for way in (climb.flips(), climb.restarts()):
+        if not climb.is_at_bound:
+            yield from _turn(way, climb)
+
+
+def _turn(way: Iterator[int], climb: Climb) -> Iterator[int]:
+    """Take steps of a way as long as it gains."""
+    left, peak = _TURN * len(climb.instance), climb.peak
+    for placed in way:
+        yield placed
+        left -= placed
+        if climb.peak < peak:
+            left, peak = _TURN * len(climb.instance), climb.peak
+        if left <= 0:
+            return
+
+
+def _known(search: Search) -> tuple[I64, I64] | None:
+    return None if search.best is None else (search.best.pool, search.best.offset)
+
+
+def _offer(search: Search, pool: I64, offset: I64, by: str) -> None:
+    search.offer(pool, offset, f"local-search:{by}")

@@ -1,0 +1,218 @@
+"""Better the packing of one memory by packing it again and again, each time in an order learnt from the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.formulation.subinstance import alive_with, part_of, whole
+from memplan.solvers.packing.orders import Rule, Traits, random_order, random_rule
+from memplan.solvers.packing.packers import QuickPacker
+
+_CORE_SHARES = (0.995, 0.98, 0.95, 0.9, 0.8)
+"""A core is what is alive in a live set with at least this share of the largest load."""
+_LARGEST_CORE = 0.7
+"""A core with more than this share of all buffers is no easier than the whole."""
+_CORE_WORK = 8
+"""How often a core is packed before the rest is packed around it, counted in packings of the whole."""
+_FIRST_CORE_WORK = 0.5
+"""The same for a core of what overflows, at first; twice as often whenever nothing was gained."""
+_SPELL = 8
+"""How many packings of such a core a way may try before the other one has its turn."""
+_EITHER_END = (Rule(("pressure^16", "size"), "start", 2), Rule(("pressure^16", "size"), "end", 2))
+"""The crowded times first, in bands of size, from one end of time and from the other."""
+_SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
+
+
+class Climb:
+    """The best packing of one memory so far, and ways to better it.
+
+    Each way is an iterator, most without an end: a step packs one order and yields how many buffers that had, so the
+    caller counts the work, lets ways take turns, and stops when it likes. `take` gets each better packing and who found
+    it.
+    """
+
+    def __init__(
+        self, instance: Instance, flag: I64, rng: np.random.Generator, take: Callable[[I64, str], None]
+    ) -> None:
+        self.instance, self.flag, self.rng, self.take = instance, flag, rng, take
+        self.packer = QuickPacker(instance, flag)
+        self.traits = Traits(instance)
+        self.bound = int(lower_bound(instance).score[-1])
+        self.best: I64 | None = None
+        self.peak = 0
+
+    @property
+    def is_at_bound(self) -> bool:
+        """Whether nothing is left to gain."""
+        return self.best is not None and self.peak <= self.bound
+
+    def start_from(self, offset: I64) -> None:
+        """Take a packing that is known already."""
+        self.best, self.peak = offset, self._peak(offset)
+
+    def forget(self) -> None:
+        """Start anew, without a packing."""
+        self.best = None
+
+    def flips(self) -> Iterator[int]:
+        """Turn the packing over and let it fall, again and again; shake it where that stalls."""
+        current, stalled = self.best, 0
+        while True:
+            if current is None or stalled % 8 == 7:
+                current = self.best
+            if current is None:
+                order, best_fit = random_order(self.rng, self.traits)
+                packed = self._pack(order, "restart", best_fit)
+            else:
+                rank = -self._ends(current)
+                packed = self._pack(self._by_rank(self._shaken(rank) if stalled >= 3 else rank), "flip")
+            stalled = 0 if packed is not None and packed is self.best else stalled + 1
+            current = packed
+            yield len(self.instance)
+
+    def restarts(self, rules: tuple[Rule, ...] = ()) -> Iterator[int]:
+        """Pack by some rules, if any, then by random ones, and flip what comes near the best."""
+        given = [(rule.order(self.traits), rule.best_fit) for rule in rules]
+        while True:
+            order, best_fit = given.pop(0) if given else random_order(self.rng, self.traits)
+            packed = self._pack(order, "restart", best_fit)
+            yield len(self.instance)
+            yield from self._fall(packed, "restart")
+
+    def cores(self) -> Iterator[int]:
+        """Pack the core by itself, then the rest around it; ends at once where there is no core."""
+        found = [whole(self.instance, self.traits.pressure >= share) for share in _CORE_SHARES]
+        chosen = [which for which in found if 0 < which.sum() <= _LARGEST_CORE * len(which)]
+        parts = [Climb(part_of(self.instance, which), self.flag, self.rng, _nobody) for which in chosen]
+        while parts:
+            for which, core in zip(chosen, parts, strict=True):
+                yield from self._around(column(np.flatnonzero(which)), core)
+
+    def overflows(self) -> Iterator[int]:
+        """Pack by itself what is alive wherever the packing passes the bound, then the rest around it, and so on.
+
+        Where that passes the bound at other times, what is alive then joins the core. A large problem is crowded at few
+        times; then its core is small, and what is gained there is gained for the whole. Ends where the core would be
+        most of the problem, and where it meets the bound with others around it that do not.
+        """
+        kept = np.zeros(len(self.instance), dtype=np.bool_)
+        packed, work = self.best, _FIRST_CORE_WORK * len(self.instance)
+        while packed is not None and not self.is_at_bound:
+            crowd = whole(self.instance, kept | alive_with(self.instance, self._ends(packed) > self.bound))
+            if crowd.sum() > _LARGEST_CORE * len(crowd):
+                return
+            if (crowd != kept).any():
+                kept, members = crowd, column(np.flatnonzero(crowd))
+                core = Climb(part_of(self.instance, kept), self.flag, self.rng, _nobody)
+                core.bound = self.bound
+                core.start_from((packed if self.best is None else self.best)[members])
+                spells = core._spells()
+            peak = core.peak
+            yield from _for_a_while(spells, work)
+            if core.best is None or core.peak == peak:
+                if core.is_at_bound:  # what is around it passes the bound, whatever the core does
+                    return
+                work *= 2
+                continue
+            around = self._pack(self._core_first(members, core.best, _EITHER_END[0]), "core")
+            packed = packed if around is None else around
+            yield len(self.instance)
+
+    def _spells(self) -> Iterator[int]:
+        """Let restarts and flips take turns until the bound is met."""
+        restarts, flips = self.restarts(_EITHER_END), self.flips()
+        while not self.is_at_bound:
+            yield from islice(restarts, _SPELL)
+            yield from islice(flips, _SPELL)
+
+    def _around(self, members: I64, core: Climb) -> Iterator[int]:
+        """Pack a core anew, and the rest around the best that comes out; packed by offsets, the core stays as it is."""
+        core.forget()
+        left = _CORE_WORK * len(self.instance)
+        for placed in core.restarts():
+            yield placed
+            left -= placed
+            if core.is_at_bound or left <= 0:
+                break
+        if core.best is None or (self.best is not None and core.peak >= self.peak):
+            return
+        for rule in (Rule(("pressure^16", "size"), "start", 2), Rule(("size",), "start"), random_rule(self.rng)):
+            packed = self._pack(self._core_first(members, core.best, rule), "core")
+            yield len(self.instance)
+            yield from self._fall(packed, "core")
+
+    def _core_first(self, members: I64, offset: I64, rule: Rule) -> I64:
+        """Return the order in which a core's packing stays as it is, with the others around it by a rule."""
+        is_outside = np.ones(len(self.instance), dtype=np.bool_)
+        is_outside[members] = False
+        order = rule.order(self.traits)
+        return column(np.concatenate((members[np.argsort(offset, kind="stable")], order[is_outside[order]])))
+
+    def _fall(self, packed: I64 | None, by: str) -> Iterator[int]:
+        """Flip a packing as long as that helps, where it is no farther above the best than that above the bound."""
+        lowest, stalled = 0, 0
+        while packed is not None and stalled < 2 and not self.is_at_bound:
+            peak = self._peak(packed)
+            if 2 * (peak - self.peak) > self.peak - self.bound and 200 * (peak - self.peak) > self.bound:
+                return
+            lowest, stalled = (peak, 0) if lowest == 0 or peak < lowest else (lowest, stalled + 1)
+            packed = self._pack(self._by_rank(-self._ends(packed)), by)
+            yield len(self.instance)
+
+    def _pack(self, order: I64, by: str, best_fit: bool = False) -> I64 | None:
+        """Pack in an order; return the offsets, None if something does not fit."""
+        packed = np.full(len(self.instance), ABSENT)
+        packed[order] = self.packer.pack(0, order, best_fit)
+        if (packed == ABSENT).any():
+            return None
+        peak = self._peak(packed)
+        if self.best is None or peak < self.peak:
+            self.best, self.peak = packed, peak
+            self.take(packed, by)
+        return packed
+
+    def _ends(self, offset: I64) -> I64:
+        return offset + self.instance.size
+
+    def _peak(self, offset: I64) -> int:
+        return int(self._ends(offset).max(initial=0))
+
+    def _by_rank(self, rank: npt.NDArray[np.generic]) -> I64:
+        """Return the buffers by rank, larger ones first among equals."""
+        order = self.traits.sorted_by("size")
+        return column(order[np.argsort(rank[order], kind="stable")])
+
+    def _shaken(self, rank: I64) -> npt.NDArray[np.float64]:
+        """Add noise to a rank: the same for all, in proportion to sizes, or in one stretch of time only."""
+        kind, shake = self.rng.integers(3), _SHAKES[self.rng.integers(len(_SHAKES))]
+        noise = shake * (self.rng.random(len(rank)) - self.rng.random(len(rank)))
+        if kind == 0:
+            noise *= 2.5 * self.peak
+        elif kind == 1:
+            noise *= 7.5 * self.instance.size
+        else:
+            n_sets = self.instance.n_live_sets
+            low = self.rng.integers(max(1, n_sets))
+            high = low + 1 + int(n_sets * self.rng.random() ** 3 / 2)
+            noise *= 12.5 * self.peak * ((self.traits.start < high) & (self.traits.end > low))
+        return rank + noise
+
+
+def _for_a_while(way: Iterator[int], work: float) -> Iterator[int]:
+    """Take steps of a way until so many buffers are packed."""
+    for placed in way:
+        yield placed
+        work -= placed
+        if work <= 0:
+            return
+
+
+def _nobody(_offset: I64, _by: str) -> None:
+    """Take a packing of a core, which is no plan."""

@@ -1,0 +1,1 @@
+"""Packers: offsets for buffers in a given order, in Python or compiled."""

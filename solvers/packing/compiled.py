@@ -1,0 +1,178 @@
+"""Pack one memory of an instance by the kernel: what it knows of each memory, and the room it works in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.kernels.packing import BODY, DONE, NEEDED, TOP, Room, Rules, Task, pack
+from memplan.solvers.kernels.tables import Reference
+from memplan.solvers.packing.rigid_bodies import Bodies
+
+_FLAT_ALIVE = 16_000
+"""How many buffers may be alive at a time, in the mean, for a flat pack."""
+
+
+class CompiledPacker:
+    """Packs by the kernel, which needs a moment to load; a `flag` that turns 1 stops it soon. For one thread.
+
+    The `glued` pairs, of buffers that may share, have one offset wherever they can. The `width` of the kernel's blocks,
+    in live sets, and whether it is flat change its speed, never the offsets.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        flag: I64,
+        width: int | None = None,
+        is_flat: bool | None = None,
+        glued: Iterable[tuple[int, int]] = (),
+    ) -> None:
+        self.instance, self.flag = instance, flag
+        self._bodies = [Bodies(instance, q, glued) for q in range(len(instance.memories))]
+        usual_width, is_usually_flat = blocks(instance)
+        self._width = usual_width if width is None else width
+        self._is_flat = is_usually_flat if is_flat is None else is_flat
+        self._rules: dict[int, Reference[Rules]] = {}
+        self._rooms: dict[int, Reference[Room]] = {}
+        self._block_lists: dict[int, I64] = {}
+
+    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
+        """Place the buffers of `order` in memory `q`; linear memory, and no pair of buffers is listed."""
+        if q not in self._rules:
+            rules = self._rules_of(q)
+            self._rules[q] = Reference(rules)
+            self._block_lists[q] = _empty_block_lists(rules, self.instance.n_live_sets)
+            self._rooms[q] = Reference(_new_room(rules, self._bodies[q].lead, self._block_lists[q]))
+        _clear(self._rooms[q].table, self._rules[q].table.reserved, self._block_lists[q])
+        by_body, body_first = self._bodies[q].grouped(order)
+        task = Task(order[by_body], body_first, best_fit, self.flag, np.full(len(order), ABSENT))
+        while pack(self._rules[q], self._rooms[q], Reference(task)) != DONE:
+            self._rooms[q] = Reference(_larger(self._rooms[q].table))
+        found = np.empty_like(task.offsets)
+        found[by_body] = task.offsets
+        return column(found)
+
+    def _rules_of(self, q: int) -> Rules:
+        instance, memory, bodies = self.instance, self.instance.memories[q], self._bodies[q]
+        border_first, border = bodies.borders()
+        return Rules(
+            distance=bodies.distance,
+            size=instance.size,
+            first=instance.first,
+            start=instance.start,
+            end=instance.end,
+            lowest=bodies.lowest,
+            step=bodies.step,
+            page=np.ascontiguousarray(instance.page[q]),
+            page_shift=np.ascontiguousarray(instance.page_shift[q]),
+            conflict_first=instance.conflict_first,
+            conflict=instance.conflict,
+            share_first=instance.share_first,
+            share=instance.share,
+            bank_first=instance.bank_first,
+            bank_with=instance.bank_with,
+            border_first=border_first,
+            border=border,
+            reserved=memory.reserved,
+            capacity=memory.capacity,
+            bank=memory.bank,
+            bank_shift=memory.bank_shift,
+            width=self._width,
+            is_flat=self._is_flat,
+        )
+
+
+def blocks(instance: Instance) -> tuple[int, bool]:
+    """Return the width of the kernel's blocks, in live sets, and whether it packs flat, without a tree.
+
+    Flat is quicker where lifetimes are much alike, and blocks are about as long as they are; but not where so many are
+    alive at once that a list of them all costs more than a few of merged runs. Beside a tree, blocks are so narrow that
+    few lifetimes start or end in one.
+    """
+    life = instance.end - instance.start
+    m, n_sets = len(life), max(1, instance.n_live_sets)
+    mean = float(life.mean()) if m else 1.0
+    if m and mean < 4 * float(np.median(life)) and m * mean <= _FLAT_ALIVE * n_sets:
+        return max(8, round(mean)), True
+    return max(1, min(128, 256 * n_sets // max(1, m))), False
+
+
+def _empty_block_lists(rules: Rules, n_live_sets: int) -> I64:
+    """Return the lists of the blocks, empty, one after the other, with room for all that can be filed in each."""
+    n_blocks = max(1, -(-n_live_sets // rules.width))
+    opened = np.bincount(rules.start // rules.width, minlength=n_blocks)
+    closed = np.bincount((rules.end - 1) // rules.width, minlength=n_blocks)
+    most = np.cumsum(opened) - np.cumsum(closed) + closed if rules.is_flat else opened + closed
+    return column(np.stack((np.cumsum(most) - most, np.zeros_like(most), most), axis=1))
+
+
+def _new_room(rules: Rules, lead: I64, block_lists: I64) -> Room:
+    """Allocate what a pack of all buffers needs at the most; `lead` names the body of each.
+
+    Only what lists of runs take when they move is not known beforehand: see `_larger`. Memory that is not used costs
+    nothing.
+    """
+    n_blocks, n_items = len(block_lists), int(block_lists[:, 2].sum())
+    leaves = 1 if rules.is_flat else 1 << (n_blocks - 1).bit_length()
+    files = (
+        (rules.end - 1) // rules.width - rules.start // rules.width + 1 if rules.is_flat else np.full_like(rules.end, 2)
+    )
+    of_lives = np.append(0, np.cumsum(files))
+    n_files = _most(of_lives[rules.first[1:]] - of_lives[rules.first[:-1]], lead)
+    n_nodes = 0 if rules.is_flat else 2 * leaves.bit_length() * _most(np.diff(rules.first), lead)
+    n_neighbours = _most(np.diff(rules.conflict_first) + np.diff(rules.bank_first), lead)
+    n_members = _most(np.ones_like(lead), lead)
+    n_lists = n_files + 2 * n_nodes + 3 * n_members
+    n_runs = len(rules.reserved) + n_neighbours + 64 + (0 if rules.is_flat else 4 * len(lead))
+    names_others = n_neighbours > 0 or len(rules.share) > 0
+    return Room(
+        block_lists=_rows(n_blocks, 3),
+        node_lists=_rows(4 * leaves, 3),
+        items=_rows(n_items, 4),
+        runs=_rows(n_runs, 2),
+        placed_at=np.empty(len(lead) if names_others else 0, np.int64),
+        stamp=np.full(2 * leaves, ABSENT),
+        lows=np.empty(n_neighbours, np.int64),
+        highs=np.empty(n_neighbours, np.int64),
+        files=_rows(n_files, 4),
+        covers=_rows(n_nodes, 2),
+        above=_rows(n_nodes, 2),
+        cursor=np.empty(n_lists, np.int64),
+        stop=np.empty(n_lists, np.int64),
+        part=_rows(n_lists, 2),
+        alive=_rows(n_files, 2),
+        pages=_rows(n_members + len(rules.border), 4),
+        levels=_rows(64, 3),
+        stands=np.zeros(4, np.int64),
+    )
+
+
+def _most(counts: I64, lead: I64) -> int:
+    """Return the largest sum over the buffers of one body."""
+    sums = np.zeros_like(counts)
+    np.add.at(sums, lead, counts)
+    return int(sums.max(initial=0))
+
+
+def _rows(count: int, columns: int) -> I64:
+    return np.empty((count, columns), np.int64)
+
+
+def _clear(room: Room, reserved: I64, block_lists: I64) -> None:
+    """Forget what was placed. Stamps stay, for their numbers go on."""
+    room.block_lists[:] = block_lists
+    room.node_lists.fill(0)
+    room.placed_at.fill(ABSENT)
+    room.runs[: len(reserved)] = reserved
+    room.stands[BODY], room.stands[TOP] = 0, len(reserved) + len(room.lows)
+
+
+def _larger(room: Room) -> Room:
+    """Return room with as many runs as are asked for, and twice as many as there were."""
+    runs = _rows(max(2 * len(room.runs), int(room.stands[NEEDED])), 2)
+    runs[: room.stands[TOP]] = room.runs[: room.stands[TOP]]
+    return room._replace(runs=runs)

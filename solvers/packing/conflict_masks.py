@@ -1,0 +1,37 @@
+"""Who must keep clear of whom, as bits of Python integers: one look answers for any number of live sets."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
+
+
+class ConflictMasks:
+    """Bit t of `shows[i]` says that buffer `i` is alive in live set t; where there are explicit conflicts, one more bit
+    is its own name. `asks[i]` has the same live sets, the names of those that it conflicts with, and a bit that only
+    `reserved` ranges show. So buffer `i` must keep clear of what shows `mask` exactly where asks[i] & mask is not 0.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        alive = [0] * len(instance)
+        for i, start, end in zip(instance.owner.tolist(), instance.start.tolist(), instance.end.tolist(), strict=True):
+            alive[i] |= (1 << end) - (1 << start)
+        self.reserved = 1 << instance.n_live_sets
+        self.shows, self.asks = alive, [mask | self.reserved for mask in alive]
+        if len(instance.conflict):
+            name = [self.reserved << (i + 1) for i in range(len(instance))]
+            paired = neighbours(instance.conflict_first, instance.conflict)
+            self.shows = [mask | name[i] for i, mask in enumerate(self.shows)]
+            self.asks = [mask | sum(name[j] for j in paired[i]) for i, mask in enumerate(self.asks)]
+
+    def meet(self, i: int, j: int) -> bool:
+        """Say whether buffers `i` and `j` conflict, wherever they lie."""
+        return self.asks[i] & self.shows[j] != 0
+
+
+def neighbours(first: I64, neighbour: I64) -> list[list[int]]:
+    """Return symmetric adjacency lists as lists."""
+    bounds, flat = first.tolist(), neighbour.tolist()
+    return [flat[low:high] for low, high in pairwise(bounds)]

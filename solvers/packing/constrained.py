@@ -1,0 +1,114 @@
+"""Pack one memory with every constraint, in plain Python."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable
+
+from memplan.planner.instance.instance import I64_MAX, Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.packing.conflict_masks import ConflictMasks, neighbours
+from memplan.solvers.packing.rigid_bodies import Bodies, Body
+
+
+class ConstrainedPacker:
+    """Packs with rigid groups, pairs that share, pages and banks; its cost grows with the square of the buffers.
+
+    A body is placed when the first of its members is met, all of it or, where it does not fit, nothing. First fit takes
+    the lowest offset, which may be one that is shared; the `glued` pairs share wherever they can. A `flag` that turns 1
+    stops it soon.
+    """
+
+    def __init__(self, instance: Instance, flag: I64 | None = None, glued: Iterable[tuple[int, int]] = ()) -> None:
+        self.instance, self.glued = instance, tuple(glued)
+        self.flag = column([0]) if flag is None else flag
+        self.size = instance.size.tolist()
+        self.masks = ConflictMasks(instance)
+        self.share = neighbours(instance.share_first, instance.share)
+        self.bank_with = neighbours(instance.bank_first, instance.bank_with)
+        self._bodies: dict[int, Bodies] = {}
+
+    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
+        """Place the buffers of `order` in memory `q`. O(buffers^2).
+
+        A rigid group is in `order` as a whole, or not at all.
+        """
+        if q not in self._bodies:
+            self._bodies[q] = Bodies(self.instance, q, self.glued)
+        floor = _Floor(self, q)
+        offset: dict[int, int | None] = dict.fromkeys(order.tolist())
+        is_met: set[int] = set()
+        for i in offset:
+            if self.flag[0] != 0:
+                break
+            if i in is_met:
+                continue
+            body = self._bodies[q].of(i)
+            is_met.update(body.members)
+            at = floor.fit(body, best_fit)
+            for j, distance in zip(body.members, body.distances, strict=True):
+                if j in offset and at is not None:
+                    floor.put(j, at + distance)
+                    offset[j] = at + distance
+        return column([ABSENT if at is None else at for at in offset.values()])
+
+
+class _Floor:
+    """One memory while it is being filled."""
+
+    def __init__(self, packer: ConstrainedPacker, q: int) -> None:
+        self.packer, self.memory = packer, packer.instance.memories[q]
+        reserved = packer.masks.reserved
+        self.rows = [(low, high, reserved, ABSENT) for low, high in self.memory.reserved.tolist()]
+        self.at: dict[int, int] = {}
+
+    def put(self, i: int, at: int) -> None:
+        """Place buffer `i`."""
+        insort(self.rows, (at, at + self.packer.size[i], self.packer.masks.shows[i], i))
+        self.at[i] = at
+
+    def fit(self, body: Body, best_fit: bool) -> int | None:
+        """Return the lowest offset that is free for a body; for best fit, the lowest of those that are shared, or else
+        from where it could be moved up least."""
+        best, least = None, I64_MAX
+        at, shared = body.next(body.lowest), self._shared(body) if best_fit else ()
+        for low, high in sorted(self._blocked(body)):
+            if at is None:
+                return best
+            if low > at:
+                if not best_fit or at in shared:
+                    return at
+                if best is None or low - at < least:
+                    best, least = at, low - at
+            if high > at:
+                at = body.next(high)
+        return at if at is not None and (best is None or I64_MAX - at < least) else best
+
+    def _shared(self, body: Body) -> set[int]:
+        """Return the offsets at which a body would share one."""
+        members = zip(body.members, body.distances, strict=True)
+        return {self.at[j] - distance for i, distance in members for j in self.packer.share[i] if j in self.at}
+
+    def _blocked(self, body: Body) -> list[tuple[int, int]]:
+        """Return the offsets that a body cannot have, as half-open ranges, some of them empty."""
+        found: list[tuple[int, int]] = []
+        for i, distance in zip(body.members, body.distances, strict=True):
+            asks, share, reach = self.packer.masks.asks[i], self.packer.share[i], self.packer.size[i] - 1
+            for low, high, shows, j in self.rows:
+                if asks & shows:
+                    at = low - distance
+                    blocked = (at - reach, high - distance)
+                    found += [(blocked[0], at), (at + 1, blocked[1])] if j in share else [blocked]
+            found += [(low - distance - reach, high - distance) for low, high in self._banks(i)]
+        return found
+
+    def _banks(self, i: int) -> list[tuple[int, int]]:
+        """Return the banks, as ranges of offsets, that are taken by those with which `i` may share none."""
+        length, shift = self.memory.bank, self.memory.bank_shift
+        if length == 0:
+            return []
+        ends = [(self.at[j], self.at[j] + self.packer.size[j]) for j in self.packer.bank_with[i] if j in self.at]
+        return [
+            ((low + shift) // length * length - shift, -(-(high + shift) // length) * length - shift)
+            for low, high in ends
+        ]

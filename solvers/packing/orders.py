@@ -1,0 +1,284 @@
+"""Orders in which to place buffers: by size, life, area, conflicts and their mixes, exact or in bands.
+
+A band holds the values from one power of a base to the next; inside a band buffers go by another trait. Everything is
+sorted stably, so that ties go by position, and computed the same on every machine: no logarithms, no powers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.model.buffer_table import I64, column
+
+F64 = npt.NDArray[np.float64]
+
+_FEW = 12
+"""Of so many buffers, an order without any rule is worth a try."""
+
+
+class Traits:
+    """What orders look at: one number for each buffer. Floats are used where sums or products may pass 2^63."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.traffic = instance.traffic
+        self._sorted: dict[str, I64] = {}
+
+    @cached_property
+    def size(self) -> F64:
+        """Its size."""
+        return self.instance.size.astype(np.float64)
+
+    @cached_property
+    def start(self) -> I64:
+        """The first live set it belongs to; 0 where it has no lifetime."""
+        first = self.instance.first
+        padded = np.append(self.instance.start, 0)
+        return column(np.where(first[:-1] < first[1:], padded[first[:-1]], 0))
+
+    @cached_property
+    def end(self) -> I64:
+        """The live set after the last one it belongs to; 0 where it has no lifetime."""
+        first = self.instance.first
+        padded = np.append(0, self.instance.end)
+        return column(np.where(first[:-1] < first[1:], padded[first[1:]], 0))
+
+    @cached_property
+    def life(self) -> F64:
+        """How many live sets it belongs to."""
+        return self._summed(self.instance.end - self.instance.start)
+
+    @cached_property
+    def area(self) -> F64:
+        """Its size x its life."""
+        return self.size * self.life
+
+    @cached_property
+    def conflicts(self) -> F64:
+        """How many buffers it conflicts with, those of each lifetime counted for themselves; O(m)."""
+        instance = self.instance
+        n_sets = instance.n_live_sets
+        begun = np.concatenate(([0], np.cumsum(np.bincount(instance.start, minlength=n_sets))))
+        over = np.cumsum(np.bincount(instance.end, minlength=n_sets + 1))
+        alive = begun[instance.end] - over[instance.start] - 1
+        return self._summed(alive) + np.diff(instance.conflict_first)
+
+    @cached_property
+    def load(self) -> F64:
+        """The load of each live set."""
+        return np.asarray(self.instance.load(), dtype=np.float64)
+
+    @cached_property
+    def pressure(self) -> F64:
+        """The largest load of its live sets, as a part of the largest of all; O(m log m) by a sparse table."""
+        span = self.instance.end - self.instance.start
+        level = np.frexp(span.astype(np.float64))[1] - 1
+        largest = np.zeros(len(span))
+        table = self.load
+        for height in range(int(level.max(initial=-1)) + 1):
+            mine = level == height
+            last = self.instance.end[mine] - (1 << height)
+            largest[mine] = np.maximum(table[self.instance.start[mine]], table[last])
+            table = np.maximum(table[: -(1 << height)], table[1 << height :])
+        found = np.zeros(len(self.instance))
+        np.maximum.at(found, self.instance.owner, largest)
+        return found / max(1.0, float(self.load.max(initial=0.0)))
+
+    @cached_property
+    def busyness(self) -> F64:
+        """Bytes moved for each byte that it takes."""
+        return self.instance.traffic / self.size
+
+    @cached_property
+    def is_at_peak(self) -> Bool:
+        """Whether it is alive in the live set with the largest load."""
+        found = np.zeros(len(self.instance), dtype=np.bool_)
+        if len(self.load):
+            found[self.instance.members(int(self.load.argmax()))] = True
+        return found
+
+    @cached_property
+    def is_joined(self) -> Bool:
+        """Whether it belongs to a rigid group of several."""
+        anchor = self.instance.anchor
+        return np.asarray(np.bincount(anchor, minlength=len(anchor))[anchor] > 1)
+
+    @cached_property
+    def choices(self) -> I64:
+        """How many memories it may live in."""
+        return column(self.instance.allowed.sum(axis=0))
+
+    def product(self, names: tuple[str, ...]) -> F64:
+        """Return the product of some traits, named like `size`, `sqrt life` or `pressure^8`."""
+        value = np.ones(len(self.instance))
+        for name in names:
+            trait, _, power = name.removeprefix("sqrt ").partition("^")
+            factor = np.asarray(getattr(self, trait), dtype=np.float64)
+            for _ in range(int(power or 1)):
+                value = value * (np.sqrt(factor) if name.startswith("sqrt ") else factor)
+        return value
+
+    def sorted_by(self, name: str) -> I64:
+        """Return the buffers by start, earliest first, or by another trait, largest first.
+
+        Of those that start or end together the shortest lives come first, so that the order of the rows says nothing.
+        """
+        if name not in self._sorted:
+            key = self.start if name == "start" else -getattr(self, name)
+            if name in ("start", "end"):
+                by_life = np.argsort(self.life, kind="stable")
+                self._sorted[name] = column(by_life[np.argsort(key[by_life], kind="stable")])
+            else:
+                self._sorted[name] = column(np.argsort(key, kind="stable"))
+        return self._sorted[name]
+
+    def _summed(self, values: I64) -> F64:
+        """Sum, for each buffer, the values of its lifetimes."""
+        total = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
+        return total[self.instance.first[1:]] - total[self.instance.first[:-1]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An order: largest product of the traits `by` first, in bands of `base` where there is one; then by `within`.
+
+    `shift`, from 1 up to the base, moves the borders of the bands. With `peak_first`, what is alive in the largest live
+    set goes before all others; with `groups_first`, what belongs to a rigid group; with `confined_first`, what has the
+    fewest memories to choose from.
+    """
+
+    by: tuple[str, ...]
+    within: str
+    base: float | None = None
+    shift: float = 1.0
+    peak_first: bool = False
+    groups_first: bool = False
+    confined_first: bool = False
+    best_fit: bool = False
+
+    @property
+    def name(self) -> str:
+        """What plans made by it say, such as `size`, `size-band2-end` or `peak-life-best`."""
+        words = ["confined"] * self.confined_first + ["groups"] * self.groups_first + ["peak"] * self.peak_first
+        words += ["*".join(self.by).replace(" ", "-")] * bool(self.by)
+        words += [] if self.base is None else [f"band{self.base:g}"]
+        words += [self.within] * (self.base is not None or not self.by or self.within != "start")
+        return "-".join(words + ["best"] * self.best_fit)
+
+    def order(self, traits: Traits) -> I64:
+        """Return the buffers in this order. O(n log n)."""
+        order = traits.sorted_by(self.within)
+        if self.by:
+            value = traits.product(self.by)
+            key = -value if self.base is None else _band(value, self.base, self.shift)
+            order = order[np.argsort(key[order], kind="stable")]
+        if self.peak_first:
+            order = order[np.argsort(~traits.is_at_peak[order], kind="stable")]
+        if self.groups_first:
+            order = order[np.argsort(~traits.is_joined[order], kind="stable")]
+        if self.confined_first:
+            order = order[np.argsort(traits.choices[order], kind="stable")]
+        return column(order)
+
+
+def _band(values: F64, base: float, shift: float) -> npt.NDArray[np.int16]:
+    """Return the number of each value's band, 0 for the highest; of 16 bits, because those are sorted by radix."""
+    lowest = float(values.min(initial=np.inf, where=values > 0))
+    edges = [float(values.max(initial=0.0)) / shift]
+    while edges[-1] > lowest:
+        edges.append(edges[-1] / base)
+    return (len(edges) - np.searchsorted(np.array(edges[::-1]), values)).astype(np.int16)
+
+
+RULES = (
+    Rule(("pressure^16", "size"), "start", 2),
+    Rule(("pressure^16", "area"), "start", 1.5),
+    Rule(("size",), "life", peak_first=True),
+    Rule(("size", "sqrt conflicts"), "end", 2),
+    Rule(("size",), "life", 4, peak_first=True, best_fit=True),
+    Rule(("size", "sqrt conflicts"), "life", 2, peak_first=True),
+    Rule(("size", "sqrt life"), "life", 1.5, peak_first=True),
+    Rule(("size",), "start", 8),
+    Rule((), "end"),
+    Rule(("area",), "size", 2, peak_first=True),
+    Rule(("size", "conflicts"), "start", 8, peak_first=True),
+    Rule(("size", "conflicts"), "end", 8, peak_first=True),
+    Rule((), "start"),
+    Rule(("conflicts",), "end", 8, peak_first=True, best_fit=True),
+    Rule(("conflicts",), "start", 8, peak_first=True),
+    Rule(("pressure^16", "size"), "end", 2),
+    Rule(("size",), "start", peak_first=True),
+    Rule(("size",), "end"),
+    Rule(("area",), "size"),
+    Rule(("area",), "life", 8, peak_first=True, best_fit=True),
+    Rule(("conflicts",), "size"),
+    Rule(("size", "conflicts"), "end", 1.25),
+    Rule(("life",), "size", best_fit=True),
+    Rule(("size",), "start", 8, best_fit=True),
+)
+"""Found by trying all kinds on real problems and their mirror images: each reaches the bound where earlier ones do not.
+
+The 16th power of the pressure makes the crowded stretches of time come first, whatever the sizes.
+"""
+
+COST_RULES = (
+    Rule(("busyness",), "size"),
+    Rule(("busyness",), "life", 2),
+    Rule(("busyness",), "start", 8),
+    Rule(("traffic",), "size"),
+)
+"""For the objective `cost`: what gains most, a byte, from a cheap memory goes first."""
+
+
+MIXES = (
+    ("size",),
+    ("size", "conflicts"),
+    ("size", "sqrt conflicts"),
+    ("pressure^2", "size"),
+    ("pressure^8", "size"),
+    ("pressure^16", "size"),
+    ("pressure^16", "area"),
+    ("size", "sqrt life"),
+    ("conflicts",),
+)
+"""What random rules go by."""
+
+COST_MIXES = (("busyness",), ("busyness", "size"), ("busyness", "sqrt life"), ("busyness", "conflicts"), *MIXES[:2])
+"""The same for the objective `cost`."""
+
+
+def random_rule(
+    rng: np.random.Generator, mixes: tuple[tuple[str, ...], ...] = MIXES, some_are_confined: bool = False
+) -> Rule:
+    """Draw a rule with bands from an endless supply."""
+    base = 1.25 + 8 * rng.random() ** 2
+    return Rule(
+        by=mixes[rng.integers(len(mixes))],
+        within=("start", "start", "end", "end", "life", "size")[rng.integers(6)],
+        base=base,
+        shift=1 + (base - 1) * rng.random(),
+        peak_first=bool(rng.random() < 0.5),
+        confined_first=some_are_confined and bool(rng.random() < 0.5),
+        best_fit=bool(rng.random() < 0.15),
+    )
+
+
+def random_order(
+    rng: np.random.Generator,
+    traits: Traits,
+    mixes: tuple[tuple[str, ...], ...] = MIXES,
+    some_are_confined: bool = False,
+) -> tuple[I64, bool]:
+    """Draw an order, and whether to go for the best fit; of few buffers, every order comes up some time."""
+    n = len(traits.instance)
+    if n <= _FEW and rng.random() < 0.5:
+        return column(rng.permutation(n)), bool(rng.random() < 0.15)
+    rule = random_rule(rng, mixes, some_are_confined)
+    if traits.is_joined.any():
+        rule = replace(rule, groups_first=bool(rng.random() < 0.5))
+    return rule.order(traits), rule.best_fit

@@ -1,0 +1,141 @@
+"""Pack one memory of an instance in a given order: in plain Python, or compiled. Both give the same offsets.
+
+First fit takes the lowest offset that is free, best fit the lowest of those in the smallest gap. A buffer that does not
+fit below the capacity gets ABSENT, and the others go on without it.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Iterator
+from math import isqrt
+from typing import Protocol
+
+import numpy as np
+
+from memplan.planner.instance.instance import I64_MAX, Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.kernels import warm_up
+from memplan.solvers.kernels.packing import pack
+from memplan.solvers.packing.compiled import CompiledPacker, blocks
+from memplan.solvers.packing.conflict_masks import ConflictMasks
+from memplan.solvers.packing.constrained import ConstrainedPacker
+from memplan.solvers.packing.rigid_bodies import CONSTRAINTS, steps
+
+_PLAIN_STEPS = 2_000_000
+"""How many looks at placed buffers plain Python may take, about 0.1 s, as long as loading the compiled packer."""
+_PLAIN_BUFFERS = 2_000
+"""For more buffers, lifetimes or reserved ranges than that, plain Python is not quicker."""
+_PATIENT_BUFFERS = 8_000
+"""How many buffers plain Python packs while kernels are being compiled, in some 3 s; for more, waiting is quicker."""
+_CONSTRAINED_TOLL = 2
+"""How many plain buffers take plain Python as long as one where there are constraints."""
+
+
+class Packer(Protocol):
+    """Packs memories of one instance."""
+
+    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
+        """Place the buffers of `order` one after the other in memory `q`; return their offsets, in that order."""
+
+
+class PlainPacker:
+    """Packs in plain Python, which starts at once; its cost grows with the square of the number of buffers.
+
+    A `flag` that turns 1 stops it soon.
+    """
+
+    def __init__(self, instance: Instance, flag: I64 | None = None) -> None:
+        self.instance = instance
+        self.flag = column([0]) if flag is None else flag
+        self.size = instance.size.tolist()
+        self.masks = ConflictMasks(instance)
+
+    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
+        """Place the buffers of `order` in memory `q`. O(buffers^2)."""
+        memory = self.instance.memories[q]
+        lowest, step = (values.tolist() for values in steps(self.instance, q))
+        placed = [(low, high, self.masks.reserved) for low, high in memory.reserved.tolist()]
+        offsets = []
+        for i in order.tolist():
+            if self.flag[0] != 0:
+                break
+            size = self.size[i]
+            best, tightest = ABSENT, I64_MAX
+            for low, high in _gaps(placed, self.masks.asks[i], lowest[i], step[i], size, memory.capacity):
+                if best == ABSENT or high - low < tightest:
+                    best, tightest = low, high - low
+                if not best_fit:
+                    break
+            offsets.append(best)
+            if best != ABSENT:
+                insort(placed, (best, best + size, self.masks.shows[i]))
+        return column(offsets + [ABSENT] * (len(order) - len(offsets)))
+
+
+class QuickPacker:
+    """Packs in plain Python as long as that is quicker than loading the compiled packer, or than compiling it, is.
+
+    The `glued` pairs, of buffers that may share, have one offset wherever they can.
+    """
+
+    def __init__(self, instance: Instance, flag: I64, glued: Iterable[tuple[int, int]] = ()) -> None:
+        self.instance, self.flag, self.glued = instance, flag, tuple(glued)
+        self._reserved = max(len(memory.reserved) for memory in instance.memories)
+        self._toll = _CONSTRAINED_TOLL if instance.features & CONSTRAINTS else 1
+        self._bulk = self._toll * max(len(instance), len(instance.start), self._reserved)
+        self._steps_left = _PLAIN_STEPS if self._bulk <= _PLAIN_BUFFERS else 0
+        self._packer: PlainPacker | ConstrainedPacker | CompiledPacker | None = None
+
+    def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
+        """Place the buffers of `order` in memory `q`; nowhere, if the flag turns 1 before it can be done.
+
+        A rigid group is in `order` as a whole, or not at all.
+        """
+        packer = self._quickest(len(order))
+        return column(np.full(len(order), ABSENT)) if packer is None else packer.pack(q, order, best_fit)
+
+    def _quickest(self, n: int) -> Packer | None:
+        if isinstance(self._packer, CompiledPacker):
+            return self._packer
+        if pack.is_loaded or (self._steps_left <= 0 and self._kernel_is_ready()):
+            self._packer = CompiledPacker(self.instance, self.flag, glued=self.glued)
+        elif self._bulk > _PATIENT_BUFFERS:
+            return None
+        elif self._packer is None:
+            self._packer = self._plain()
+        self._steps_left -= self._toll**2 * n * (n // 2 + self._reserved)
+        return self._packer
+
+    def _plain(self) -> PlainPacker | ConstrainedPacker:
+        if self._toll > 1:
+            return ConstrainedPacker(self.instance, self.flag, self.glued)
+        return PlainPacker(self.instance, self.flag)
+
+    def _kernel_is_ready(self) -> bool:
+        return warm_up.are_ready() if self._bulk <= _PATIENT_BUFFERS else warm_up.wait(self.flag)
+
+
+def work(instance: Instance) -> int:
+    """Estimate what packing all buffers once costs, in units of Search.work_limit; the same on every machine."""
+    n, m = len(instance), len(instance.start)
+    _, is_flat = blocks(instance)
+    alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)
+    lists = isqrt(alive) if is_flat else 6
+    return 1 + (n + m) * (6 + lists) // 16 + len(instance.conflict) // 64
+
+
+def _gaps(
+    placed: list[tuple[int, int, int]], asks: int, lowest: int, step: int, size: int, capacity: int
+) -> Iterator[tuple[int, int]]:
+    """Yield (lowest offset in it, its end) for each gap that has room, upwards; the last one ends at I64_MAX."""
+    at = lowest
+    for low, high, shows in placed:
+        if not asks & shows:
+            continue
+        if low >= at + size:
+            yield at, low
+        if high > at:
+            at = high + (lowest - high) % step if high > lowest else lowest
+    if at <= capacity - size:
+        yield at, I64_MAX

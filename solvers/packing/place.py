@@ -1,0 +1,106 @@
+"""Place all buffers of an instance, memory by memory, in exact integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.objective import score
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.packing.compaction import settle
+from memplan.solvers.packing.packers import Packer, QuickPacker
+from memplan.solvers.packing.rigid_bodies import CONSTRAINTS
+
+
+def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
+    """Turn raw offsets (units, also fractions) into exact ones: buffers fall in their order, memories stay as given.
+
+    Pinned buffers lie at their pins; each other one, by raw offset and then by position, at the lowest offset of its
+    memory where it overlaps none before it. Where there are constraints that this may break a plan by, the raw offsets
+    also settle, and the better of both is returned; so a plan never becomes worse. Returns None where a buffer does not
+    fit or may not live in its memory, or where flag[0] turns 1 first.
+    """
+    raw = np.asarray(offset)
+    is_in_company = np.array_equal(pool[instance.company], pool)
+    if not is_in_company or not instance.allowed[pool, np.arange(len(instance))].all():
+        return None
+    found = [_fallen(instance, pool, raw, column([0]) if flag is None else flag)]
+    if instance.features & (CONSTRAINTS | {"bank-weights"}):
+        found.append(_settled(instance, pool, raw.astype(np.float64)))
+    return min((each for each in found if each is not None), key=lambda each: score(instance, pool, each), default=None)
+
+
+def _fallen(instance: Instance, pool: I64, raw: npt.NDArray[np.generic], flag: I64) -> I64 | None:
+    """Drop the buffers of each memory one after the other."""
+    order = np.lexsort((raw[instance.anchor], instance.pin < 0))
+    dropped = np.full(len(instance), ABSENT)
+    packer = QuickPacker(instance, flag)
+    for q in range(len(instance.memories)):
+        mine = order[pool[order] == q]
+        dropped[mine] = packer.pack(q, mine)
+    return None if (dropped == ABSENT).any() else column(dropped)
+
+
+def _settled(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> I64 | None:
+    """Let each memory settle."""
+    settled = np.full(len(instance), ABSENT)
+    for q in range(len(instance.memories)):
+        mine = pool == q
+        found = settle(part_of(instance, mine, q), raw[mine])
+        if found is None:
+            return None
+        settled[mine] = found
+    return column(settled)
+
+
+def place(
+    packer: Packer, instance: Instance, order: I64, memories: tuple[int, ...], best_fit: bool = False
+) -> tuple[I64, I64] | None:
+    """Place all buffers in `order`, each in the first of `memories` where it fits; pinned ones go before all others.
+
+    Returns (memory, offset) of each buffer, or None where one fits nowhere. As what does not fit in a memory leaves no
+    trace there, going through the memories outside and the buffers inside comes to the same. Only those that must lie
+    in one memory do leave one, where some of them fit and others do not: then the memory is packed again without them,
+    or without half of them, where there are several such companies.
+    """
+    pool, offset = np.zeros(len(instance), dtype=np.int64), np.full(len(instance), ABSENT)
+    waiting = order[np.argsort(instance.pin[order] < 0, kind="stable")]
+    for q in memories:
+        mine = waiting[instance.allowed[q, waiting]]
+        found = packer.pack(q, mine, best_fit)
+        while (torn := _torn(instance.company[mine], found == ABSENT)).any():
+            mine = mine[~torn]
+            found = packer.pack(q, mine, best_fit)
+        pool[mine], offset[mine] = q, found
+        waiting = waiting[offset[waiting] == ABSENT]
+        if len(waiting) == 0:
+            return column(pool), column(offset)
+    return None
+
+
+def _torn(company: I64, is_left_out: Bool) -> Bool:
+    """Say who belongs to a company of which some are left out and some are not; of several, those that come last."""
+    if not is_left_out.any():
+        return np.zeros(len(company), dtype=np.bool_)
+    left_out = np.unique(company[is_left_out])
+    torn = company[~is_left_out & np.isin(company, left_out)]
+    if len(torn) == 0:
+        return np.zeros(len(company), dtype=np.bool_)
+    names, first = np.unique(torn, return_index=True)
+    by_place = names[np.argsort(first, kind="stable")]
+    found: Bool = np.isin(company, by_place[len(by_place) // 2 :])
+    return found
+
+
+def pins_collide(instance: Instance, packer: Packer) -> bool:
+    """Say whether two pinned buffers overlap that may live in one and the same memory only."""
+    pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
+    if pinned.sum() < 2:
+        return False
+    for q in range(len(instance.memories)):
+        mine = np.flatnonzero(pinned & instance.allowed[q])
+        if (packer.pack(q, mine) == ABSENT).any():
+            return True
+    return False

@@ -1,0 +1,91 @@
+"""What constraints leave open: which pairs share an offset, and which of those that should lie in different banks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.objective import clashes
+from memplan.planner.instance.pairs import adjacency
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.packing.packers import QuickPacker
+
+Pair = tuple[int, int]
+
+_DENSITIES = (0.0, 0.5, 1.0)
+_FRESH = 0.3
+"""How often a choice has nothing to do with the best plan."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Packing with it, the `glued` pairs share an offset wherever they can, and the `parted` ones share no bank."""
+
+    glued: tuple[Pair, ...] = ()
+    parted: tuple[Pair, ...] = ()
+
+    def packer(self, instance: Instance, flag: I64) -> QuickPacker:
+        """Return what packs an instance so."""
+        return QuickPacker(parted(instance, self.parted), flag, self.glued)
+
+
+def extremes(instance: Instance) -> list[Choice]:
+    """Return the choices that are all or nothing: first, no pair is glued, and all are parted."""
+    pairs, soft = tuple(share_pairs(instance)), _rows(instance.soft_pairs)
+    glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
+    return [Choice(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
+
+
+def is_needed(instance: Instance) -> bool:
+    """Say whether there is anything to choose."""
+    return len(instance.share) + len(instance.soft_pairs) > 0
+
+
+def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> Choice:
+    """Draw a choice: that of a known plan (pool, offset), but for a few pairs, or one that owes nothing to it."""
+    pairs = np.array(share_pairs(instance), dtype=np.int64).reshape(-1, 2)
+    if known is None or rng.random() < _FRESH:
+        glued = rng.random(len(pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
+        apart = rng.random(len(instance.soft_pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
+    else:
+        glued = _flipped(is_shared(pairs, *known), rng)
+        apart = _flipped(~clashes(instance, instance.soft_pairs, *known), rng)
+    return Choice(_rows(pairs[glued]), _rows(instance.soft_pairs[apart]))
+
+
+def _flipped(is_chosen: Bool, rng: np.random.Generator) -> Bool:
+    """Change about one of some decisions."""
+    found: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
+    return found
+
+
+def is_shared(pairs: I64, pool: I64, offset: I64) -> Bool:
+    """Say which pairs, (k, 2), have one offset in one memory."""
+    i, j = pairs.T
+    return np.asarray((pool[i] == pool[j]) & (offset[i] == offset[j]))
+
+
+def share_pairs(instance: Instance) -> list[Pair]:
+    """Return the pairs that may share an offset, as (i, j) with i < j."""
+    return _pairs(instance.share_first, instance.share)
+
+
+def parted(instance: Instance, pairs: Sequence[Pair]) -> Instance:
+    """Return an instance in which some pairs must lie in different banks that only should."""
+    if not pairs:
+        return instance
+    both = np.array([*_pairs(instance.bank_first, instance.bank_with), *pairs], dtype=np.int64)
+    bank_first, bank_with = adjacency(both, len(instance))
+    return replace(instance, bank_first=bank_first, bank_with=bank_with)
+
+
+def _pairs(first: I64, neighbour: I64) -> list[Pair]:
+    owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    return [(i, j) for i, j in zip(owner.tolist(), neighbour.tolist(), strict=True) if i < j]
+
+
+def _rows(pairs: I64) -> tuple[Pair, ...]:
+    return tuple((int(i), int(j)) for i, j in pairs)

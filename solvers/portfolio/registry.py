@@ -1,0 +1,153 @@
+"""One table of solvers: name, where it lives, what it can do, what it needs. Nothing registers itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import cast
+
+from memplan.planner.errors import OptionError
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.search.incumbent import Search
+
+Solver = Callable[[Instance, Search], None]
+
+
+@cache
+def _can_be_imported(package: str) -> bool:
+    return find_spec(package) is not None
+
+
+EVERYTHING = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "reserved", "cost"})
+"""What a solver can do, unless its row says otherwise."""
+CONSTRAINTS = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together"})
+"""What it can do only where its row says so."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A solver: `where` is `module:function`, a callable `(instance, search) -> None`.
+
+    `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
+    in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
+    opinion; `proves` tells whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
+    it is tried on, and `memories_at_least` that of the memories, where nobody asks for it by name.
+    An `is_compiled` one cannot do without its kernels, which may have to be compiled first.
+    """
+
+    name: str
+    summary: str
+    where: str
+    can: frozenset[str] = EVERYTHING
+    needs: tuple[str, ...] = ()
+    is_isolated: bool = False
+    is_trusted: bool = False
+    proves: bool = False
+    is_compiled: bool = False
+    at_least: int = 0
+    at_most: int | None = None
+    memories_at_least: int = 1
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether everything it needs can be imported."""
+        return all(map(_can_be_imported, self.needs))
+
+    def load(self) -> Solver:
+        """Import the solver's function."""
+        module, function = self.where.split(":")
+        return cast(Solver, getattr(import_module(module), function))
+
+
+SOLVERS = (
+    Row(
+        "greedy",
+        "orders x first and best fit, until one meets the bound",
+        "memplan.solvers.heuristics.greedy:solve",
+        can=EVERYTHING | CONSTRAINTS,
+        is_trusted=True,
+    ),
+    Row(
+        "local-search",
+        "packs again in orders learnt from plans",
+        "memplan.solvers.heuristics.local_search:solve",
+        can=EVERYTHING | CONSTRAINTS,
+        is_trusted=True,
+    ),
+    Row(
+        "exact",
+        "branches on sections, learns from failures; one memory",
+        "memplan.solvers.exact.branch_and_bound:solve",
+        can=EVERYTHING - {"pools", "cost"},
+        is_trusted=True,
+        proves=True,
+        is_compiled=True,
+        at_most=4_000,
+    ),
+    Row(
+        "core",
+        "the exact search on what is alive in the heaviest live sets, the rest packed around it; one memory",
+        "memplan.solvers.exact.peak_cores:solve",
+        can=EVERYTHING - {"pools", "cost"},
+        is_trusted=True,
+        proves=True,
+        is_compiled=True,
+        at_least=4_001,
+        at_most=200_000,
+    ),
+    Row(
+        "memory-choice",
+        "chooses memories by dynamic programming, packs each by the exact search",
+        "memplan.solvers.memory_choice.pursuit:solve",
+        can=EVERYTHING | {"together"},
+        is_trusted=True,
+        proves=True,
+        memories_at_least=2,
+    ),
+    Row(
+        "cp-sat",
+        "constraint programming: one NoOverlap per live set (OR-Tools)",
+        "memplan.solvers.cp_sat.goals:solve",
+        can=EVERYTHING | CONSTRAINTS,
+        needs=("ortools",),
+        is_isolated=True,
+        proves=True,
+        at_most=5_000,
+    ),
+    Row(
+        "highs",
+        "the integer program, solved by HiGHS",
+        "memplan.solvers.mip.highs:solve",
+        can=EVERYTHING | CONSTRAINTS,
+        needs=("highspy",),
+        is_isolated=True,
+        proves=True,
+        at_most=400,
+    ),
+    Row(
+        "cbc",
+        "the integer program, solved by CBC through PuLP",
+        "memplan.solvers.mip.cbc:solve",
+        can=EVERYTHING | CONSTRAINTS,
+        needs=("pulp",),
+        is_isolated=True,
+        proves=True,
+        at_most=400,
+    ),
+)
+
+BY_NAME = {row.name: row for row in SOLVERS}
+
+
+def find(name: str) -> Row:
+    """Return the row of a solver that is installed; raises OptionError."""
+    if name not in BY_NAME:
+        known = ", ".join(BY_NAME)
+        raise OptionError(f"solver: must be one of auto, {known}, or reference: and a planner's name, got {name!r}")
+    row = BY_NAME[name]
+    if not row.is_installed:
+        raise OptionError(f"solver: {name} needs {', '.join(row.needs)}, which is not installed")
+    return row

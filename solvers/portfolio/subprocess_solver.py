@@ -1,0 +1,208 @@
+"""Run a solver in a process of its own, which is killed when the search is over.
+
+The deadline wants it (CP-SAT's presolve overruns), and OR-Tools and highspy cannot be loaded into one process. The
+parent sends one pickled job; the child answers with pickled messages as things are found, so what it had found until it
+was killed counts. Only this module's two sides read these pipes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import Score, score
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.search.incumbent import Assignment, Search
+
+_LOOK_EVERY_S = 0.02
+_KINDS = {(kind,) for kind in ("offer", "offer_bound", "claim_infeasible", "log", "failed", "done")}
+"""How a child's messages begin: the calls of Search that it makes here, and how it ended."""
+
+
+class EngineError(Exception):
+    """A solver's process failed; the message is what it said."""
+
+
+def run_isolated(row: Row, instance: Instance, search: Search) -> None:
+    """Run a registered solver in a child process until it returns or the search is over; raises EngineError."""
+    # An engine that is killed cannot remove its files: it gets a folder for them, which is removed here. Only CBC has
+    # files, so where there is no place for a folder, the others work all the same.
+    try:
+        folder = TemporaryDirectory(prefix="memplan-", ignore_cleanup_errors=True)
+    except OSError:
+        _run_with({}, row, instance, search)
+        return
+    with folder as name:
+        _run_with({"TMPDIR": name}, row, instance, search)
+
+
+def _run_with(settings: dict[str, str], row: Row, instance: Instance, search: Search) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "memplan.solvers.portfolio.subprocess_solver"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env=os.environ | settings,
+    )
+    failures: list[str] = []
+    pump = threading.Thread(target=_pump, args=(child, row, instance, search, failures), daemon=True)
+    pump.start()
+    try:
+        while pump.is_alive() and not search.is_over:
+            pump.join(_LOOK_EVERY_S)
+    finally:
+        _kill(child)
+        pump.join()
+    if failures:
+        raise EngineError(f"{row.name}: {failures[0]}")
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _pump(child: subprocess.Popen[bytes], row: Row, instance: Instance, search: Search, failures: list[str]) -> None:
+    """Send the job, then take messages until the child is gone."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    deadline = time.monotonic() + search.remaining_s
+    job = Job(row, instance, deadline, search.seed, search.deterministic, search.work_limit, search.best, search.bound)
+    try:
+        with child.stdout as answers, child.stdin as questions:
+            pickle.dump(job, questions)
+            questions.flush()
+            while True:
+                kind, *content = _next_message(answers)
+                if kind == "failed":
+                    failures.append(content[0])
+                if kind in ("failed", "done"):
+                    return
+                getattr(search, kind)(*content)
+    except (EOFError, BrokenPipeError):
+        if not search.is_over:
+            failures.append(f"its process ended early, with status {child.wait()}")
+    except pickle.UnpicklingError as error:
+        if not search.is_over:
+            failures.append(str(error))
+
+
+def _next_message(answers: IO[bytes]) -> tuple[Any, ...]:
+    """Return the child's next message; raises EOFError, or UnpicklingError where something else got among them."""
+    try:
+        message = pickle.load(answers)
+    except EOFError:
+        raise
+    except Exception as error:  # bytes that are no pickle can raise anything
+        raise pickle.UnpicklingError(f"its answers cannot be read: {error!r}") from error
+    if not isinstance(message, tuple) or message[:1] not in _KINDS:
+        raise pickle.UnpicklingError(f"its answers cannot be read: {message!r:.60}")
+    return message
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What the parent sends: everything a Search of the child's own starts from."""
+
+    row: Row
+    instance: Instance
+    deadline: float
+    seed: int
+    deterministic: bool
+    work_limit: int
+    best: Assignment | None
+    bound: Score
+
+
+@dataclass(eq=False)
+class Remote:
+    """The Search that a solver in a child process sees; what it is offered goes to the parent."""
+
+    job: Job
+    answers: IO[bytes]
+    best: Assignment | None = field(init=False)
+    bound: Score = field(init=False)
+    flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        self.best, self.bound = self.job.best, self.job.bound
+        self.seed, self.deterministic, self.work_limit = self.job.seed, self.job.deterministic, self.job.work_limit
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds until the deadline, never negative."""
+        return max(0.0, self.job.deadline - time.monotonic())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether to stop."""
+        over = self.remaining_s == 0.0 or (self.best is not None and self.best.score <= self.bound)
+        self.flag[0] = over
+        return over
+
+    def offer(self, pool: I64, offset: I64, by: str) -> bool:
+        """Send an assignment to the parent if it is better than the best known here."""
+        value = score(self.job.instance, pool, offset)
+        if self.best is not None and self.best.score <= value:
+            return False
+        self.best = Assignment(column(pool), column(offset), value, by)
+        self._send("offer", pool, offset, by)
+        return True
+
+    def offer_bound(self, bound: Score, by: str) -> None:
+        """Send a bound to the parent."""
+        self._send("offer_bound", bound, by)
+
+    def claim_infeasible(self, by: str) -> None:
+        """Send the claim to the parent."""
+        self._send("claim_infeasible", by)
+
+    def log(self, line: str) -> None:
+        """Send a line to the parent."""
+        self._send("log", line)
+
+    def _send(self, *message: Any) -> None:
+        pickle.dump(message, self.answers)
+        self.answers.flush()
+
+
+def main() -> None:
+    """Be the child: read a job from standard input, solve it, answer on standard output."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what engines print must not get among the answers
+    job: Job = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    search = Remote(job, answers)
+    try:
+        job.row.load()(job.instance, search)
+    except Exception:  # noqa: BLE001 - the parent raises it again
+        search._send("failed", traceback.format_exc(limit=-3))
+    else:
+        search._send("done")
+
+
+def _die_with_parent() -> None:
+    """Wait for the pipe to close, which it does when the parent is gone, and take everything down."""
+    while os.read(0, 4096):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""One thread that ends searches at their deadlines, or when they are cancelled, whatever they are doing.
+
+A thread for each search would cost small problems more than solving them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from memplan.solvers.search.incumbent import Shared
+
+_LOOK_EVERY_S = 0.05
+"""How often running searches are looked at; their deadlines are met more closely where they look themselves."""
+_LINGER_S = 1.0
+"""How long the thread goes on looking where nothing runs: waking it up costs more than that."""
+
+
+class _Watcher:
+    """The searches that run in this process, and the thread that looks at them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[Shared, threading.Event | None] = {}
+        self._thread: threading.Thread | None = None
+
+    def add(self, search: Shared, cancelled: threading.Event | None) -> None:
+        with self._lock:
+            self._running[search] = cancelled
+            if self._thread is None or not self._thread.is_alive():  # which it is not after a fork
+                self._thread = threading.Thread(target=self._look_always, name="memplan-watch", daemon=True)
+                self._thread.start()
+
+    def remove(self, search: Shared) -> None:
+        with self._lock:
+            del self._running[search]
+
+    def _look_always(self) -> None:
+        idle_since = time.monotonic()
+        while True:
+            time.sleep(_LOOK_EVERY_S)
+            with self._lock:
+                now = time.monotonic()
+                if self._running:
+                    idle_since = now
+                elif now - idle_since >= _LINGER_S:
+                    self._thread = None
+                    return
+                running = list(self._running.items())
+            for search, cancelled in running:
+                look(search, cancelled)
+
+
+_WATCHER = _Watcher()
+
+
+@contextmanager
+def watched(search: Shared, cancelled: threading.Event | None) -> Iterator[None]:
+    """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
+    look(search, cancelled)  # what is cancelled before it starts does nothing at all
+    _WATCHER.add(search, cancelled)
+    try:
+        yield
+    finally:
+        _WATCHER.remove(search)
+
+
+def look(search: Shared, cancelled: threading.Event | None) -> None:
+    """Stop a search that was cancelled; one whose time is over stops by being asked whether it is."""
+    if cancelled is not None and cancelled.is_set():
+        search.stop("cancelled")
+    _ = search.is_over

@@ -1,0 +1,227 @@
+"""What a running search shares: best assignment, best bound, deadline, stop and report."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from memplan.planner.bounds.lower_bound import Bound, Witness, lower_bound
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import Score, score
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.plan import ProofKind, StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """A memory and an offset (in units) for every buffer of an instance, and who found it."""
+
+    pool: I64
+    offset: I64
+    score: Score
+    by: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search has come: the best assignment's peak and the bound, summed over the memories, in bytes."""
+
+    elapsed_s: float
+    peak: int | None
+    lower_bound: int
+    by: str
+
+    @property
+    def gap(self) -> float | None:
+        """How far the peak is above the bound, as a part of the bound."""
+        if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
+            return None
+        return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0
+
+
+@dataclass(frozen=True)
+class Accept:
+    """When a plan is good enough: any that fits, or one within `gap` (a part of the bound) above the bound."""
+
+    gap: float | None = None
+
+
+class Search(Protocol):
+    """What a solver is given: where it reads what is known and offers what it finds.
+
+    A solver returns when it has nothing more to say, and soon after `is_over` turns true. Kernels watch `flag[0]`,
+    which turns from 0 to 1 at the same moment. `work_limit` counts in units of about a microsecond of one core's work,
+    and binds where `deterministic` is set; then no clock may decide anything.
+    """
+
+    flag: I64
+    seed: int
+    deterministic: bool
+    work_limit: int
+
+    @property
+    def best(self) -> Assignment | None:
+        """The best assignment known."""
+
+    @property
+    def bound(self) -> Score:
+        """The best proved bound: no assignment has a smaller score."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether to stop: proved, accepted, out of time or cancelled."""
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds until the deadline."""
+
+    def offer(self, pool: I64, offset: I64, by: str) -> bool:
+        """Offer an assignment (units); return whether it is the best so far."""
+
+    def offer_bound(self, bound: Score, by: str) -> None:
+        """Say that no assignment has a smaller score than `bound`."""
+
+    def claim_infeasible(self, by: str) -> None:
+        """Say that nothing fits."""
+
+    def log(self, line: str) -> None:
+        """Keep a line of an engine's own log."""
+
+
+@dataclass(eq=False)
+class Shared:
+    """The Search of one call of the gate, safe for several threads.
+
+    A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
+    say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
+    a while, of each solver, for the case that the verifier rejects a better one.
+    """
+
+    instance: Instance
+    deadline: float
+    seed: int = 0
+    deterministic: bool = False
+    work_limit: int = 2**62
+    accept: Accept | None = None
+    on_progress: Callable[[Progress], None] | None = None
+    trusted: frozenset[str] = frozenset()
+    started: float = field(default_factory=time.monotonic)
+    best: Assignment | None = None
+    offers: dict[str, Assignment] = field(default_factory=dict)
+    stop_reason: StopReason | None = None
+    infeasible: Witness | None = None
+    claims: dict[str, Score | None] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    proof: Bound = field(init=False)
+    flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        self._lock = threading.RLock()
+        self.proof = lower_bound(self.instance)
+        self.infeasible = self.proof.nothing_fits
+        if self.infeasible is not None:
+            self.stop("proved")
+
+    @property
+    def bound(self) -> Score:
+        """The best proved bound."""
+        return self.proof.score
+
+    @property
+    def is_over(self) -> bool:
+        """Whether to stop."""
+        if self.stop_reason is None and time.monotonic() >= self.deadline:
+            self.stop("time_limit")
+        return self.stop_reason is not None
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds until the deadline, never negative."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    def stop(self, reason: StopReason) -> None:
+        """End the search; the first reason counts."""
+        with self._lock:
+            if self.stop_reason is None:
+                self.stop_reason = reason
+        self.flag[0] = 1
+
+    def offer(self, pool: I64, offset: I64, by: str) -> bool:
+        """Take an assignment if it is better than the best so far."""
+        value = score(self.instance, pool, offset)
+        with self._lock:
+            if self.best is not None and self.best.score <= value:
+                return False
+            self.best = self.offers[by.split(":")[0]] = Assignment(column(pool), column(offset), value, by)
+            self._review(by)
+        return True
+
+    def offer_bound(self, bound: Score, by: str) -> None:
+        """Take a bound if it is better, and believe it where the class says."""
+        with self._lock:
+            if by in self.trusted:
+                self._raise_bound(bound, by)
+            elif self.claims.get(by, bound) is not None:
+                self.claims[by] = max(bound, self.claims.get(by) or bound)
+                agreed = sorted(claim for claim in self.claims.values() if claim is not None)[:-1]
+                if agreed:
+                    self._raise_bound(agreed[-1], " and ".join(sorted(self.claims)))
+
+    def claim_infeasible(self, by: str) -> None:
+        """Take a claim that nothing fits, and believe it where the class says."""
+        with self._lock:
+            self.claims[by] = None
+            says_so = sorted(name for name, claim in self.claims.items() if claim is None)
+            if self.best is None and (by in self.trusted or len(says_so) > 1):
+                kind: ProofKind = "search" if by in self.trusted else "engines"
+                self.infeasible = Witness(kind, by=" and ".join(says_so))
+                self.stop("proved")
+
+    @property
+    def has_open_claims(self) -> bool:
+        """Whether an engine said something, not believed yet, that would end the search.
+
+        That is what the best assignment's score is, or, where there is none, that nothing fits.
+        """
+        score = None if self.best is None else self.best.score
+        return not self.is_over and any(claim == score for claim in self.claims.values())
+
+    def log(self, line: str) -> None:
+        """Keep a line of an engine's own log."""
+        self.lines.append(line)
+
+    def _raise_bound(self, bound: Score, by: str) -> None:
+        if bound > self.proof.score:
+            kind: ProofKind = "search" if by in self.trusted else "engines"
+            self.proof = Bound(bound, Witness(kind, by=by), self.proof.total)
+            self._review(by)
+
+    def _review(self, by: str) -> None:
+        now = self.progress(by)
+        if self.on_progress is not None:
+            self.on_progress(now)
+        if self.best is None:
+            return
+        if self.best.score <= self.bound:
+            self.stop("proved")
+        elif self.accept is not None and (
+            self.accept.gap is None or (now.gap is not None and now.gap <= self.accept.gap)
+        ):
+            self.stop("accepted")
+
+    def progress(self, by: str = "") -> Progress:
+        """Return how far the search has come."""
+        unit = self.instance.unit
+        peaks = None if self.best is None else self.best.score[-len(self.instance.memories) :]
+        peak = None if peaks is None else int(sum(peaks)) * unit
+        total = self.proof.total
+        if self.best is not None and self.best.score <= self.bound and peaks is not None:
+            total = int(sum(peaks))
+        elif len(self.instance.memories) == 1:
+            total = max(total, int(self.bound[-1]))
+        return Progress(time.monotonic() - self.started, peak, int(total) * unit, by)

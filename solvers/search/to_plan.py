@@ -1,0 +1,82 @@
+"""The plan that goes out: what its placements use, how far the bound is, and why nothing can be better, or why none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memplan.planner import __version__
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.pair_report import bank_clashes, shared_pairs
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
+from memplan.planner.model.problem import Problem
+from memplan.solvers.search.incumbent import Shared
+
+
+def found(
+    problem: Problem, instance: Instance, search: Shared, placements: PlacementTable, by: str, cost: float | None
+) -> Plan:
+    """Make the answer of placements in the problem's order, in its pools; `cost` is that of objective `cost`.
+
+    It is optimal where the search's bound says so; the stop reason is the search's.
+    """
+    ends = np.where(problem.buffers.size > 0, placements.offset + problem.buffers.size, 0)
+    used = [int(ends[placements.pool == q].max(initial=0)) for q in range(len(problem.pools))]
+    peaks, least = tuple(reversed(used)), search.bound[-len(used) :]
+    least_peaks = tuple(int(bound) * instance.unit for bound in least)
+    costs, least_costs = (() if cost is None else (cost,)), search.bound[: -len(used)]
+    is_best = (*costs, *peaks) <= (*least_costs, *least_peaks)
+    total = sum(used) if is_best else search.progress().lower_bound
+    bounds = _pool_bounds(peaks, least_peaks)
+    return Plan(
+        status="optimal" if is_best else "feasible",
+        stop_reason=search.stop_reason,
+        peak=sum(used),
+        lower_bound=total,
+        gap=None if total == 0 < sum(used) else sum(used) / total - 1 if total else 0.0,
+        cost=cost,
+        cost_lower_bound=None if cost is None else min(cost, *least_costs),
+        pools=tuple(
+            PoolUse(name=pool.name, used=u, lower_bound=b, size=pool.size)
+            for pool, u, b in zip(problem.pools, used, bounds, strict=True)
+        ),
+        placements=placements,
+        shared=shared_pairs(problem, instance, placements),
+        bank_clashes=bank_clashes(problem, placements),
+        solver=by,
+        proof=_proof(problem, instance, search) if is_best else None,
+        problem_hash=problem_hash(problem, instance),
+        version=__version__,
+    )
+
+
+def _pool_bounds(peaks: tuple[int, ...], least: tuple[int, ...]) -> list[int | None]:
+    """Return each pool's bound where it is proved: a pool's holds only where all later ones are at theirs.
+
+    Peaks and their bounds come last pool first.
+    """
+    bounds: list[int | None] = [None] * len(peaks)
+    for q, mine, bound in zip(reversed(range(len(peaks))), peaks, least, strict=True):
+        bounds[q] = bound
+        if mine != bound:
+            break
+    return bounds
+
+
+def _proof(problem: Problem, instance: Instance, search: Shared) -> Proof:
+    witness = search.proof.witness
+    buffers = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers)
+    return Proof(kind=witness.kind, time=witness.time, buffers=buffers, by=witness.by)
+
+
+def nothing(problem: Problem, instance: Instance, search: Shared, explanation: Explanation) -> Plan:
+    """Make the answer where nothing fits, or nothing that fits was found."""
+    return Plan(
+        status="unknown" if search.infeasible is None else "infeasible",
+        stop_reason=search.stop_reason,
+        pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),
+        explanation=explanation,
+        problem_hash=problem_hash(problem, instance),
+        version=__version__,
+    )

@@ -1,0 +1,284 @@
+"""Budgets, baselines, what breaks them, and the reports of that."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from memplan.api.checks.baseline import Baseline, read_baseline, write_baseline
+from memplan.api.checks.budgets import NOTHING_MORE, Tolerance, read_budgets, within
+from memplan.api.checks.check import RULES, Check, check
+from memplan.api.checks.planning import plan_within
+from memplan.api.checks.reports import REPORTS
+from memplan.planner.errors import InputError, OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+
+
+def problem_of(*sizes: int, **more: Any) -> Problem:
+    """Return buffers b0, b1, … of these sizes, each alive together with the next."""
+    rows = [{"id": f"b{k}", "size": size, "start": k, "end": k + 2} for k, size in enumerate(sizes)]
+    return Problem.model_validate({"buffers": rows, **more})
+
+
+OLD = problem_of(64, 32, 16)
+NEW = problem_of(64, 48, 16)
+BASELINE = Baseline(solve(OLD), OLD)
+
+
+def checked(problem: Problem, tolerance: str = "0", baseline: Baseline | None = BASELINE, **budgets: int) -> Check:
+    plan = solve(problem)
+    return check("models/a model.csv", problem, plan, budgets, baseline, Tolerance.read(tolerance))
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"), [("0", 0), ("512", 512), ("1KiB", 1024), ("2%", 20), ("0.15%", 1), ("100%", 1000)]
+)
+def test_a_tolerance_is_bytes_or_a_part(text: str, allowed: int) -> None:
+    assert Tolerance.read(text).allowed(1000) == allowed
+
+
+@pytest.mark.parametrize("text", ["", "%", "-1%", "1/0%", "a lot", "-5", "nan%", "1e9%"])
+def test_other_tolerances_are_errors(text: str) -> None:
+    with pytest.raises(OptionError, match="tolerance: must be a size or a percentage, such as 512, 1KiB or 2%, got "):
+        Tolerance.read(text)
+
+
+def test_budgets_name_pools_and_make_them_where_there_are_none() -> None:
+    assert read_budgets(["64"], OLD) == (OLD, {"default": 64})
+    posed, budgets = read_budgets(["sram=64", "dram=1KiB"], OLD)
+    assert [(pool.name, pool.size) for pool in posed.pools] == [("sram", None), ("dram", None)]
+    assert budgets == {"sram": 64, "dram": 1024}
+    assert [pool.size for pool in within(posed, budgets).pools] == [64, 1024]
+    assert read_budgets(["sram=64", "dram=unlimited"], OLD)[1] == {"sram": 64}
+    assert read_budgets(["sram=unlimited"], OLD)[0].pools[0].name == "sram"
+
+
+def test_nothing_to_plan_uses_nothing() -> None:
+    found = checked(Problem.model_validate({"buffers": []}), default=0)
+    assert (found.passed, found.pools[0].used, found.pools[0].peak.buffers) == (True, 0, ())
+    assert found.changes is not None
+    assert found.changes.gone == 3
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        (["sram=64"], 'budget: must name a pool of the problem (fast, slow), got "sram"'),
+        (["64"], 'budget: must name its pool, as in NAME=1MiB, where there are several, got "64"'),
+        (["fast=64", "fast=65"], "budget: must be given once for each pool"),
+        (["fast=much"], 'budget: must be a size such as 4096, 64kB or 1MiB, got "much"'),
+    ],
+)
+def test_wrong_budgets_are_said(texts: list[str], sentence: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        read_budgets(texts, problem_of(1, pools=[{"name": "fast", "size": 8}, {"name": "slow"}]))
+    assert caught.value.sentences == (sentence,)
+
+
+def test_a_pool_is_never_larger_than_it_is() -> None:
+    small = problem_of(1, pools=[{"name": "fast", "size": 8}])
+    assert within(small, {"fast": 100}).pools[0].size == 8
+
+
+def test_a_budget_that_another_pool_can_relieve_is_kept() -> None:
+    problem = problem_of(64, 32, 16, pools=[{"name": "fast", "size": 512}, {"name": "slow"}])
+    plan = plan_within(problem, {"fast": 80}, solve)
+    assert [(use.name, use.used, use.size) for use in plan.pools] == [("fast", 64, 512), ("slow", 32, None)]
+    assert verify(problem, plan) == ()
+    assert (plan.status, plan.lower_bound) == ("feasible", None)
+
+
+def test_where_no_plan_keeps_the_budgets_it_is_shown_by_how_much() -> None:
+    problem = problem_of(64, 32, pools=[{"name": "fast", "size": 512}, {"name": "slow", "size": 16}])
+    plan = plan_within(problem, {"fast": 80}, solve)
+    assert [use.used for use in plan.pools] == [96, 0]
+    assert plan.status == "optimal"
+    assert plan_within(OLD, {"default": 80}, solve).lower_bound == 96
+
+
+def test_what_keeps_budget_and_baseline_passes() -> None:
+    found = checked(OLD, default=96)
+    assert (found.passed, found.failures) == (True, ())
+    assert (found.pools[0].over_budget, found.pools[0].grown) == (0, 0)
+    assert found.changes is not None
+    assert (found.changes.same, found.changes.moved, found.changes.new, found.changes.gone) == (3, 0, 0, 0)
+
+
+def test_what_is_over_its_budget_says_by_how_much_and_what_is_alive() -> None:
+    (failure,) = checked(OLD, baseline=None, default=80).failures
+    assert (failure.rule, failure.pool) == ("over-budget", "default")
+    assert failure.message == (
+        'pool "default": uses 96 bytes, 16 above its budget of 80; it needs at least 96. '
+        'Alive at 1: "b0" (64), "b1" (32)'
+    )
+
+
+def test_what_has_grown_names_the_buffers_that_made_it_grow() -> None:
+    (failure,) = checked(NEW).failures
+    assert failure.message == (
+        'pool "default": uses 112 bytes, 16 more than the 96 of the baseline, where 0 are allowed. '
+        'At the peak there are more of: "b1" (+16 bytes, grown, was 32)'
+    )
+    assert checked(NEW, "16").passed
+    assert checked(NEW, "17%").passed
+    assert not checked(NEW, "16%").passed
+
+
+def test_many_causes_are_counted() -> None:
+    rows = [{"id": f"n{k}", "size": 8, "start": 0, "end": 1} for k in range(30)]
+    (failure,) = checked(Problem.model_validate({"buffers": rows})).failures
+    assert failure.message.endswith('"n12" (+8 bytes, new), and 25 others')
+
+
+def test_a_plan_that_packs_less_well_is_not_blamed_on_buffers() -> None:
+    rows = [{"id": f"b{k}", "pool": "default", "offset": offset} for k, offset in enumerate((0, 64, 96))]
+    loose = Plan.model_validate({"placements": rows})
+    (failure,) = check("x", OLD, loose, {}, BASELINE, NOTHING_MORE).failures
+    assert failure.message.endswith("No more bytes are alive than before: the plan packs them less well")
+
+
+def test_a_pool_that_was_not_there_used_nothing() -> None:
+    named = problem_of(64, 32, 16, pools=[{"name": "sram"}])
+    (pool,) = checked(named).pools
+    assert (pool.before, pool.grown) == (0, 96)
+    assert pool.growth is not None
+    assert {cause.kind for cause in pool.growth.causes} == {"from-another-pool"}
+
+
+def test_that_nothing_fits_is_a_failure_with_its_reason() -> None:
+    tight = problem_of(64, 32, pools=[{"name": "sram", "size": 80}])
+    (failure,) = checked(tight).failures
+    assert (failure.rule, failure.pool) == ("no-plan", "sram")
+    assert "16" in failure.message
+
+
+def test_a_baseline_is_read_as_it_was_written() -> None:
+    found = read_baseline(write_baseline(OLD, BASELINE.plan), "x.json", NEW)
+    assert found == BASELINE
+    assert found.used == {"default": 96}
+
+
+def test_a_plan_alone_is_a_baseline_of_pools() -> None:
+    data = BASELINE.plan.model_dump_json().encode()
+    assert read_baseline(data, "plan.json", NEW).problem is None
+    assert read_baseline(data, "plan.json", NEW, OLD).problem == OLD
+    assert read_baseline(data, "plan.json", problem_of(64, 32, 16)).problem == OLD
+    (failure,) = checked(NEW, baseline=read_baseline(data, "plan.json", NEW)).failures
+    assert failure.message.endswith("so which buffers made it grow is not known")
+
+
+def test_a_table_is_a_baseline_with_its_problem() -> None:
+    table = b"id,offset\nb0,0\nb1,64\nb2,0\n"
+    assert read_baseline(table, "plan.csv", NEW, OLD).used == {"default": 96}
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"id,offset\nb0,0\nb1,64\nb2,0\n", "baseline: must say what its pools use, or come with its problem"),
+        (b'{"status": "infeasible"}', "baseline: must say what its pools use, or come with its problem"),
+        (b'{"problem": {}, "plans": {}}', "baseline: must have problem and plan, and nothing else, got"),
+        (b'{"problem": {"buffers": []}, "plan": {"peak": 7}}', "baseline: must be valid for its problem: "),
+        (b'{"problem": {"buffers": 1}, "plan": {}}', "buffers: must be a list, got 1"),
+        (b'{"placements": 1}', "placements: must be a list, got 1"),
+        (b"{", "must be JSON"),
+        (b"", "must not be empty"),
+    ],
+)
+def test_a_wrong_baseline_is_said(data: bytes, sentence: str) -> None:
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        read_baseline(data, None, NEW)
+
+
+PASSED, FAILED = checked(OLD, default=96), checked(NEW, default=80)
+NOTHING = checked(problem_of(64, 32, pools=[{"name": "sram", "size": 80}]))
+
+
+def test_markdown_has_a_table_of_pools_and_one_of_causes() -> None:
+    text = REPORTS[".md"](FAILED).decode()
+    assert text.startswith("## Memory of models/a model.csv: **not within limits**\n- pool")
+    assert "| default | 112 | 80 | 96 | +16 | 112 | ✗ |" in text
+    assert '| "b1" | +16 | grown | 32 | 48 |' in text
+    assert FAILED.changes is not None
+    assert f"\nPlacements: {FAILED.changes.same} as before, {FAILED.changes.moved} moved, 0 new, 0 gone.\n" in text
+    text = REPORTS[".md"](PASSED).decode()
+    assert text.startswith("## Memory of models/a model.csv: within limits\n")
+    assert "| default | 96 | 96 | 96 | +0 | 96 | ✓ |" in text
+
+
+def test_markdown_shows_names_as_they_are() -> None:
+    rows = [{"id": "a|b\n<b>*", "size": 8, "start": 0, "end": 1}]
+    text = REPORTS[".md"](checked(Problem.model_validate({"buffers": rows}), baseline=BASELINE, default=1)).decode()
+    assert "a\\|b\\\\n\\<b\\>\\*" in text
+    assert all(line.count(" | ") in (0, 6) for line in text.splitlines() if line.startswith("| "))
+
+
+def test_junit_has_a_case_for_each_pool_and_rule() -> None:
+    for found, failed in ((PASSED, []), (FAILED, ["over-budget", "grown"]), (NOTHING, ["no-plan"])):
+        root = ET.fromstring(REPORTS[".xml"](found))
+        (suite,) = root.findall("testsuite")
+        cases = suite.findall("testcase")
+        failures = [failure for case in cases for failure in case.findall("failure")]
+        assert [failure.get("type") for failure in failures] == failed
+        assert [failure.get("message") for failure in failures] == [entry.message for entry in found.failures]
+        for element in (root, suite):
+            assert (element.get("tests"), element.get("failures")) == (str(len(cases)), str(len(failed)))
+    assert [case.get("name") for case in ET.fromstring(REPORTS[".xml"](PASSED)).iter("testcase")] == [
+        "there is a plan",
+        "default is within its budget",
+        "default has not grown",
+    ]
+
+
+def test_junit_is_xml_whatever_is_in_names() -> None:
+    odd = problem_of(8, pools=[{"name": "a\x00\ufffe]]>&\"'<"}])
+    found = check("\x1b", odd, solve(odd), {odd.pools[0].name: 1})
+    (failure,) = ET.fromstring(REPORTS[".xml"](found)).iter("failure")
+    assert "above its budget" in (failure.get("message") or "")
+
+
+def test_sarif_has_what_its_schema_requires() -> None:
+    """The properties that SARIF 2.1.0 requires, and those that code hosts ask for beyond it."""
+    for found in (PASSED, FAILED, NOTHING):
+        log = json.loads(REPORTS[".sarif"](found))
+        assert (log["version"], log["$schema"].endswith("sarif-2.1.0.json")) == ("2.1.0", True)
+        (run,) = log["runs"]
+        driver = run["tool"]["driver"]
+        assert driver["name"] == "memplan"
+        assert [rule["id"] for rule in driver["rules"]] == list(RULES)
+        assert all(set(rule["shortDescription"]) == {"text"} for rule in driver["rules"])
+        assert run["invocations"] == [{"executionSuccessful": True}]
+        assert len(run["results"]) == len(found.failures)
+        for result, failure in zip(run["results"], found.failures, strict=True):
+            assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == failure.rule
+            assert result["level"] in ("none", "note", "warning", "error")
+            assert result["message"] == {"text": failure.message}
+            (place,) = result["locations"]
+            assert place["physicalLocation"]["artifactLocation"]["uri"] == "models/a%20model.csv"
+            assert place["physicalLocation"]["region"]["startLine"] >= 1
+            assert all(isinstance(mark, str) for mark in result["partialFingerprints"].values())
+
+
+def test_sarif_relates_a_result_to_the_buffers_that_made_the_peak_grow() -> None:
+    over, grown = json.loads(REPORTS[".sarif"](FAILED))["runs"][0]["results"]
+    assert "relatedLocations" not in over
+    (related,) = grown["relatedLocations"]
+    assert related["logicalLocations"] == [{"name": "b1", "kind": "buffer"}]
+    assert related["message"] == {"text": "+16 bytes, grown"}
+
+
+def test_a_result_is_the_same_result_when_its_numbers_change() -> None:
+    prints = [
+        json.loads(REPORTS[".sarif"](checked(problem_of(64, size), default=80)))["runs"][0]["results"][0][
+            "partialFingerprints"
+        ]
+        for size in (48, 49)
+    ]
+    assert prints[0] == prints[1]

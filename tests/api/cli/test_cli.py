@@ -1,0 +1,264 @@
+"""The command, run in this process: what it writes where, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.planner.formats import read_plan, read_problem
+from memplan.planner.verify.verifier import verify
+
+TWO = b'{"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]}'
+WRONG_PLAN = (
+    b'{"placements": [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 0}]}'
+)
+EXAMPLE = Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv"
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> str:
+    path = tmp_path / "two.json"
+    path.write_bytes(TWO)
+    return str(path)
+
+
+def test_a_plan_goes_to_standard_output_as_json(two: str, capfd: Captured) -> None:
+    assert main(["plan", two]) == 0
+    out, err = capfd.readouterr()
+    answer = json.loads(out)
+    assert (answer["status"], answer["peak"], err) == ("optimal", 96, "")
+    assert out.endswith("}\n")
+
+
+@pytest.mark.parametrize("name", ["plan.json", "plan.csv"])
+def test_a_plan_goes_to_a_file_in_the_format_of_its_name(name: str, tmp_path: Path, capfd: Captured) -> None:
+    file = tmp_path / name
+    assert main(["plan", str(EXAMPLE), "-o", str(file)]) == 0
+    assert capfd.readouterr() == ("", "")
+    problem = read_problem(EXAMPLE.read_bytes(), EXAMPLE.name)
+    plan = read_plan(file.read_bytes(), problem, name)
+    assert len(plan.placements) == len(problem.buffers) == 66
+    assert verify(problem, plan) == ()
+
+
+def test_the_format_that_is_asked_for_counts_more_than_the_name(two: str, tmp_path: Path) -> None:
+    file = tmp_path / "plan.txt"
+    assert main(["plan", two, "-o", str(file), "--format", "csv"]) == 0
+    assert file.read_text().splitlines()[0] == "id,lower,upper,size,offset"
+
+
+def test_a_table_is_for_people_and_goes_to_standard_error(two: str, capfd: Captured) -> None:
+    assert main(["plan", two, "--format", "table"]) == 0
+    out, err = capfd.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert lines[0].startswith("optimal: peak 96 bytes, lower bound 96, gap 0.00%, by ")
+    assert lines[1].split() == ["pool", "base", "address", "size", "peak", "lower", "bound"]
+    assert lines[2].split() == ["default", "0x0", "unlimited", "96", "96", "B", "96"]
+    assert lines[3] == "live bytes from time 2 to 2: at most 96 (96 B), at time 2"
+
+
+def test_exit_status_1_says_that_nothing_fits_and_the_json_says_why(two: str, capfd: Captured) -> None:
+    assert main(["plan", two, "--capacity", "95"]) == 1
+    out, err = capfd.readouterr()
+    answer = json.loads(out)
+    assert (answer["status"], answer["placements"]) == ("infeasible", [])
+    assert err == f"memplan: {answer['explanation']['message']}\n"
+
+
+def test_pools_of_a_table_come_from_the_command_line(two: str, capfd: Captured) -> None:
+    assert main(["plan", two, "--capacity", "fast=64", "--capacity", "slow=unlimited"]) == 0
+    answer = json.loads(capfd.readouterr().out)
+    assert [(pool["name"], pool["size"], pool["used"]) for pool in answer["pools"]] == [
+        ("fast", 64, 64),
+        ("slow", None, 32),
+    ]
+
+
+def test_what_is_surely_not_meant_is_a_warning_and_no_error(tmp_path: Path, capfd: Captured) -> None:
+    file = tmp_path / "odd.json"
+    file.write_bytes(b'{"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}], "conflicts": [["a", "a"]]}')
+    assert main(["plan", str(file)]) == 0
+    assert capfd.readouterr().err.startswith("memplan: warning: self-conflict")
+    assert main(["plan", str(file), "--quiet"]) == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_deterministic_plans_are_the_same_bytes(tmp_path: Path) -> None:
+    files = [tmp_path / "first.json", tmp_path / "second.json"]
+    for file in files:
+        assert main(["plan", str(EXAMPLE), "--deterministic", "--seed", "7", "-o", str(file)]) == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_verify_says_whether_a_plan_is_valid(two: str, tmp_path: Path, capfd: Captured) -> None:
+    plan = tmp_path / "plan.csv"
+    assert main(["plan", two, "-o", str(plan)]) == 0
+    assert main(["verify", two, str(plan)]) == 0
+    out, err = capfd.readouterr()
+    assert (out, err) == ('{"valid":true,"violations":[]}\n', "memplan: valid, 2 placements\n")
+
+
+def test_verify_names_every_violation_and_exits_with_3(two: str, tmp_path: Path, capfd: Captured) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_bytes(WRONG_PLAN)
+    assert main(["verify", two, str(plan)]) == 3
+    out, err = capfd.readouterr()
+    answer = json.loads(out)
+    assert not answer["valid"]
+    assert [(found["first"], found["second"], found["bytes"]) for found in answer["violations"]] == [
+        ("a", "b", [0, 32])
+    ]
+    assert err.startswith("memplan: overlap: ")
+
+
+def test_verify_warns_of_what_is_legal_but_surely_not_meant(tmp_path: Path, capfd: Captured) -> None:
+    problem, plan = tmp_path / "aligned.json", tmp_path / "plan.csv"
+    problem.write_bytes(TWO.replace(b'"size": 64', b'"size": 60, "alignment": 64'))
+    plan.write_text("id,offset\na,0\nb,64\n")
+    assert main(["verify", str(problem), str(plan)]) == 0
+    assert capfd.readouterr().err == (
+        'memplan: warning: neighbours-alignment: buffer "b": lies at 64 of "default", the end of "a" (60) rounded up '
+        "to the alignment of that (64); its own (1) asks for 60\nmemplan: valid, 2 placements\n"
+    )
+
+
+def test_convert_writes_what_was_read(two: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    table = tmp_path / "two.csv"
+    assert main(["convert", two, str(table)]) == 0
+    assert table.read_text() == "id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
+    assert main(["convert", str(table), "-"]) == 0
+    assert read_problem(capfdbinary.readouterr().out) == read_problem(TWO)
+
+
+def test_solvers_lists_what_is_installed(capfd: Captured) -> None:
+    assert main(["solvers"]) == 0
+    rows = {row["name"]: row for row in json.loads(capfd.readouterr().out)["solvers"]}
+    assert rows["greedy"]["installed"]
+    assert "pins" in rows["cp-sat"]["can"]
+    assert main(["solvers", "--format", "table"]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    names = {name.removeprefix("reference:") for name in ("solver", "reference:", *rows)}
+    assert {line.split()[0].removeprefix("reference:") for line in err.splitlines() if line[0] != " "} == names
+
+
+@pytest.mark.parametrize("suffix", [".lp", ".mps"])
+def test_model_writes_the_integer_program(suffix: str, two: str, tmp_path: Path) -> None:
+    file = tmp_path / f"two{suffix}"
+    assert main(["model", two, "-o", str(file)]) == 0
+    assert "peak" in file.read_text()
+
+
+def test_without_a_command_there_is_help(capfd: Captured) -> None:
+    assert main([]) == 2
+    assert "Usage: memplan" in "".join(capfd.readouterr())
+    assert main(["--help"]) == 0
+
+
+def test_the_version_is_shown(capfd: Captured) -> None:
+    assert main(["--version"]) == 0
+    assert capfd.readouterr().out.startswith("memplan ")
+
+
+def refused(arguments: list[str], capfd: Captured) -> list[str]:
+    """Run a command that must be refused, and return the lines that say why."""
+    assert main(arguments) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    return err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "no such file or directory"),
+        (b"", "must not be empty"),
+        (b"\x00\x01", r"must be of a known format (json, csv), got b'\x00\x01'"),
+        (b'{"buffers": 1}', "buffers: must be a list, got 1"),
+        (b"id,lower,upper,size\nx,5,7,abc\n", "line 2, column 'size': must be an integer, got 'abc'"),
+    ],
+)
+def test_a_wrong_file_is_one_line_that_names_it(
+    content: bytes | None, sentence: str, tmp_path: Path, capfd: Captured
+) -> None:
+    file = tmp_path / "problem"
+    if content is not None:
+        file.write_bytes(content)
+    for command in (["plan", str(file)], ["verify", str(file), str(file)], ["convert", str(file), "-"]):
+        assert refused(command, capfd) == [f"memplan: error: {file}: {sentence}"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--solver", "magic"], "solver: must be one of auto, "),
+        (["--accept", "soon"], 'accept: must be fit or a percentage such as 5%, got "soon"'),
+        (["--time-limit", "0"], "time_limit_s: must be above 0 and at most 604800, got 0.0"),
+        (["--time-limit", "nan"], "time_limit_s: must be above 0 and at most 604800, got NaN"),
+        (["--capacity", "1 parsec"], 'capacity: must be a size such as 4096, 64kB or 1MiB, got "1 parsec"'),
+        (["--picture", "plan.gif"], 'picture: must end in .svg, .png, .pdf, got "plan.gif"'),
+        (["-o", "plan.txt"], "plan.txt: must end in .json or .csv"),
+        (["-o", "nowhere/plan.json"], "nowhere/plan.json: no such directory: "),
+    ],
+)
+def test_a_wrong_option_is_one_line(options: list[str], sentence: str, two: str, capfd: Captured) -> None:
+    lines = refused(["plan", two, *options], capfd)
+    assert len(lines) == 1
+    assert lines[0].startswith(f"memplan: error: {sentence}")
+
+
+@pytest.mark.parametrize("options", [["--seed", "-1"], ["--format", "xml"], ["--time-limit", "long"], ["--colour"]])
+def test_a_wrong_command_line_is_explained(options: list[str], two: str, capfd: Captured) -> None:
+    lines = refused(["plan", two, *options], capfd)
+    assert lines[0].startswith("Usage: memplan plan")
+    assert lines[-1].startswith("Error: ")
+
+
+def test_a_directory_is_no_file(two: str, tmp_path: Path, capfd: Captured) -> None:
+    assert refused(["plan", str(tmp_path)], capfd) == [f"memplan: error: {tmp_path}: is a directory"]
+    file = tmp_path / "plan.json"
+    file.mkdir()
+    assert refused(["plan", two, "-o", str(file)], capfd) == [f"memplan: error: {file}: is a directory"]
+
+
+def test_standard_input_has_room_for_one_file(capfd: Captured) -> None:
+    assert refused(["verify", "-", "-"], capfd) == [
+        "memplan: error: PLAN: must be a file where PROBLEM is standard input, got -"
+    ]
+
+
+def test_the_model_has_two_formats(two: str, capfd: Captured) -> None:
+    assert refused(["model", two, "-o", "two.json"], capfd) == [
+        'memplan: error: --output: must end in .lp or .mps, got "two.json"'
+    ]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_full_disk_is_an_error_and_leaves_the_old_file(two: str, tmp_path: Path, capfd: Captured) -> None:
+    assert refused(["plan", two, "-o", "/dev/full", "--format", "json"], capfd) == [
+        "memplan: error: /dev/full: no space left on device"
+    ]
+    old = tmp_path / "plan.json"
+    old.write_text("old")
+    (tmp_path / f".memplan-{os.getpid()}.part").symlink_to("/dev/full")
+    assert refused(["plan", two, "-o", str(old)], capfd) == [f"memplan: error: {old}: no space left on device"]
+    assert old.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "two.json"]
+
+
+def test_a_new_file_takes_the_place_and_the_rights_of_the_old_one(two: str, tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    assert main(["plan", two, "-o", str(link)]) == 0
+    assert link.is_symlink()
+    assert json.loads(real.read_text())["peak"] == 96
+    assert real.stat().st_mode & 0o777 == 0o640

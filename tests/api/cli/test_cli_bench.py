@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.solvers.bench.results import Result, read_results
+
+ROOT = Path(__file__).resolve().parents[3]
+SUITE = "tight:n=8"
+QUICK = ["--time-limit", "1", "--solvers", "greedy", "--cold"]
+
+
+def row(**facts: object) -> str:
+    given = {"instance": SUITE, "solver": "auto", "seed": 1, "time_limit_s": 1.0, "outcome": "plan", "peak": 100}
+    return Result.model_validate({**given, "status": "feasible", "lower_bound": 90, **facts}).model_dump_json() + "\n"
+
+
+def test_rows_go_to_standard_output_and_the_report_to_people(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", SUITE, *QUICK]) == 0
+    out, err = capfd.readouterr()
+    assert [json.loads(line)["instance"] for line in out.splitlines()] == [f"{SUITE},seed=1"]
+    assert "peak/bound" in err
+
+
+def test_a_benchmark_goes_on_where_it_stood(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    results, report = tmp_path / "results.jsonl", tmp_path / "report.txt"
+    assert main(["bench", SUITE, *QUICK, "-o", str(results)]) == 0
+    first = read_results(results)
+    assert main(["bench", SUITE, *QUICK, "--seeds", "1,2", "-o", str(results), "--report", str(report)]) == 0
+    assert read_results(results)[:1] == first
+    assert [result.seed for result in read_results(results)] == [1, 2]
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert f"1 of 2 runs are in {results}" in err
+    assert "greedy           2      2 " in report.read_text()
+
+
+def test_an_interrupt_ends_the_runs_and_keeps_the_rows(tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    endless = "tests.support.planners_to_measure:never_end"
+    command = [sys.executable, "-m", "memplan.api.cli.main", "bench", SUITE, "--solvers", f"greedy,{endless}", "--cold"]
+    started = subprocess.Popen([*command, "-o", str(results)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    with started as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("[1/2] greedy")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    assert [result.solver for result in read_results(results)] == ["greedy"]
+
+
+def test_a_plan_that_breaks_a_rule_ends_with_status_3(tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    results.write_text(row() + row(seed=2, outcome="invalid", peak=None, message="1 violations"))
+    assert main(["bench", "-o", str(results)]) == 3
+
+
+def test_a_comparison_is_silent_unless_something_became_worse(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text(row())
+    new.write_text(row(peak=120))
+    assert main(["bench", "--compare", str(old), str(old)]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert main(["bench", "--compare", str(old), str(new)]) == 1
+    assert capfd.readouterr().out == f"WORSE: auto on {SUITE} (1 s): peak 100 -> 120 (+20.00%)\n"
+    assert main(["bench", "--compare", str(new), str(old)]) == 0
+    assert capfd.readouterr().out.startswith("better: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "bench: must have a SUITE to run, RESULTS to report on (-o), --growth or --compare"),
+        (["nowhere"], "suite: must be a folder, a file or one of the families"),
+        ([SUITE, "--solvers", "nobody"], "solvers: must be among auto, greedy,"),
+        ([SUITE, "--seeds", "1,x"], 'seeds: must be integers with commas between, got "1,x"'),
+        ([SUITE, "--time-limit", "-1"], "time_limit_s: must be above 0"),
+        ([SUITE, "--memory-limit", "much"], 'memory-limit: must be a size such as 4096, 64kB or 1MiB, got "much"'),
+        ([SUITE, "--report", "x.pdf"], 'report: must end in .html or .txt, got "x.pdf"'),
+        ([SUITE, "-o", "/nowhere/x"], "/nowhere/x: No such file or directory"),
+        (["--compare", "/nowhere/x", "/nowhere/y"], "/nowhere/x: No such file or directory"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_status_2(
+    arguments: list[str], message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *arguments]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(f"memplan: error: {message}")
+
+
+def test_growth_prints_a_table_and_draws_a_chart(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    chart = tmp_path / "growth.svg"
+    assert main(["bench", "--growth", "300,100", "--report", str(chart)]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0].split()[-4:] == ["=", "100", "300", "exponent"]
+    assert [line[:11] for line in lines[1:]] == ["columns and", "lower bound", "one order, "]
+    assert "lower bound: n^" in chart.read_text()
+
+
+@pytest.mark.parametrize("sizes", ["100", "100,x", "1,100", "100,100000000"])
+def test_growth_needs_two_sizes_within_limits(sizes: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--growth", sizes]) == 2
+    rule = "growth: must be at least two different numbers from 100 to 10000000 with commas between"
+    assert f'{rule}, got "{sizes}"' in capfd.readouterr().err

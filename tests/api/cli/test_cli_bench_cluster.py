@@ -1,0 +1,27 @@
+"""Benchmarks on the workers of a scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.solvers.bench.results import read_results
+from tests.support.clusters import NOBODY
+from tests.support.ports import free_port
+from tests.support.processes import command
+
+QUICK = ["--time-limit", "1", "--solvers", "greedy", "--cold"]
+
+
+def test_runs_are_spread_over_the_workers_of_a_scheduler(tmp_path: Path) -> None:
+    results, address = tmp_path / "results.jsonl", f"tcp://127.0.0.1:{free_port()}"
+    with command("scheduler", "--port", address.rpartition(":")[2]), command("worker", address, "--workers", "1"):
+        assert main(["bench", "tight:n=8,seeds=2", *QUICK, "-o", str(results), "--scheduler", address]) == 0
+    assert [row.outcome for row in read_results(results)] == ["plan", "plan"]
+
+
+def test_where_no_scheduler_is_that_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "tight:n=8", *QUICK, "--scheduler", NOBODY]) == 2
+    assert capfd.readouterr().err.startswith(f"memplan: error: scheduler: cannot connect to {NOBODY}: ")

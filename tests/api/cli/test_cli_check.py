@@ -1,0 +1,142 @@
+"""`memplan check`: its exit status, and what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.planner.formats import read_plan, read_problem
+from memplan.planner.verify.verifier import verify
+
+Captured = pytest.CaptureFixture[str]
+ROWS = "id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,16\n"
+MODEL = str(Path(__file__).parents[2] / "models" / "recorded" / "kws_dscnn_int8.tflite")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "buffers.csv"
+    path.write_text(ROWS)
+    return str(path)
+
+
+@pytest.fixture
+def larger(tmp_path: Path) -> str:
+    path = tmp_path / "larger.csv"
+    path.write_text(ROWS.replace("1,3,32", "1,3,48"))
+    return str(path)
+
+
+def checked(capfd: Captured, status: int, *arguments: str) -> Any:
+    assert main(["check", *arguments]) == status
+    return json.loads(capfd.readouterr().out)
+
+
+def test_within_the_budget_is_status_0(file: str, capfd: Captured) -> None:
+    assert main(["check", file, "--budget", "sram=96"]) == 0
+    out, err = capfd.readouterr()
+    found = json.loads(out)
+    assert (found["passed"], found["pools"][0]["name"], found["pools"][0]["used"]) == (True, "sram", 96)
+    assert err == "memplan: sram: 96 bytes of 96\n"
+
+
+def test_over_the_budget_is_status_1(file: str, capfd: Captured) -> None:
+    assert main(["check", file, "--budget", "95"]) == 1
+    out, err = capfd.readouterr()
+    assert json.loads(out)["pools"][0]["over_budget"] == 1
+    assert err.startswith('memplan: over-budget: pool "default": uses 96 bytes, 1 above its budget of 95; it needs')
+
+
+def test_growth_is_status_1_and_names_the_buffer(file: str, larger: str, tmp_path: Path, capfd: Captured) -> None:
+    saved = str(tmp_path / "memory.json")
+    checked(capfd, 0, file, "--save-baseline", saved)
+    assert checked(capfd, 0, file, "--baseline", saved)["placements"]["same"] == 3
+    found = checked(capfd, 1, larger, "--baseline", saved)
+    assert found["pools"][0]["causes"] == [{"buffer": "b", "kind": "grown", "bytes": 16, "before": 32, "after": 48}]
+    assert checked(capfd, 0, larger, "--baseline", saved, "--tolerance", "16")["pools"][0]["growth"] == 16
+    checked(capfd, 1, larger, "--baseline", saved, "--save-baseline", saved)
+    checked(capfd, 0, larger, "--baseline", saved)
+
+
+def test_a_plan_and_its_problem_are_a_baseline(file: str, larger: str, tmp_path: Path, capfd: Captured) -> None:
+    plan = str(tmp_path / "plan.json")
+    assert main(["plan", file, "-o", plan]) == 0
+    assert checked(capfd, 1, larger, "--baseline", plan)["pools"][0]["causes"] is None
+    found = checked(capfd, 1, larger, "--baseline", plan, "--baseline-problem", file)
+    assert [cause["buffer"] for cause in found["pools"][0]["causes"]] == ["b"]
+
+
+def test_a_given_plan_is_checked_and_none_is_made(file: str, tmp_path: Path, capfd: Captured) -> None:
+    plan = tmp_path / "plan.csv"
+    plan.write_text("id,offset\na,0\nb,64\nc,96\n")
+    found = checked(capfd, 1, file, "--plan", str(plan), "--budget", "100")
+    assert (found["pools"][0]["used"], found["pools"][0]["lower_bound"], found["solver"]) == (112, None, None)
+
+
+def test_the_plan_is_written_in_its_problems_words(tmp_path: Path, file: str) -> None:
+    problem, plan = tmp_path / "two.json", tmp_path / "plan.json"
+    data = {
+        "buffers": [{"id": "a", "size": 64, "start": 0, "end": 2}, {"id": "b", "size": 32, "start": 0, "end": 2}],
+        "pools": [{"name": "sram", "size": 512}, {"name": "dram"}],
+    }
+    problem.write_text(json.dumps(data))
+    assert main(["check", str(problem), "--budget", "sram=64", "-o", str(plan)]) == 0
+    posed = read_problem(problem.read_bytes())
+    assert verify(posed, read_plan(plan.read_bytes(), posed)) == ()
+
+
+@pytest.mark.parametrize("name", ["report.md", "report.sarif", "report.xml", "report.json"])
+def test_reports_are_written_whether_it_passes_or_not(name: str, file: str, tmp_path: Path) -> None:
+    report = tmp_path / name
+    for budget, status in (("96", 0), ("95", 1)):
+        assert main(["check", file, "--budget", budget, "--report", str(report)]) == status
+        assert file.rsplit("/", 1)[1] in report.read_text()
+        report.unlink()
+
+
+def test_that_nothing_fits_is_status_1_with_a_report(file: str, tmp_path: Path, capfd: Captured) -> None:
+    report, plan, saved = (str(tmp_path / name) for name in ("report.md", "plan.json", "memory.json"))
+    options = ["--capacity", "80", "--report", report, "-o", plan, "--save-baseline", saved]
+    assert main(["check", file, *options]) == 1
+    assert capfd.readouterr().err.startswith("memplan: no-plan: ")
+    assert json.loads(Path(plan).read_text())["status"] == "infeasible"
+    assert "not within limits" in Path(report).read_text()
+    assert not Path(saved).exists()
+
+
+def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
+    used = checked(capfd, 0, MODEL)["pools"][0]["used"]
+    assert checked(capfd, 1, MODEL, "--budget", str(used - 16))["pools"][0]["over_budget"] == 16
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--budget", "sram=1 parsec"], 'budget: must be a size such as 4096, 64kB or 1MiB, got "1 parsec"'),
+        (["--tolerance", "much"], 'tolerance: must be a size or a percentage, such as 512, 1KiB or 2%, got "much"'),
+        (["--report", "report.html"], 'report: must end in .md, .sarif, .xml, .json, got "report.html"'),
+        (["--report", "nowhere/report.md"], "nowhere/report.md: no such directory: "),
+        (["--baseline", "nothing.json"], "nothing.json: no such file or directory"),
+        (["--baseline-problem", "x.csv"], 'baseline-problem: must come with a baseline, got "x.csv"'),
+        (["--views", "separate"], "{file}: dim, views, alignment: must be given for models only (tflite, onnx"),
+        (["-o", "plan.txt"], "plan.txt: must end in .json or .csv"),
+        (["--time-limit", "0"], "time_limit_s: must be above 0"),
+    ],
+)
+def test_wrong_input_is_status_2(options: list[str], sentence: str, file: str, capfd: Captured) -> None:
+    assert main(["check", file, *options]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(f"memplan: error: {sentence.replace('{file}', file)}")
+
+
+def test_a_plan_that_is_not_valid_is_wrong_input(file: str, tmp_path: Path, capfd: Captured) -> None:
+    plan = tmp_path / "plan.csv"
+    plan.write_text("id,offset\na,0\nb,32\nc,96\n")
+    assert main(["check", file, "--plan", str(plan)]) == 2
+    assert capfd.readouterr().err.startswith(f"memplan: error: {plan}: must be valid: overlap: ")
+    assert main(["check", "-", "--plan", "-"]) == 2

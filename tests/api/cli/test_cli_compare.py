@@ -1,0 +1,129 @@
+"""Models on the command line: what their own planners use, and what memplan uses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from tests.support.dump_files import DUMPS
+from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
+
+Captured = pytest.CaptureFixture[str]
+
+
+def wide_then_narrow() -> bytes:
+    """Return a model that the greedy of TFLite Micro plans with more bytes than it needs, and that has a view."""
+    sizes = (32, 32, 96, 64, 160, 64, 64)
+    tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate(sizes)]
+    operators = [operator("RELU", [k], [k + 1]) for k in range(5)]
+    return model(subgraph(tensors, [0], [6], [*operators, operator("RESHAPE", [5], [6])]))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(wide_then_narrow())
+    return str(path)
+
+
+def compared(capfd: Captured, *arguments: str) -> Any:
+    assert main(["compare", *arguments]) == 0
+    return json.loads(capfd.readouterr().out)
+
+
+def test_a_model_without_a_plan_is_compared_with_its_runtimes_planner(file: str, capfd: Captured) -> None:
+    found = compared(capfd, file)
+    assert (found["format"], found["nothing_shared"]) == ("tflite", 512)
+    assert found["own"]["name"] == "reference:tflite-micro-greedy"
+    assert found["memplan"]["peak"] == found["memplan"]["lower_bound"] == 224
+    assert found["memplan_with_views"]["buffers"] == 7
+    assert found["views"] == {"aliases": 1, "alias_bytes": 64, "apart": 0, "apart_bytes": 0}
+    assert found["saved"] == found["own"]["peak"] - 224
+
+
+def test_a_plan_in_the_file_counts_as_its_own(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "planned.tflite"
+    graph = subgraph([tensor("x", (16,), INT8), tensor("y", (16,), INT8)], [0], [1], [operator("RELU", [0], [1])])
+    path.write_bytes(model(graph, offline_plan=(0, 1, 2, 0, 48)))
+    found = compared(capfd, str(path))
+    assert found["own"] == {"name": "the plan in the file", "peak": 64, "message": None}
+    assert (found["saved"], found["saved_percent"]) == (32, 50.0)
+
+
+def test_a_compilers_dump_is_compared_with_the_compilers_layout(capfd: Captured) -> None:
+    found = compared(capfd, str(DUMPS / "densenet121.iree.txt"))
+    assert (found["format"], found["own"]["peak"]) == ("iree", 9_416_320)
+    assert (found["memplan"]["status"], found["memplan"]["peak"]) == ("optimal", 7_810_688)
+
+
+def test_people_get_a_line_a_fact(file: str, capfd: Captured) -> None:
+    assert main(["compare", file, "--format", "table", "--views", "separate"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.rsplit("  ", 2)[0].split("  ")[0] for line in lines] == [
+        "nothing shared",
+        "reference:tflite-micro-greedy",
+        "memplan",
+        "lower bound",
+        "saved",
+    ]
+    assert lines[2].split()[1:] == ["224", "optimal"]
+
+
+def test_a_format_whose_planner_is_not_known_is_compared_with_no_planner(tmp_path: Path, capfd: Captured) -> None:
+    pytest.importorskip("onnx", reason="needs the extra onnx")
+    from tests.support.onnx_models import choice
+
+    path = tmp_path / "model.onnx"
+    path.write_bytes(choice())
+    found = compared(capfd, str(path), "--alignment", "1")
+    assert found["own"] is None
+    assert found["saved"] == found["nothing_shared"] - found["memplan_with_views"]["peak"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--dim", "batch"], 'dim: must be NAME=SIZE, as in batch=1, got "batch"'),
+        (["--dim", "a=1", "--dim", "a=2"], 'dim: must be given once for each name, got "a" again'),
+        (["--alignment", "0"], "alignment: must be at least 1, got 0"),
+        (["--dim", "batch=1"], '{file}: dim: must not be given, as TFLite names no dimensions, got "batch"'),
+    ],
+)
+def test_wrong_options_are_said(file: str, capfd: Captured, arguments: list[str], sentence: str) -> None:
+    assert main(["compare", file, *arguments]) == 2
+    assert capfd.readouterr().err == f"memplan: error: {sentence.replace('{file}', file)}\n"
+
+
+def test_a_problem_is_no_model(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "problem.json"
+    path.write_text('{"buffers": []}')
+    assert main(["compare", str(path)]) == 2
+    assert "problem.json: must be a model file" in capfd.readouterr().err
+
+
+def test_a_model_is_planned_like_a_problem(file: str, capfd: Captured) -> None:
+    assert main(["plan", file]) == 0
+    assert json.loads(capfd.readouterr().out)["peak"] == 224
+
+
+def test_a_model_is_converted_to_the_problem_that_it_poses(file: str, tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "problem.csv"
+    assert main(["convert", file, str(target), "--views", "separate"]) == 0
+    assert target.read_text().splitlines()[1] == "main/t0,-1,1,32,16"
+    assert "1 views are buffers of their own, of 64 B in all" in capfd.readouterr().err
+    assert main(["convert", str(target), "-", "--views", "separate"]) == 2
+    assert "must be given for models only (tflite, onnx" in capfd.readouterr().err
+
+
+def test_a_models_operations_are_read_by_liveness(file: str, tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "operations.json"
+    assert main(["convert", file, str(target), "--operations", "-q"]) == 0
+    assert main(["liveness", str(target), "-q"]) == 0
+    assert json.loads(capfd.readouterr().out)["workspace"]["live_bytes"] == 224
+    assert main(["convert", file, "-", "--operations", "--format", "csv"]) == 2
+    assert "must be JSON where operations are written, got csv" in capfd.readouterr().err
+    assert main(["convert", str(target), "-", "--operations"]) == 2

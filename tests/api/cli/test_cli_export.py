@@ -1,0 +1,81 @@
+"""`memplan export`: which files it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.export import Target
+from memplan.api.cli.main import main
+from memplan.planner.exporters import EXPORTERS
+from memplan.planner.importers import read_model
+
+Captured = pytest.CaptureFixture[str]
+VIEW = str(Path(__file__).parents[2] / "models" / "view.tflite")
+ROWS = "id,lower,upper,size\na,0,2,16\nb,1,3,16\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    problem, plan = tmp_path / "problem.csv", tmp_path / "plan.csv"
+    problem.write_text(ROWS)
+    plan.write_text("id,offset\na,0\nb,16\n")
+    return str(problem), str(plan)
+
+
+def test_every_exporter_can_be_asked_for() -> None:
+    assert [target.value for target in Target] == list(EXPORTERS)
+
+
+def test_a_header_is_written_beside_a_source(files: tuple[str, str], tmp_path: Path) -> None:
+    assert main(["export", *files, "--to", "c", "-o", str(tmp_path / "arena.c")]) == 0
+    assert '#include "arena.h"' in (tmp_path / "arena.c").read_text()
+    assert "#define ARENA_OFFSET_b 16u" in (tmp_path / "arena.h").read_text()
+
+
+def test_one_file_goes_to_standard_output_too(files: tuple[str, str], capfd: Captured) -> None:
+    assert main(["export", *files, "--to", "triples", "-o", "-"]) == 0
+    out, err = capfd.readouterr()
+    assert (json.loads(out), err) == ([["a", "default", 0], ["b", "default", 16]], "")
+
+
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        ("-", "must be a file for malloc-c, which is several, got -"),
+        ("arena.o", 'must end in .h or .c for malloc-c, got "arena.o"'),
+        ('are"na.c', "must have a name that C can include, got"),
+    ],
+)
+def test_sources_need_names(output: str, sentence: str, files: tuple[str, str], capfd: Captured) -> None:
+    assert main(["export", *files, "--to", "malloc-c", "-o", output]) == 2
+    assert f"memplan: error: output: {sentence}" in capfd.readouterr().err
+
+
+def test_a_plan_that_is_not_valid_is_an_error(files: tuple[str, str], tmp_path: Path, capfd: Captured) -> None:
+    (tmp_path / "plan.csv").write_text("id,offset\na,0\nb,8\n")
+    assert main(["export", *files, "--to", "c", "-o", str(tmp_path / "arena.c")]) == 2
+    assert "overlap" in capfd.readouterr().err
+    assert not (tmp_path / "arena.c").exists()
+
+
+@pytest.mark.parametrize("views", ["alias", "separate"])
+def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
+    problem, plan, written = (str(tmp_path / name) for name in ("problem.json", "plan.json", "planned.tflite"))
+    assert main(["convert", VIEW, problem, "--views", views, "--quiet"]) == 0
+    assert main(["plan", problem, "-o", plan, "--quiet"]) == 0
+    assert main(["export", VIEW, plan, "--to", "tflm", "-o", written, "--views", views]) == 0
+    data = Path(written).read_bytes()
+    assert read_model(data).own_peak == json.loads(Path(plan).read_text())["peak"]
+
+
+def test_options_of_models_are_for_models(files: tuple[str, str], capfd: Captured) -> None:
+    assert main(["export", *files, "--to", "triples", "-o", "-", "--views", "alias", "--alignment", "4"]) == 2
+    assert "must be given for models only" in capfd.readouterr().err
+
+
+def test_only_one_of_problem_and_plan_is_standard_input(capfd: Captured) -> None:
+    assert main(["export", "-", "-", "--to", "triples", "-o", "-"]) == 2
+    assert "PLAN: must be a file where PROBLEM is standard input, got -" in capfd.readouterr().err

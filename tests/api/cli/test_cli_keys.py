@@ -1,0 +1,187 @@
+"""`memplan keys`, and whom `memplan serve` lets in, as processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.api.http.server import decided, listening
+from memplan.api.settings import Settings
+from memplan.planner.errors import OptionError
+
+ROOT = Path(__file__).resolve().parents[3]
+MEMPLAN = [sys.executable, "-m", "memplan.api.cli.main"]
+SECRET = "an-operator-wrote-this-one-by-hand-42"
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _empty_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMPLAN_DATA_FOLDER", str(tmp_path))
+
+
+def keys(capfd: Captured) -> list[dict[str, object]]:
+    capfd.readouterr()
+    assert main(["keys", "list"]) == 0
+    found: list[dict[str, object]] = json.loads(capfd.readouterr().out)["keys"]
+    return found
+
+
+def test_a_key_is_shown_once_and_then_known_by_its_name(capfd: Captured) -> None:
+    assert main(["keys", "add", "farm", "--max-jobs", "5", "--max-requests-per-minute", "60"]) == 0
+    out, err = capfd.readouterr()
+    assert out.startswith("memplan_")
+    assert out.count("\n") == 1
+    assert err == "memplan: key farm may plan, read; it is not shown again\n"
+    (found,) = keys(capfd)
+    assert str(found.pop("id")) in out
+    assert str(found.pop("created_at")).endswith("Z")
+    assert found == {
+        "name": "farm",
+        "scopes": ["plan", "read"],
+        "max_jobs": 5,
+        "max_requests_per_minute": 60,
+        "used_at": None,
+        "revoked_at": None,
+    }
+
+
+def test_scopes_are_those_that_are_asked_for(capfd: Captured) -> None:
+    assert main(["keys", "add", "boss", "--scope", "admin", "--scope", "read"]) == 0
+    assert [key["scopes"] for key in keys(capfd)] == [["admin", "read"]]
+
+
+def test_a_revoked_key_stays_in_the_list(capfd: Captured) -> None:
+    main(["keys", "add", "farm"])
+    assert main(["keys", "revoke", "farm"]) == 0
+    (found,) = keys(capfd)
+    assert found["revoked_at"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["add", "two words"], 'name: must be at most 64 letters, digits and . _ @ -, got "two words"'),
+        (["add", "taken"], 'name: must be one that no other key has or had, got "taken"'),
+        (["revoke", "nobody"], 'name: must be that of a key that holds, got "nobody"'),
+    ],
+)
+def test_a_wrong_name_is_told(arguments: list[str], sentence: str, capfd: Captured) -> None:
+    main(["keys", "add", "taken"])
+    capfd.readouterr()
+    assert main(["keys", *arguments]) == 2
+    assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")
+
+
+def test_a_list_for_people_goes_to_standard_error(capfd: Captured) -> None:
+    main(["keys", "add", "farm"])
+    capfd.readouterr()
+    assert main(["keys", "list", "--format", "table"]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1].startswith("farm")
+
+
+def test_a_store_that_cannot_be_opened_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MEMPLAN_DATA_FOLDER", str(tmp_path / "file" / "below"))
+    assert main(["keys", "list"]) == 2
+    assert capfd.readouterr().err.startswith(f"memplan: error: data_folder: cannot make {tmp_path}/file/below: ")
+
+
+@pytest.mark.parametrize(
+    ("host", "settings", "without_keys", "is_required"),
+    [
+        ("127.0.0.1", {}, False, False),
+        ("::1", {}, False, False),
+        ("127.0.0.1", {"require_keys": True}, False, True),
+        ("0.0.0.0", {}, False, True),
+        ("::", {}, False, True),
+        ("0.0.0.0", {}, True, False),
+        ("0.0.0.0", {"without_keys": True}, False, False),
+        ("0.0.0.0", {"require_keys": False}, False, True),
+    ],
+)
+def test_keys_are_needed_where_others_can_come_in(
+    host: str, settings: dict[str, bool], without_keys: bool, is_required: bool
+) -> None:
+    with listening(host, 0) as listener:
+        assert decided(Settings.model_validate(settings), listener, without_keys).require_keys is is_required
+
+
+@pytest.mark.parametrize("settings", [{"require_keys": True}, {"admin_key": SECRET}])
+def test_keys_and_no_keys_are_not_wanted_together(settings: dict[str, bool | str]) -> None:
+    (name,) = settings
+    with listening("127.0.0.1", 0) as listener, pytest.raises(OptionError) as caught:
+        decided(Settings.model_validate(settings), listener, without_keys=True)
+    assert str(caught.value) == f"without-keys: must not be said where MEMPLAN_{name.upper()} is set"
+
+
+def test_a_server_that_others_can_reach_does_not_start_without_a_key(capfd: Captured) -> None:
+    done = subprocess.run(
+        [*MEMPLAN, "serve", "--host", "0.0.0.0", "--port", "0"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "memplan: error: keys: there must be one where others can come in: "
+        "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in everybody"
+    )
+
+
+@contextmanager
+def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Start a server that others can reach; yield its address, and the process, whose log has come so far."""
+    process = subprocess.Popen(
+        [*MEMPLAN, "serve", "--host", "0.0.0.0", "--port", "0", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"MEMPLAN_WORKERS": "0", "MEMPLAN_LOG_FORMAT": "json"} | environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        told = ""
+        while "listens on" not in told:
+            told = json.loads(process.stderr.readline())["message"]
+        yield told.rpartition("http://0.0.0.0")[2], process
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def test_a_server_with_a_key_asks_for_it_and_ends_in_order() -> None:
+    with serving(MEMPLAN_ADMIN_KEY=SECRET) as (port, process):
+        with httpx.Client(base_url=f"http://127.0.0.1{port}", trust_env=False, timeout=60) as client:
+            assert client.get("/v1/solvers").status_code == 401
+            assert client.get("/v1/solvers", headers={"Authorization": f"Bearer {SECRET}"}).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+        lines = [json.loads(line) for line in log.splitlines()]
+        assert process.returncode == 0
+        asked = [(line["route"], line["status"], line["key"]) for line in lines if line["logger"] == "memplan.requests"]
+        assert asked == [("/v1/solvers", 401, None), ("/v1/solvers", 200, "admin")]
+        assert SECRET not in log
+
+
+def test_a_server_that_is_told_to_does_without_keys() -> None:
+    with serving("--without-keys") as (port, _):
+        assert httpx.get(f"http://127.0.0.1{port}/v1/solvers", trust_env=False).status_code == 200

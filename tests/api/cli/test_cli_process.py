@@ -1,0 +1,130 @@
+"""The command as a process of its own: pipes, terminals and signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.formats import read_plan, read_problem
+from memplan.planner.verify.verifier import verify
+
+MEMPLAN = [sys.executable, "-m", "memplan.api.cli.main"]
+ROOT = Path(__file__).parents[3]
+HARD = ROOT.parent / "shared" / "instances" / "minimalloc" / "J.1048576.csv"
+TWO = b"id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
+
+
+def shell(script: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run a line of shell in which `$MEMPLAN` is the command."""
+    environment = os.environ | {"MEMPLAN": " ".join(MEMPLAN), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        ["sh", "-c", script], input=data, capture_output=True, env=environment, timeout=60, check=False
+    )
+
+
+def test_a_pipe_in_and_a_pipe_out() -> None:
+    done = shell("$MEMPLAN plan - | $MEMPLAN verify /dev/fd/3 - 3<<EOF\n" + TWO.decode() + "EOF", TWO)
+    assert (done.returncode, done.stdout) == (0, b'{"valid":true,"violations":[]}\n')
+
+
+@pytest.mark.parametrize(
+    ("command", "reader", "sentence"),
+    [
+        ("$MEMPLAN plan - <&-", "", "standard input: is closed"),
+        ("$MEMPLAN plan - </dev/null", "", "standard input: must not be empty"),
+        ("$MEMPLAN plan - >&-", "", "standard output: is closed"),
+        ("$MEMPLAN plan -", "| sleep 0", "standard output: broken pipe"),
+    ],
+)
+def test_what_is_wrong_with_a_standard_stream_is_one_line(command: str, reader: str, sentence: str) -> None:
+    # Rows enough that the plan does not fit into the buffer of a pipe.
+    rows = b"".join(b"%d,%d,%d,64\n" % (i, i, i + 2) for i in range(5000))
+    done = shell(f"{{ {command}; echo $? >&2; }} {reader}", b"id,lower,upper,size\n" + rows)
+    assert done.stderr.decode() == f"memplan: error: {sentence}\n2\n"
+
+
+@pytest.mark.parametrize("command", ["--help", "--version", "plan -h", "solvers", "frob 2>/dev/full"])
+def test_a_full_disk_behind_a_standard_stream_is_no_traceback(command: str) -> None:
+    done = shell(f"$MEMPLAN {command} >/dev/full")
+    assert done.returncode == 2
+    assert done.stderr in (
+        b"memplan: error: standard streams: no space left on device\n",
+        b"memplan: error: standard output: no space left on device\n",
+        b"",
+    )
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[int, int]]:
+    """Open a pseudo-terminal: (the side that looks, the side of the program)."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ours, theirs = pty.openpty()
+    try:
+        yield ours, theirs
+    finally:
+        os.close(ours)
+
+
+@pytest.mark.skipif(not HARD.exists(), reason="the shared instances are not here")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_search_writes_the_best_plan_so_far(number: signal.Signals, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    with terminal() as (ours, theirs):
+        command = [*MEMPLAN, "plan", str(HARD), "-o", str(file), "--time-limit", "300"]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        seen = b""
+        while b"gap" not in seen:
+            seen += os.read(ours, 4096)
+        process.send_signal(number)
+        assert process.wait(timeout=60) == 130
+    assert b"bound 989,184" in seen
+    problem = read_problem(HARD.read_bytes(), HARD.name)
+    plan = read_plan(file.read_bytes(), problem, file.name)
+    assert (plan.status, plan.stop_reason) == ("feasible", "cancelled")
+    assert verify(problem, plan) == ()
+
+
+def test_a_terminal_shows_tables_beside_the_plan(tmp_path: Path) -> None:
+    file = tmp_path / "two.csv"
+    file.write_bytes(TWO)
+    with terminal() as (ours, theirs):
+        process = subprocess.Popen([*MEMPLAN, "plan", str(file)], cwd=ROOT, stdout=theirs, stderr=subprocess.PIPE)
+        os.close(theirs)
+        _, told = process.communicate(timeout=60)
+        assert json.loads(os.read(ours, 1 << 16))["peak"] == 96
+    assert process.returncode == 0
+    assert told.decode().startswith("optimal: peak 96 bytes")
+
+
+def test_a_plan_needs_no_library_for_pictures_tables_or_servers(tmp_path: Path) -> None:
+    file = tmp_path / "two.csv"
+    file.write_bytes(TWO)
+    script = (
+        "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
+        "heavy = {'matplotlib', 'rich', 'fastapi', 'uvicorn', 'ortools', 'highspy', 'pulp'} & set(sys.modules);"
+        "print(status, sorted(heavy), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "plan", str(file)], cwd=ROOT, capture_output=True, timeout=60, check=False
+    )
+    assert done.stderr == b"0 []\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_an_interrupt_while_a_problem_is_read_is_no_traceback(tmp_path: Path) -> None:
+    pipe = tmp_path / "problem.json"
+    os.mkfifo(pipe)
+    process = subprocess.Popen([*MEMPLAN, "plan", str(pipe)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with pipe.open("wb"):  # which waits until the other side reads
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"")

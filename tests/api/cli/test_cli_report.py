@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memplan.api.cli.progress import sentence
+from memplan.api.cli.report import headline, live_bytes_chart
+from memplan.planner.model.plan import Plan
+from memplan.solvers.search.incumbent import Progress
+
+
+def test_a_chart_shows_each_live_set_as_a_bar() -> None:
+    title, *bars = live_bytes_chart([(0, 24), (5, 48), (9, 2)])
+    assert title == "live bytes from time 0 to 9: at most 48 (48 B), at time 5"
+    assert bars == [" █", " █", " █", "██", "██", "██▂"]
+
+
+@given(loads=st.lists(st.integers(0, 2**62), min_size=1, max_size=300))
+def test_a_chart_has_its_highest_bar_where_most_bytes_are_alive(loads: list[int]) -> None:
+    title, *bars = live_bytes_chart(list(enumerate(loads))) or ("", "")
+    assert (title == "") == (max(loads) == 0)
+    assert all(len(bar) <= min(64, len(loads)) for bar in bars)
+    if title:
+        column = loads.index(max(loads)) * min(64, len(loads)) // len(loads)
+        assert bars[0][column] == "█"
+        assert title.endswith(f"at time {loads.index(max(loads))}")
+
+
+def test_a_headline_says_why_there_is_no_plan() -> None:
+    assert headline(Plan(status="unknown", stop_reason="time_limit")) == "unknown: time_limit"
+
+
+def test_progress_is_said_with_peak_bound_and_gap() -> None:
+    assert sentence(Progress(1.0, 1500, 1000, "greedy")) == "best peak 1,500  bound 1,000  gap 50.00%  greedy"
+    assert sentence(Progress(1.0, None, 1000, "")).strip() == "best peak none yet  bound 1,000"

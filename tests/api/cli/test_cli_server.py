@@ -1,0 +1,90 @@
+"""`memplan plan --server URL`: the same command, and a service that does the work."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.planner.formats import read_plan, read_problem
+from memplan.planner.verify.verifier import verify
+from tests.api.http.test_http_line import problem_that_nobody_proves_soon, soon
+from tests.support.server import Running
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv"
+ROOT = Path(__file__).parents[3]
+
+Captured = pytest.CaptureFixture[str]
+
+
+def url(server: Running) -> str:
+    return f"http://127.0.0.1:{server.port}"
+
+
+def test_a_service_plans_what_the_command_reads_and_writes(server: Running, tmp_path: Path, capfd: Captured) -> None:
+    file = tmp_path / "plan.csv"
+    assert main(["plan", str(EXAMPLE), "--server", url(server), "-o", str(file), "--time-limit", "20"]) == 0
+    assert capfd.readouterr() == ("", "")
+    problem = read_problem(EXAMPLE.read_bytes(), EXAMPLE.name)
+    assert verify(problem, read_plan(file.read_bytes(), problem, file.name)) == ()
+
+
+def test_the_service_may_be_named_by_the_environment(
+    server: Running, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMPLAN_SERVER", url(server))
+    assert main(["plan", str(EXAMPLE), "--capacity", "1kB"]) == 1
+    out, err = capfd.readouterr()
+    assert json.loads(out)["status"] == "infeasible"
+    assert "(150528 bytes) fits no pool" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--solver", "best"], "server: solver: must be one of auto, "),
+        (["--accept", "soon"], 'server: accept: must be fit or a percentage such as 5%, got "soon"'),
+        (["--time-limit", "0"], "time_limit_s: must be greater than 0.0, got 0.0"),
+        (["--sweep", "1MB:2MB:1MB"], "server: must not be asked for a sweep, which is many plans"),
+    ],
+)
+def test_what_the_service_refuses_is_one_line(
+    server: Running, arguments: list[str], sentence: str, capfd: Captured
+) -> None:
+    assert main(["plan", str(EXAMPLE), "--server", url(server), *arguments]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(f"memplan: error: {sentence}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("where", ["http://127.0.0.1:1", "nowhere", "http://[", "ftp://127.0.0.1"])
+def test_a_service_that_is_not_there_is_one_line(where: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memplan.api.cli.remote.PATIENCE_S", 0.0)
+    assert main(["plan", str(EXAMPLE), "--server", where]) == 2
+    err = capfd.readouterr().err
+    assert err.startswith("memplan: error: server: ")
+    assert err.count("\n") == 1
+
+
+def test_an_interrupt_ends_the_search_there_and_writes_what_it_found(server: Running, tmp_path: Path) -> None:
+    problem, plan = tmp_path / "hard.json", tmp_path / "plan.json"
+    problem.write_text(json.dumps(problem_that_nobody_proves_soon(31)["problem"]))
+    command = [sys.executable, "-m", "memplan.api.cli.main", "plan", str(problem), "-o", str(plan)]
+    command += ["--server", url(server), "--time-limit", "60", "-q"]
+    running = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    try:
+        assert soon(lambda: server.service.line.busy == 1)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(timeout=30) == 130
+        assert soon(lambda: server.service.line.busy == 0)
+    finally:
+        running.kill()
+    found = json.loads(plan.read_text())
+    assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "cancelled", 3000)

@@ -1,0 +1,106 @@
+"""`memplan plan --sweep`: what is told of each size, and every way to ask wrongly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+
+PROBLEM = (
+    b'{"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}],'
+    b' "pools": [{"name": "sram", "size": 32}, {"name": "dram", "cost": 1}], "objective": "cost"}'
+)
+ONE_POOL = (
+    b'{"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]}'
+)
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> str:
+    path = tmp_path / "two.json"
+    path.write_bytes(PROBLEM)
+    return str(path)
+
+
+@pytest.fixture
+def one_pool(tmp_path: Path) -> str:
+    path = tmp_path / "one.json"
+    path.write_bytes(ONE_POOL)
+    return str(path)
+
+
+def test_each_size_has_cost_peaks_and_bounds(problem: str, capfd: Captured) -> None:
+    assert main(["plan", problem, "--sweep", "sram=32:96:32"]) == 0
+    out, err = capfd.readouterr()
+    rows = json.loads(out)
+    assert err == ""
+    assert [(row["size"], row["status"], row["cost"], row["cost_lower_bound"]) for row in rows] == [
+        (32, "optimal", 64.0, 64.0),
+        (64, "optimal", 32.0, 32.0),
+        (96, "optimal", 0.0, 0.0),
+    ]
+    assert rows[1]["pools"] == [
+        {"name": "sram", "used": 64, "lower_bound": 64, "size": 64},
+        {"name": "dram", "used": 32, "lower_bound": 32, "size": None},
+    ]
+
+
+def test_a_sweep_is_a_table_for_programs_and_for_people(problem: str, tmp_path: Path, capfd: Captured) -> None:
+    file = tmp_path / "sweep.csv"
+    assert main(["plan", problem, "--sweep", "sram=64B:0.125KiB:64", "-o", str(file)]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert file.read_text().splitlines() == [
+        "size,status,cost,cost_lower_bound,peak,lower_bound,sram used,sram lower bound,dram used,dram lower bound",
+        "64,optimal,32.0,32.0,96,96,64,64,32,32",
+        "128,optimal,0.0,0.0,96,96,96,96,0,0",
+    ]
+    assert main(["plan", problem, "--sweep", "sram=64:64:1", "--format", "table"]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert [line.split() for line in err.splitlines()] == [
+        ["size", "of", "sram", "status", "cost", "at", "least", "sram", "used", "dram", "used"],
+        ["64", "B", "optimal", "32", "32", "64", "32"],
+    ]
+
+
+def test_where_there_is_one_pool_it_need_not_be_named(one_pool: str, capfd: Captured) -> None:
+    assert main(["plan", one_pool, "--sweep", "64:96:32"]) == 0
+    rows = json.loads(capfd.readouterr().out)
+    assert [(row["size"], row["status"], row["peak"], row["cost"]) for row in rows] == [
+        (64, "infeasible", None, None),
+        (96, "optimal", 96, None),
+    ]
+
+
+def test_exit_status_1_says_that_nothing_fits_at_any_size(one_pool: str, capfd: Captured) -> None:
+    assert main(["plan", one_pool, "--sweep", "default=0:95:95"]) == 1
+    assert [row["status"] for row in json.loads(capfd.readouterr().out)] == ["infeasible", "infeasible"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["sram=1:2"], 'sweep: must be [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, got "sram=1:2"'),
+        (["=1:2:1"], 'sweep: must be [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, got "=1:2:1"'),
+        (
+            ["1:2:1"],
+            "sweep: must name its pool where there are several, as [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, "
+            'got "1:2:1"',
+        ),
+        (["flash=1:2:1"], 'sweep: must name a pool of the problem (sram, dram), got "flash"'),
+        (["sram=1:2:1M"], 'sweep: must be a size such as 4096, 64kB or 1MiB, got "1M"'),
+        (["sram=1:2:0"], 'sweep: must go in steps of at least 1 byte, got "0"'),
+        (["sram=2:1:1"], 'sweep: must not end below "2", where it starts, got "1"'),
+        (["sram=1:1MiB:1"], "sweep: must have at most 1000 sizes, got 1048576"),
+        (["sram=1:2:1", "--format", "exir"], "format: must be json, csv or table for a sweep, got exir"),
+        (["sram=1:2:1", "--picture", "a.svg"], "picture: must not be asked of a sweep, which is many plans"),
+    ],
+)
+def test_what_cannot_be_swept_is_one_sentence(problem: str, options: list[str], sentence: str, capfd: Captured) -> None:
+    assert main(["plan", problem, "--sweep", *options]) == 2
+    assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")

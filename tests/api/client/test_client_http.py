@@ -1,0 +1,229 @@
+"""The service from Python: the same words over HTTP, for who waits and for an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from memplan.api.client.calls import EventReader, refusal_of
+from memplan.api.client.errors import AwayError, BusyError, RefusedError, ServiceError, WrongAnswerError
+from memplan.api.client.http import Client
+from memplan.api.client.http_async import AsyncClient
+from memplan.api.client.patience import Patience
+from memplan.api.client.values import Event
+from memplan.api.options import Options
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from tests.api.http.test_http_line import problem_that_nobody_proves_soon
+from tests.support.respelling import respelled, spelled
+from tests.support.server import Running
+
+TWO = Problem.model_validate(
+    {"buffers": [{"id": "a", "size": 24, "start": 0, "end": 2}, {"id": "b", "size": 40, "start": 1, "end": 3}]}
+)
+HARD = Problem.model_validate(problem_that_nobody_proves_soon(11)["problem"])
+SHORT = Options(time_limit_s=0.5)
+
+
+@pytest.fixture
+def client(server: Running) -> Iterator[Client]:
+    with Client(f"http://127.0.0.1:{server.port}") as found:
+        yield found
+
+
+def test_a_problem_is_planned_and_verified(client: Client) -> None:
+    plan = client.plan(TWO)
+    assert (plan.status, plan.peak) == ("optimal", 64)
+    assert verify(TWO, plan) == ()
+
+
+def test_what_the_service_knows_is_told_in_ones_own_spelling(client: Client) -> None:
+    other = Problem.model_validate(respelled(spelled(TWO), random.Random(3), 7))
+    client.plan(TWO)
+    known = client.known_plan(other)
+    assert known is not None
+    assert (known.status, known.peak, known.lower_bound) == ("optimal", 448, 448)
+    assert verify(other, known) == ()
+
+
+def test_of_what_nobody_asked_for_nothing_is_known(client: Client) -> None:
+    rows = [{"id": 0, "size": 77, "start": 0, "end": 1}, {"id": 1, "size": 5, "start": 0, "end": 1}]
+    assert client.known_plan(Problem.model_validate({"buffers": rows})) is None
+
+
+def test_a_job_is_submitted_followed_and_fetched(client: Client) -> None:
+    job = client.submit(TWO, priority=3, deadline_s=60)
+    assert job.priority == 3
+    kinds = [event.kind for event in client.events(job.id)]
+    assert kinds[:2] == ["queued", "started"]
+    assert kinds[-1] == "finished"
+    ended = client.wait(job.id)
+    assert (ended.state, ended.is_over) == ("succeeded", True)
+    plan = client.job_plan(job.id, TWO)
+    assert plan is not None
+    assert plan.peak == 64
+
+
+def test_a_job_that_is_submitted_twice_is_one(client: Client) -> None:
+    first, second = (client.submit(TWO, idempotency_key="just-once") for _ in range(2))
+    assert first.id == second.id
+
+
+def test_a_job_that_is_cancelled_keeps_its_best_plan(client: Client) -> None:
+    job = client.submit(HARD, Options(time_limit_s=120))
+    for event in client.events(job.id):
+        if event.kind == "better":
+            client.cancel(job.id)
+    assert client.wait(job.id).state == "cancelled"
+    plan = client.job_plan(job.id, HARD)
+    assert plan is not None
+    assert plan.status == "feasible"
+
+
+def test_jobs_are_listed_page_by_page(client: Client) -> None:
+    named = TWO.model_copy(update={"name": "pages"})
+    wanted = {client.submit(named).id for _ in range(3)}
+    assert {job.id for job in client.jobs(name="pages", limit=2)} == wanted
+
+
+def test_a_batch_is_answered_one_by_one(client: Client) -> None:
+    tight = TWO.model_copy(update={"pools": (TWO.pools[0].model_copy(update={"size": 40}),)})
+    wrong = Options(solver="exact", time_limit_s=5)
+    many = [TWO, tight, Problem.model_validate(spelled(TWO) | {"pools": [{"name": "x"}, {"name": "y"}]})]
+    found = {result.index: result for result in client.batch(many, wrong)}
+    statuses = [None if found[k].plan is None else found[k].plan.status for k in range(3)]  # type: ignore[union-attr]
+    assert statuses == ["optimal", "infeasible", None]
+    assert found[2].error is not None
+    assert found[2].error.sentences == ("solver: exact cannot do pools",)
+
+
+def test_what_is_refused_says_why(client: Client) -> None:
+    with pytest.raises(RefusedError) as caught:
+        client.plan(TWO, Options(accept="soon"))
+    assert caught.value.status == 422
+    assert caught.value.sentences == ('accept: must be fit or a percentage such as 5%, got "soon"',)
+
+
+def test_a_job_that_is_not_there_is_refused(client: Client) -> None:
+    with pytest.raises(RefusedError) as caught:
+        client.job("0" * 8)
+    assert caught.value.status == 404
+
+
+def test_a_service_that_is_not_there_is_away() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with Client(f"http://127.0.0.1:{port}", patience_s=0.0) as client, pytest.raises(AwayError, match="/v1/plan"):
+        client.plan(TWO)
+
+
+def test_an_event_loop_does_the_same(server: Running) -> None:
+    async def day() -> None:
+        async with AsyncClient(f"http://127.0.0.1:{server.port}") as client:
+            assert (await client.plan(TWO)).peak == 64
+            known = await client.known_plan(TWO)
+            assert known is not None
+            job = await client.submit(TWO.model_copy(update={"name": "in a loop"}))
+            assert [event.kind async for event in client.events(job.id)][-1] == "finished"
+            assert (await client.wait(job.id)).state == "succeeded"
+            assert [one.id async for one in client.jobs(name="in a loop")] == [job.id]
+            plan = await client.job_plan(job.id, TWO)
+            assert plan is not None
+            assert (await client.cancel(job.id)).state == "succeeded"
+            assert [one.index async for one in client.batch([TWO, TWO], SHORT)] in ([0, 1], [1, 0])
+            with pytest.raises(RefusedError):
+                await client.plan(TWO, Options(accept="soon"))
+
+    asyncio.run(day())
+
+
+@contextmanager
+def answering(*answers: str) -> Iterator[int]:
+    """Listen on a port, and answer the connections that come one after the other as told."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def work() -> None:
+            for answer in answers:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(answer.encode())
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+
+
+def http(status: str, body: str, *headers: str) -> str:
+    head = "\r\n".join((f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers))
+    return f"{head}\r\n\r\n{body}"
+
+
+PLAN = json.dumps({"placements": [{"id": k, "pool": "default", "offset": o} for k, o in (("a", 0), ("b", 24))]})
+LATER = http("429 Too Many Requests", '{"errors": ["full"]}', "Retry-After: 0")
+
+
+def test_who_is_busy_is_asked_again() -> None:
+    with answering(LATER, "", http("200 OK", PLAN)) as port, Client(f"http://127.0.0.1:{port}") as client:
+        assert len(client.plan(TWO).placements) == 2
+
+
+def test_who_stays_busy_is_not_asked_for_ever() -> None:
+    with answering(http("503 Away", "", "Retry-After: 60")) as port, Client(f"http://127.0.0.1:{port}") as client:
+        with pytest.raises(BusyError) as caught:
+            client.plan(TWO)
+        assert (caught.value.status, caught.value.retry_after_s) == (503, 60.0)
+
+
+@pytest.mark.parametrize("body", ["", "[]", '{"peak": 5}', PLAN.replace("24", "23")])
+def test_a_plan_that_is_none_is_not_believed(body: str) -> None:
+    with (
+        answering(http("200 OK", body)) as port,
+        Client(f"http://127.0.0.1:{port}") as client,
+        pytest.raises(WrongAnswerError),
+    ):
+        client.plan(TWO)
+
+
+def test_events_go_on_where_a_stream_broke() -> None:
+    def stream(*lines: str) -> str:
+        return "\r\n".join(("HTTP/1.1 200 OK", "Connection: close", "", "\n".join(lines)))
+
+    first = stream(": hello", "", "id: 1", "event: queued", 'data: {"at": "now"}', "", "id: 2", "event: star")
+    second = stream("id: 2", "event: started", "data: {}", "", "id: 3", "event: finished", "data: {}", "", "")
+    with answering(first, second) as port, Client(f"http://127.0.0.1:{port}") as client:
+        assert [(event.seq, event.kind) for event in client.events("1")] == [
+            (1, "queued"),
+            (2, "started"),
+            (3, "finished"),
+        ]
+
+
+def test_a_reader_of_events_knows_where_it_is() -> None:
+    reader = EventReader()
+    assert "Last-Event-ID" not in reader.headers
+    lines = ["id: 7", "event:better", 'data: {"peak": 5}', ""]
+    assert [reader.line(line) for line in lines][-1] == Event(7, "better", {"peak": 5})
+    assert (reader.headers["Last-Event-ID"], reader.is_over) == ("7", False)
+    with pytest.raises(WrongAnswerError):
+        [reader.line(line) for line in ("data: {", "")]
+
+
+def test_waits_double_and_end() -> None:
+    patience, error = Patience(60.0), AwayError("away")
+    assert [patience.wait_s(error) for _ in range(6)] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0]
+    with pytest.raises(ServiceError):
+        Patience(0.0).wait_s(error)
+
+
+def test_whatever_refuses_is_told() -> None:
+    assert refusal_of(502, None).sentences == ("service: answered with 502",)
+    assert refusal_of(422, {"errors": ["a", "b"]}).sentences == ("a", "b")
+    assert isinstance(refusal_of(503, []), BusyError)

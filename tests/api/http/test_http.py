@@ -1,0 +1,182 @@
+"""The calls of the service, as a client sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from memplan.api.http.openapi.schemas import (
+    CSV_EXAMPLE,
+    CSV_PLAN_EXAMPLE,
+    OPTIONS_EXAMPLE,
+    PLAN_EXAMPLE,
+    PROBLEM_EXAMPLE,
+)
+from memplan.planner import __version__
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.registry import SOLVERS
+from memplan.solvers.reference.table import PLANNERS
+from tests.support.server import Running
+from tests.support.strategies import raw_problems
+
+TOO_TIGHT: dict[str, Any] = {**PROBLEM_EXAMPLE, "pools": [{"name": "sram", "size": 500_000}]}
+
+
+def plan(server: Running, content: object, **options: object) -> Any:
+    answer = server.client.post("/v1/plan", json=content, params={name: str(value) for name, value in options.items()})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    return answer.json()
+
+
+def test_a_bare_problem_is_planned_and_proved(server: Running) -> None:
+    found = plan(server, PROBLEM_EXAMPLE)
+    assert (found["status"], found["stop_reason"]) == ("optimal", "proved")
+    assert (found["peak"], found["lower_bound"], found["gap"]) == (602112, 602112, 0.0)
+    assert found["proof"] == {"kind": "live-set", "time": 2, "buffers": ["conv1", "conv2"], "by": None}
+    assert found["version"] == __version__
+    assert verify(Problem.model_validate(PROBLEM_EXAMPLE), Plan.model_validate(found)) == ()
+
+
+def test_a_problem_may_come_with_options(server: Running) -> None:
+    assert plan(server, {"problem": PROBLEM_EXAMPLE, "options": OPTIONS_EXAMPLE})["peak"] == 602112
+    assert plan(server, {"problem": PROBLEM_EXAMPLE})["peak"] == 602112
+
+
+def test_options_of_a_bare_problem_come_in_the_query(server: Running) -> None:
+    found = plan(server, PROBLEM_EXAMPLE, solver="greedy", time_limit_s=1, seed=3, deterministic="true", accept="5%")
+    assert found["wall_time_s"] is None  # which deterministic plans leave out
+
+
+def test_a_deterministic_plan_is_the_same_to_the_byte(server: Running) -> None:
+    asked = {"problem": PROBLEM_EXAMPLE, "options": {"deterministic": True}}
+    assert len({server.client.post("/v1/plan", json=asked).content for _ in range(3)}) == 1
+
+
+def test_csv_is_read(server: Running) -> None:
+    answer = server.client.post("/v1/plan", content=CSV_EXAMPLE, headers={"content-type": "text/csv; charset=UTF-8"})
+    assert answer.status_code == 200
+    assert answer.json()["peak"] == 602112
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("text/csv", "text/csv"),
+        ("text/csv, */*;q=0.5", "text/csv"),
+        ("application/json;q=0.4, text/csv;q=0.5", "text/csv"),
+        ("application/json, text/csv", "application/json"),
+        ("text/csv;q=0", "application/json"),
+        ("text/csv;q=nan", "application/json"),
+        ("*/*", "application/json"),
+        ("", "application/json"),
+    ],
+)
+def test_a_plan_is_csv_for_who_prefers_it(server: Running, accept: str, kind: str) -> None:
+    answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers={"accept": accept})
+    assert answer.headers["content-type"].partition(";")[0] == kind
+    if kind == "text/csv":
+        assert answer.text == CSV_PLAN_EXAMPLE
+
+
+def test_that_nothing_fits_is_an_answer_in_json(server: Running) -> None:
+    answer = server.client.post("/v1/plan", json=TOO_TIGHT, headers={"accept": "text/csv"})
+    assert answer.status_code == 200
+    found = answer.json()
+    assert (found["status"], found["placements"]) == ("infeasible", [])
+    assert found["explanation"]["message"]
+
+
+def test_the_query_sets_capacities(server: Running) -> None:
+    assert plan(server, PROBLEM_EXAMPLE, capacity="1MiB")["pools"][0]["size"] == 2**20
+    assert plan(server, PROBLEM_EXAMPLE, capacity="100kB")["status"] == "infeasible"
+
+
+def test_capacities_of_several_pools_are_named(server: Running) -> None:
+    answer = server.client.post(
+        "/v1/plan",
+        params={"capacity": ["fast=250kB", "slow=1MB"]},
+        content=CSV_EXAMPLE,
+        headers={"content-type": "text/csv", "accept": "text/csv"},
+    )
+    assert answer.text == "id,lower,upper,size,offset,pool\nconv1,0,3,401408,0,slow\nconv2,2,5,200704,0,fast\n"
+
+
+def test_ids_come_back_as_they_were(server: Running) -> None:
+    ids = [0, -5, 10**30, "0", "é\u0000\U0001f40d", '"quoted"\n', " "]
+    found = plan(server, {"buffers": [{"id": name, "size": 8, "start": 0, "end": 1} for name in ids]})
+    assert [row["id"] for row in found["placements"]] == ids
+
+
+def test_a_problem_without_buffers_has_a_plan(server: Running) -> None:
+    assert plan(server, {"buffers": []})["peak"] == 0
+
+
+def test_a_plan_is_verified(server: Running) -> None:
+    answer = server.client.post("/v1/verify", json={"problem": PROBLEM_EXAMPLE, "plan": PLAN_EXAMPLE})
+    assert answer.json() == {"valid": True, "violations": []}
+
+
+def test_a_wrong_plan_is_told_what_is_wrong(server: Running) -> None:
+    rows = [{"id": name, "pool": "default", "offset": 0} for name in ("conv1", "conv2")]
+    answer = server.client.post("/v1/verify", json={"problem": PROBLEM_EXAMPLE, "plan": {"placements": rows}})
+    assert answer.status_code == 200
+    found = answer.json()
+    assert not found["valid"]
+    (violation,) = (one for one in found["violations"] if one["rule"] == "overlap")
+    assert {violation["first"], violation["second"]} == {"conv1", "conv2"}
+    assert (violation["bytes"], violation["time"]) == ([0, 200704], [2, 3])
+
+
+def test_every_plan_of_the_service_is_valid_for_it(server: Running) -> None:
+    content = {"problem": TOO_TIGHT, "plan": plan(server, TOO_TIGHT)}
+    assert server.client.post("/v1/verify", json=content).json() == {"valid": True, "violations": []}
+
+
+def test_the_solvers_are_listed(server: Running) -> None:
+    listed = server.client.get("/v1/solvers").json()["solvers"]
+    assert [row["name"] for row in listed] == [row.name for row in (*SOLVERS, *PLANNERS)]
+    assert all(row["installed"] and row["can"] for row in listed)
+    assert all((row["source"] is None) == (row["name"] in registry.BY_NAME) for row in listed)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_server_that_is_well_says_so(server: Running, path: str) -> None:
+    answer = server.client.get(path)
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "version": __version__})
+
+
+def test_no_answer_names_the_server(server: Running) -> None:
+    assert "server" not in server.client.get("/healthz").headers
+
+
+def test_the_schema_names_every_call_and_its_examples_are_true(server: Running) -> None:
+    schema = server.client.get("/openapi.json").json()
+    calls = {"/v1/plan", "/v1/verify", "/v1/liveness", "/v1/solvers", "/healthz", "/readyz", "/metrics"}
+    assert calls <= set(schema["paths"])
+    for path in ("/v1/plan", "/v1/verify", "/v1/liveness"):
+        for kind, content in schema["paths"][path]["post"]["requestBody"]["content"].items():
+            examples = [one["value"] for one in content.get("examples", {}).values()] or [content["example"]]
+            for example in examples:
+                body = {"content": example} if isinstance(example, str) else {"json": example}
+                answer = server.client.post(path, headers={"content-type": kind}, **body)
+                assert answer.status_code == 200, answer.text
+
+
+def test_options_in_the_schema_are_those_of_the_query(server: Running) -> None:
+    schema = server.client.get("/openapi.json").json()
+    asked = [one["name"] for one in schema["paths"]["/v1/plan"]["post"]["parameters"]]
+    assert asked == [*schema["components"]["schemas"]["Options"]["properties"], "capacity"]
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problem=raw_problems(most=4))
+def test_any_problem_has_an_answer_that_verifies(server: Running, problem: dict[str, Any]) -> None:
+    found = plan(server, {"problem": problem, "options": {"solver": "greedy", "time_limit_s": 5}})
+    verdict = server.client.post("/v1/verify", json={"problem": problem, "plan": found}).json()
+    assert verdict == {"valid": True, "violations": []}

@@ -1,0 +1,128 @@
+"""Many problems in one request."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.settings import Settings
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from tests.api.http.test_http_line import HARD, soon
+from tests.support.server import Running, running
+
+NDJSON = {"content-type": "application/x-ndjson"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings(max_streams=1)) as found:
+        yield found
+
+
+def ask(server: Running, *lines: object, **query: str) -> list[dict[str, Any]]:
+    """Send lines (texts as they are) and return the lines of the answer, in the order of what was sent."""
+    body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    answer = server.client.post("/v1/batch", content=body, headers=NDJSON, params=query)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-ndjson")
+    return sorted(map(json.loads, answer.text.splitlines()), key=lambda line: int(line["index"]))
+
+
+def one(size: int) -> dict[str, Any]:
+    return {"buffers": [{"id": "a", "size": size, "start": 0, "end": 1}]}
+
+
+def test_each_problem_gets_its_plan(server: Running) -> None:
+    results = ask(server, *(one(size) for size in range(1, 31)))
+    assert [line["index"] for line in results] == list(range(30))
+    assert [line["plan"]["peak"] for line in results] == list(range(1, 31))
+    for size, line in enumerate(results, 1):
+        assert verify(Problem.model_validate(one(size)), Plan.model_validate(line["plan"])) == ()
+
+
+def test_results_are_known_by_the_ids_that_were_given(server: Running) -> None:
+    results = ask(server, one(1) | {"id": "first"}, {"id": 2, "problem": one(2)}, one(3))
+    assert [line["id"] for line in results] == ["first", 2, None]
+
+
+def test_what_is_wrong_with_one_is_nothing_to_the_others(server: Running) -> None:
+    results = ask(
+        server,
+        one(1),
+        "{",
+        {"buffers": [{"id": "a", "size": -1, "start": 0, "end": 1}], "id": "b"},
+        {"problem": one(1), "options": {"format": "csv"}},
+        {"problem": one(1), "id": [1]},
+        "[]",
+        one(2),
+    )
+    assert [line["plan"]["peak"] for line in results if "plan" in line] == [1, 2]
+    errors = [line["error"] for line in results if "error" in line]
+    assert [error["status"] for error in errors] == [400, 422, 422, 422, 422]
+    assert [error["detail"] for error in errors[1:]] == [
+        "buffers[0].size: must be at least 0, got -1",
+        'format: must be json, triples or exir in a batch, got "csv"',
+        "id: must be a string or an integer, got [1]",
+        "body: must be an object, got []",
+    ]
+    assert results[2]["id"] == "b"
+
+
+def test_lines_may_be_blank_and_end_as_on_windows(server: Running) -> None:
+    results = ask(server, "", json.dumps(one(1)) + "\r", "  ", json.dumps(one(2)), "")
+    assert [line["plan"]["peak"] for line in results] == [1, 2]
+    assert ask(server) == []
+
+
+def test_options_come_with_each_or_for_all_in_the_query(server: Running) -> None:
+    assert [line["plan"]["wall_time_s"] for line in ask(server, one(1), one(2), deterministic="true")] == [None, None]
+    results = ask(
+        server,
+        {"problem": one(1), "options": {"format": "triples"}},
+        one(2),
+    )
+    assert results[0]["plan"] == [["a", "default", 0]]
+    assert results[1]["plan"]["peak"] == 2
+
+
+def test_a_batch_may_be_one_object(server: Running) -> None:
+    answer = server.client.post("/v1/batch", json={"submissions": [one(5), {"problem": PROBLEM_EXAMPLE, "id": "x"}]})
+    results = sorted(map(json.loads, answer.text.splitlines()), key=lambda line: int(line["index"]))
+    assert [(line["id"], line["plan"]["peak"]) for line in results] == [(None, 5), ("x", 602112)]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({}, "submissions: must be a list, got nothing"),
+        ({"submissions": 3}, "submissions: must be a list, got 3"),
+        ({"submissions": [one(1), 3]}, "submissions[1]: must be an object, got 3"),
+        ({"submissions": [], "x": 1}, '"x": is not a known field'),
+    ],
+)
+def test_a_wrong_batch_is_told_as_a_whole(server: Running, content: object, sentence: str) -> None:
+    answer = server.client.post("/v1/batch", json=content)
+    assert (answer.status_code, answer.json()["detail"]) == (422, sentence)
+
+
+def test_a_wrong_query_is_told_as_a_whole(server: Running) -> None:
+    answer = server.client.post("/v1/batch", content=json.dumps(one(1)), headers=NDJSON, params={"seed": "x"})
+    assert (answer.status_code, answer.json()["detail"]) == (422, 'seed: must be an integer, got "x"')
+
+
+def test_who_hangs_up_cancels_the_rest_and_a_stream_less_is_open(server: Running) -> None:
+    body = HARD + b"\n" + HARD.replace(b'"size": ', b'"size": 1', 1)
+    head = f"POST /v1/batch HTTP/1.1\r\nHost: here\r\nContent-Type: application/x-ndjson\r\nContent-Length: {len(body)}"
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(head.encode() + b"\r\n\r\n" + body)
+        assert soon(lambda: server.service.line.busy > 0)
+        answer = server.client.post("/v1/batch", content=json.dumps(one(1)), headers=NDJSON)
+        assert answer.status_code == 429
+    assert soon(lambda: server.service.line.busy == 0 and server.service.streams.count == 0)
+    assert ask(server, one(3))[0]["plan"]["peak"] == 3

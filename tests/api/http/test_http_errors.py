@@ -1,0 +1,303 @@
+"""Every wrong request is told, as problem details, which object breaks which rule with which value."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import anyio
+import httpx
+import pytest
+
+from memplan.api.cluster.task import LostWorkersError
+from memplan.api.http.app import create_app
+from memplan.api.http.problem_details import problem_details
+from memplan.api.logs import PROBLEMS
+from memplan.api.store.errors import StoreError
+from tests.support.server import Running
+
+TITLES = {
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    422: "Unprocessable Content",
+}
+BUFFER = {"id": "a", "size": 8, "start": 0, "end": 1}
+PROBLEM = {"buffers": [BUFFER]}
+LATE = {"buffers": [*({**BUFFER, "id": i} for i in range(3)), {**BUFFER, "start": 7, "end": 5}]}
+MANY = {"buffers": [{**BUFFER, "id": i} for i in range(300)], "pools": [{"name": str(i)} for i in range(300)]}
+
+
+def assert_problem(answer: httpx.Response, status: int, *sentences: str) -> None:
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.status_code == status
+    assert answer.json() == {
+        "type": "about:blank",
+        "title": TITLES[status],
+        "status": status,
+        "detail": sentences[0],
+        "errors": list(sentences),
+    }
+
+
+NOT_JSON = [
+    (b"", "EOF while parsing a value at line 1 column 0"),
+    (b'{"buffers": [', "EOF while parsing a list at line 1 column 13"),
+    (b'{"buffers": []} {}', "trailing characters at line 1 column 17"),
+    (b'{"buffers": [{"size": NaN}]}', "expected value at line 1 column 23"),
+    (b'{"buffers": [{"size": -Infinity}]}', "invalid number at line 1 column 24"),
+    (b"{'buffers': []}", "key must be a string at line 1 column 2"),
+    (b"[" * 100_000, "recursion limit exceeded at line 1 column 202"),
+    (b'{"buffers": [{"size": ' + b"9" * 5000 + b"}]}", "number out of range at line 1 column 4324"),
+    (b'{"buffers": [{"id": "\\ud800"}]}', "unexpected end of hex escape at line 1 column 28"),
+]
+
+
+@pytest.mark.parametrize(("body", "rule"), NOT_JSON)
+@pytest.mark.parametrize("path", ["/v1/plan", "/v1/verify"])
+def test_what_is_not_json_is_a_bad_request(server: Running, path: str, body: bytes, rule: str) -> None:
+    answer = server.client.post(path, content=body, headers={"content-type": "application/json"})
+    assert_problem(answer, 400, f"body: must be JSON: {rule}")
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b'\xff{"buffers": []}', "body: must be JSON in UTF-8, got byte 0xff at 0"),
+        ('{"buffers": []}'.encode("utf-16"), "body: must be JSON in UTF-8, got byte 0xff at 0"),
+        (b'{"buffers": [], "buffers": []}', 'body: must be JSON with each key once in an object, got "buffers" again'),
+    ],
+)
+def test_json_that_two_readers_could_understand_differently_is_not_read(
+    server: Running, body: bytes, sentence: str
+) -> None:
+    assert_problem(server.client.post("/v1/plan", content=body), 400, sentence)
+
+
+CSV = {"content-type": "text/csv"}
+COLUMNS = "must name the columns id, lower, upper, size"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        (b"", 400, f"first line: {COLUMNS}, got no 'id'"),
+        (b"id,lower,upper\n", 400, f"first line: {COLUMNS}, got no 'size'"),
+        (b"id,lower,upper,size\na,0,1\n", 400, "line 2: must have 4 cells, got 3"),
+        (b"id,lower,upper,size\na,0,1,big\n", 422, "line 2, column 'size': must be an integer, got 'big'"),
+        (b"id,lower,upper,size\na,3,1,5\n", 422, "line 2, column 'upper': must be greater than start (3), got 1"),
+    ],
+)
+def test_a_wrong_table_is_told_line_and_column(server: Running, body: bytes, status: int, sentence: str) -> None:
+    assert_problem(server.client.post("/v1/plan", content=body, headers=CSV), status, sentence)
+
+
+SOLVER = "solver: must be one of auto, "
+
+
+@pytest.mark.parametrize(
+    ("content", "sentences"),
+    [
+        ([], ["body: must be an object, got []"]),
+        ({}, ["buffers: is required"]),
+        ({"problem": 5}, ["problem: must be an object, got 5"]),
+        ({"problem": {}}, ["buffers: is required"]),
+        ({"options": {}}, ["problem: is required"]),
+        ({"problem": PROBLEM, "option": {}, "plan": 1}, ["option: is not a known field", "plan: is not a known field"]),
+        ({"buffers": [], "options": {}}, ["options: is not a known field"]),
+        (LATE, ["buffers[3].end: must be greater than start (7), got 5"]),
+        ({"problem": LATE}, ["buffers[3].end: must be greater than start (7), got 5"]),
+        ({"buffers": [BUFFER] * 2}, ['buffers[1].id: must be unique, got "a" again (first at buffers[0])']),
+        ({"buffers": [{**BUFFER, "size": "8"}]}, ['buffers[0].size: must be an integer, got "8"']),
+        ({"buffers": [{**BUFFER, "length": 8}]}, ["buffers[0].length: is not a known field"]),
+        ({"buffers": {"a": 1}}, ['buffers: must be a list, got {"a": 1}']),
+        ({"buffers": [5]}, ["buffers[0]: must be an object, got 5"]),
+        ({"buffers": [], "pools": [{"size": -1}]}, ["pools[0].size: must be at least 0, got -1"]),
+        (
+            {"buffers": [{**BUFFER, "size": 2**63}]},
+            ["buffers[0].size: must be at most 4611686018427387904, got 9223372036854775808"],
+        ),
+    ],
+)
+def test_a_wrong_problem_is_told_every_break(server: Running, content: object, sentences: list[str]) -> None:
+    assert_problem(server.client.post("/v1/plan", json=content), 422, *sentences)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (None, "options: must be an object, got null"),
+        ({"time_limit": 1}, "time_limit: is not a known field"),
+        ({"time_limit_s": 0}, "time_limit_s: must be greater than 0.0, got 0"),
+        ({"time_limit_s": "2"}, 'time_limit_s: must be a number, got "2"'),
+        ({"time_limit_s": True}, "time_limit_s: must be a number, got true"),
+        ({"time_limit_s": 1e9}, "time_limit_s: must be at most 3600 on this server, got 1000000000.0"),
+        ({"solver": None}, "solver: must be a string, got null"),
+        ({"accept": "good"}, 'accept: must be fit or a percentage such as 5%, got "good"'),
+        ({"accept": -1}, "accept: must be fit or a percentage such as 5%, got -1"),
+        ({"accept": []}, "accept: must be fit or a percentage such as 5%, got []"),
+        ({"accept": 10**400}, f"accept: must be fit or a percentage such as 5%, got 1{'0' * 56}..."),
+        ({"seed": -1}, "seed: must be at least 0, got -1"),
+        ({"seed": 1.5}, "seed: must be an integer, got 1.5"),
+        ({"deterministic": 1}, "deterministic: must be true or false, got 1"),
+    ],
+)
+def test_a_wrong_option_is_told(server: Running, options: object, sentence: str) -> None:
+    answer = server.client.post("/v1/plan", json={"problem": PROBLEM, "options": options})
+    assert_problem(answer, 422, sentence)
+
+
+def test_an_unknown_solver_is_told_the_known_ones(server: Running) -> None:
+    answer = server.client.post("/v1/plan", json={"problem": PROBLEM, "options": {"solver": "gurobi"}})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("solver: must be one of auto, greedy, ")
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("sed=1", "sed: is not a known field"),
+        ("seed=1&seed=2", "seed: must be given once, got 2 values"),
+        ("seed=one", 'seed: must be an integer, got "one"'),
+        ("deterministic=maybe", 'deterministic: must be true or false, got "maybe"'),
+        ("time_limit_s=soon", 'time_limit_s: must be a number, got "soon"'),
+        ("time_limit_s=nan", 'time_limit_s: must be a finite number, got "nan"'),
+        ("capacity=much", 'capacity: must be a size such as 4096, 64kB or 1MiB, got "much"'),
+    ],
+)
+def test_a_wrong_query_is_told(server: Running, query: str, sentence: str) -> None:
+    assert_problem(server.client.post(f"/v1/plan?{query}", json=PROBLEM), 422, sentence)
+
+
+def test_options_come_in_one_place(server: Running) -> None:
+    answer = server.client.post("/v1/plan?seed=1", json={"problem": PROBLEM, "options": {}})
+    assert_problem(answer, 422, "options: must come in the body or in the query, got both")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentences"),
+    [
+        ({}, ["problem: is required", "plan: is required"]),
+        ({"problem": PROBLEM, "plan": 5}, ["plan: must be an object, got 5"]),
+        ({"problem": PROBLEM, "plan": {"offsets": []}}, ["plan.offsets: is not a known field"]),
+        (
+            {"problem": {"buffers": [{**BUFFER, "end": 0}]}, "plan": {}},
+            ["buffers[0].end: must be greater than start (0), got 0"],
+        ),
+        (
+            {"problem": PROBLEM, "plan": {"placements": [{"id": "a", "pool": "default", "offset": -1}]}},
+            ["plan.placements[0].offset: must be at least 0, got -1"],
+        ),
+    ],
+)
+def test_a_wrong_verification_is_told(server: Running, content: object, sentences: list[str]) -> None:
+    assert_problem(server.client.post("/v1/verify", json=content), 422, *sentences)
+
+
+@pytest.mark.parametrize(
+    ("headers", "sentence"),
+    [
+        ({"content-type": "text/plain"}, 'content-type: must be application/json or text/csv, got "text/plain"'),
+        ({"content-type": "json"}, 'content-type: must be application/json or text/csv, got "json"'),
+        ({"content-type": "text/csv; charset=latin-1"}, 'content-type: charset must be utf-8, got "latin-1"'),
+        (
+            {"content-type": "application/json", "content-encoding": "gzip"},
+            'content-encoding: must be identity, got "gzip"',
+        ),
+    ],
+)
+def test_an_unknown_media_type_is_told(server: Running, headers: Mapping[str, str], sentence: str) -> None:
+    assert_problem(server.client.post("/v1/plan", content=b"{}", headers=dict(headers)), 415, sentence)
+
+
+def test_a_body_that_says_that_it_is_too_large_is_not_read(server: Running) -> None:
+    answer = server.client.post("/v1/plan", content=b" " * 1_000_001)
+    assert_problem(answer, 413, "body: must be at most 1000000 bytes, got 1000001")
+
+
+def test_a_body_that_turns_out_too_large_is_not_kept(server: Running) -> None:
+    chunks = (b" " * 1000 for _ in range(1001))
+    answer = server.client.post("/v1/verify", content=chunks)
+    assert_problem(answer, 413, "body: must be at most 1000000 bytes, got more")
+
+
+def test_a_problem_that_would_take_too_much_memory_is_refused(server: Running) -> None:
+    answer = server.client.post("/v1/plan", json=MANY)
+    rule = "buffers (at least 5000 are counted) times pools must be at most 50000"
+    assert_problem(answer, 413, f"problem: {rule}, got 1500000")
+
+
+def test_many_pools_are_too_many_for_verifying_too(server: Running) -> None:
+    pools = [{"name": f"p{q}"} for q in range(11)]
+    answer = server.client.post("/v1/verify", json={"problem": {"buffers": [], "pools": pools}, "plan": {}})
+    rule = "buffers (at least 5000 are counted) times pools must be at most 50000"
+    assert_problem(answer, 413, f"problem: {rule}, got 55000")
+
+
+def test_an_unknown_path_is_told(server: Running) -> None:
+    assert_problem(server.client.get("/v2/plan"), 404, "path: nothing is at /v2/plan")
+
+
+def test_a_method_that_a_path_does_not_have_is_told_with_those_it_has(server: Running) -> None:
+    answer = server.client.get("/v1/plan")
+    assert_problem(answer, 405, "method: GET is not for /v1/plan")
+    assert answer.headers["allow"] == "POST"
+
+
+def test_whatever_an_error_quotes_leaves_as_json() -> None:
+    answer = problem_details(422, ("name: must be a name, got \ud800\U0001f40d",))
+    assert bytes(answer.body).isascii()
+
+
+def test_problems_are_not_logged(server: Running, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        server.client.post("/v1/plan", json={"buffers": [{**BUFFER, "id": "secret"}]})
+        server.client.post("/v1/plan", json={"buffers": [{**BUFFER, "id": "secret", "size": -1}]})
+    assert "secret" not in caplog.text
+
+
+def answer_to_failing(error: Exception) -> httpx.Response:
+    """Ask a call that raises an error."""
+
+    async def fail() -> None:
+        raise error
+
+    app = create_app()
+    app.add_api_route("/fail", fail)
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return await client.get("/fail")
+
+    return anyio.run(ask)
+
+
+def test_a_failure_of_the_program_is_logged_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
+    message = "secret"
+    answer = answer_to_failing(RuntimeError(message))
+    assert answer.status_code == 500
+    assert answer.json()["detail"] == "memplan: failed; its log says where"
+    assert "RuntimeError at /fail" in caplog.text
+    assert message not in caplog.text
+
+
+def test_what_failed_is_logged_where_problems_may_be(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, PROBLEMS.name):
+        answer_to_failing(RuntimeError("secret"))
+    assert "what failed: secret" in caplog.text
+
+
+def test_a_store_that_does_not_answer_is_told_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
+    answer = answer_to_failing(StoreError("database: connection to 10.0.0.7 refused"))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json()["detail"] == "memplan: its store does not answer for now"
+    assert "10.0.0.7" in caplog.text
+
+
+def test_a_problem_that_workers_were_lost_over_may_be_tried_later() -> None:
+    answer = answer_to_failing(LostWorkersError("memplan: 4 workers were lost over this problem"))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
+    assert answer.json()["detail"] == "memplan: 4 workers were lost over this problem"

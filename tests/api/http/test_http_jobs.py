@@ -1,0 +1,305 @@
+"""Jobs over HTTP: submitted, looked at, followed, fetched, cancelled."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from memplan.api.http.openapi.schemas import CSV_EXAMPLE, CSV_PLAN_EXAMPLE, PROBLEM_EXAMPLE
+from memplan.api.settings import Settings
+from memplan.api.store.job_states import MEANINGS
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from tests.api.http.test_http_line import HARD
+from tests.support.server import Running, running
+
+NOBODY = "00000000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings(max_jobs=20, max_streams=3)) as found:
+        yield found
+
+
+def submit(server: Running, content: object = PROBLEM_EXAMPLE, **headers: str) -> dict[str, Any]:
+    answer = server.client.post("/v1/jobs", json=content, headers=headers)
+    assert answer.status_code == 202, answer.text
+    found: dict[str, Any] = answer.json()
+    assert answer.headers["location"] == found["links"]["self"]
+    return found
+
+
+def hard(limit_s: float = 100.0, **said: Any) -> dict[str, Any]:
+    return {"problem": json.loads(HARD)["problem"], "options": {"time_limit_s": limit_s}} | said
+
+
+def look(server: Running, job: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = server.client.get(job["links"]["self"]).json()
+    return found
+
+
+def wait(server: Running, job: dict[str, Any], is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    give_up = time.monotonic() + 30
+    while not is_so(found := look(server, job)):
+        assert time.monotonic() < give_up, found
+        time.sleep(0.02)
+    return found
+
+
+def ended(server: Running, job: dict[str, Any]) -> dict[str, Any]:
+    return wait(server, job, lambda found: found["finished_at"] is not None)
+
+
+def events_of(text: str) -> list[dict[str, str]]:
+    blocks = [block for block in text.split("\n\n") if block and not block.startswith(":")]
+    return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
+
+
+def test_a_job_is_accepted_and_solved(server: Running) -> None:
+    accepted = submit(server, PROBLEM_EXAMPLE | {"name": "two"})
+    assert (accepted["state"], accepted["meaning"]) == ("queued", MEANINGS["queued"])
+    assert (accepted["name"], accepted["buffers"], accepted["priority"], accepted["attempts"]) == ("two", 2, 0, 0)
+    found = ended(server, accepted)
+    assert (found["state"], found["plan_status"], found["error"], found["late_s"]) == (
+        "succeeded",
+        "optimal",
+        None,
+        None,
+    )
+    assert found["progress"]["peak"] == found["progress"]["lower_bound"] == 602112
+    assert found["created_at"] <= found["started_at"] <= found["finished_at"]
+    assert found["created_at"].endswith("Z")
+
+
+def test_its_plan_is_that_of_the_call_that_waits(server: Running) -> None:
+    job = submit(server)
+    ended(server, job)
+    answer = server.client.get(job["links"]["plan"])
+    assert answer.headers["content-type"] == "application/json"
+    plan = Plan.model_validate_json(answer.content)
+    assert plan.status == "optimal"
+    assert verify(Problem.model_validate(PROBLEM_EXAMPLE), plan) == ()
+
+
+def test_its_plan_is_written_as_is_asked_for(server: Running) -> None:
+    job = submit(server)
+    ended(server, job)
+    assert server.client.get(job["links"]["plan"], headers={"accept": "text/csv"}).text == CSV_PLAN_EXAMPLE
+    triples = submit(server, {"problem": PROBLEM_EXAMPLE, "options": {"format": "triples"}})
+    ended(server, triples)
+    assert server.client.get(triples["links"]["plan"]).json()[0] == ["conv1", "default", 0]
+
+
+def test_a_table_is_a_job_too_and_terms_may_come_in_the_query(server: Running) -> None:
+    said = {"time_limit_s": 3, "priority": -7, "deadline_s": 1000}
+    answer = server.client.post("/v1/jobs", content=CSV_EXAMPLE, params=said, headers={"content-type": "text/csv"})
+    job = answer.json()
+    assert (answer.status_code, job["priority"], job["options"]["time_limit_s"]) == (202, -7, 3.0)
+    assert job["deadline_at"] > job["created_at"]
+    assert ended(server, job)["progress"]["peak"] == 602112
+
+
+def test_that_nothing_fits_is_an_answer(server: Running) -> None:
+    job = submit(server, PROBLEM_EXAMPLE | {"pools": [{"name": "sram", "size": 500_000}]})
+    found = ended(server, job)
+    assert (found["state"], found["plan_status"]) == ("succeeded", "infeasible")
+    answer = server.client.get(job["links"]["plan"], headers={"accept": "text/csv"})
+    assert answer.json()["status"] == "infeasible"
+
+
+def test_events_are_told_from_the_first_to_the_last(server: Running) -> None:
+    job = submit(server)
+    with server.client.stream("GET", job["links"]["events"]) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        events = events_of(answer.read().decode())
+    assert [event["event"] for event in events] == ["queued", "started", "finished"]
+    assert [event["id"] for event in events] == ["1", "2", "3"]
+    last = json.loads(events[-1]["data"])
+    assert (last["state"], last["peak"], last["plan_status"]) == ("succeeded", 602112, "optimal")
+
+
+def test_a_follower_goes_on_from_the_last_event_that_it_knows(server: Running) -> None:
+    job = submit(server)
+    ended(server, job)
+    answer = server.client.get(job["links"]["events"], headers={"last-event-id": "2"})
+    assert [event["event"] for event in events_of(answer.text)] == ["finished"]
+    answer = server.client.get(job["links"]["events"], headers={"last-event-id": "3"})
+    assert (answer.status_code, answer.content) == (204, b"")  # which tells a browser not to come back
+
+
+def test_a_job_is_followed_while_it_gets_better_and_cancelled_with_the_best_plan(server: Running) -> None:
+    job, kinds = submit(server, hard(priority=100)), []
+    with server.client.stream("GET", job["links"]["events"]) as answer:
+        lines = answer.iter_lines()
+        for line in lines:
+            kinds += [line.removeprefix("event: ")] if line.startswith("event: ") else []
+            if kinds.count("better") == 2:
+                break
+        wait(server, job, lambda found: server.client.get(job["links"]["plan"]).status_code == 200)
+        cancelled = server.client.delete(job["links"]["self"])
+        assert cancelled.status_code == 200
+        kinds += [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+    assert (kinds[:2], kinds[-1], kinds.count("finished")) == (["queued", "started"], "finished", 1)
+    found = ended(server, job)
+    assert (found["state"], found["plan_status"]) == ("cancelled", "feasible")
+    plan = Plan.model_validate_json(server.client.get(job["links"]["plan"]).content)
+    assert plan.peak == found["progress"]["peak"]
+    assert verify(Problem.model_validate(hard()["problem"]), plan) == ()
+    again = server.client.delete(job["links"]["self"])
+    assert (again.status_code, again.json()["finished_at"]) == (200, found["finished_at"])
+
+
+def test_what_waits_has_no_plan_and_is_cancelled_at_once(server: Running) -> None:
+    first = [submit(server, hard(100 + k, priority=100)) for k in range(server.service.cluster.workers)]
+    job = submit(server, hard(priority=-100))
+    answer = server.client.get(job["links"]["plan"])
+    assert (answer.status_code, answer.headers["retry-after"]) == (404, "1")
+    assert answer.json()["detail"] == "plan: the job has none; it is queued"
+    assert server.client.delete(job["links"]["self"]).json()["state"] == "cancelled"
+    answer = server.client.get(job["links"]["plan"])
+    assert (answer.status_code, "retry-after" in answer.headers) == (404, False)
+    for one in first:
+        server.client.delete(one["links"]["self"])
+        ended(server, one)
+
+
+def test_the_same_request_with_the_same_key_is_one_job(server: Running) -> None:
+    first = submit(server, **{"Idempotency-Key": "once"})
+    assert submit(server, **{"Idempotency-Key": "once"})["id"] == first["id"]
+    answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE | {"name": "x"}, headers={"Idempotency-Key": "once"})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("Idempotency-Key: must be new for a new request")
+
+
+def test_jobs_are_listed_page_by_page(server: Running) -> None:
+    names = [submit(server, PROBLEM_EXAMPLE | {"name": "listed"})["id"] for _ in range(5)]
+    seen, at = [], "/v1/jobs?name=listed&limit=2"
+    while at:
+        page = server.client.get(at).json()
+        seen += [job["id"] for job in page["jobs"]]
+        at = page["next"]
+    assert seen == names[::-1]
+
+
+def test_jobs_are_found_by_their_problem(server: Running) -> None:
+    raw = {"buffers": [{"id": "lonely", "size": 12345, "start": 0, "end": 1}]}
+    job = submit(server, raw)
+    same = submit(server, {"buffers": [{"id": "renamed", "size": 12345, "start": 5, "end": 9}]})
+    found = server.client.get("/v1/jobs", params={"problem_hash": job["problem_hash"]}).json()["jobs"]
+    assert {one["id"] for one in found} == {job["id"], same["id"]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (
+            {"state": "lost"},
+            "state: must be 'queued', 'running', 'succeeded', 'cancelled', 'failed' or 'expired', got \"lost\"",
+        ),
+        ({"limit": "0"}, 'limit: must be at least 1, got "0"'),
+        ({"limit": "1001"}, 'limit: must be at most 1000, got "1001"'),
+        ({"after": "x"}, 'after: must be the id of a job, got "x"'),
+        ({"problem_hash": "x"}, 'problem_hash: must be sha256: and 64 hexadecimal digits, got "x"'),
+        ({"colour": "x"}, "colour: is not a known field"),
+    ],
+)
+def test_a_wrong_question_is_told(server: Running, asked: dict[str, str], sentence: str) -> None:
+    answer = server.client.get("/v1/jobs", params=asked)
+    assert (answer.status_code, answer.json()["errors"]) == (422, [sentence])
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"priority": 101}, "priority: must be at most 100, got 101"),
+        ({"priority": "high"}, 'priority: must be an integer, got "high"'),
+        ({"deadline_s": 0}, "deadline_s: must be greater than 0.0, got 0"),
+        ({"options": {"solver": "magic"}}, "solver: "),
+        ({"options": {"accept": "soon"}}, "accept: must be fit or a percentage such as 5%, got "),
+        ({"options": {"time_limit_s": 1e5}}, "time_limit_s: must be at most 3600 on this server, got "),
+        ({"colour": 1}, "colour: is not a known field"),
+    ],
+)
+def test_what_is_wrong_with_a_submission_is_told_before_it_is_accepted(
+    server: Running, said: dict[str, Any], sentence: str
+) -> None:
+    answer = server.client.post("/v1/jobs", json={"problem": PROBLEM_EXAMPLE} | said)
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith(sentence)
+
+
+def test_a_term_is_said_once(server: Running) -> None:
+    body = {"problem": PROBLEM_EXAMPLE, "priority": 1}
+    answer = server.client.post("/v1/jobs", json=body, params={"priority": 2})
+    assert answer.json()["detail"] == "priority: must come in the body or in the query, got both"
+    answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, params=[("priority", "1"), ("priority", "2")])
+    assert answer.json()["detail"] == "priority: must be given once"
+
+
+@pytest.mark.parametrize("job_id", [NOBODY, "nobody", "%00", "a" * 36])
+def test_what_is_not_there_is_not_found(server: Running, job_id: str) -> None:
+    for method, path in (("GET", ""), ("GET", "/events"), ("GET", "/plan"), ("DELETE", "")):
+        answer = server.client.request(method, f"/v1/jobs/{job_id}{path}")
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize("header", ["first", "-1", "1.5", "9" * 30])
+def test_a_wrong_last_event_is_told(server: Running, header: str) -> None:
+    job = submit(server)
+    answer = server.client.get(job["links"]["events"], headers={"last-event-id": header})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("Last-Event-ID: must be the number of an event")
+
+
+def test_a_wrong_idempotency_key_is_told(server: Running) -> None:
+    answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, headers={"idempotency-key": "x" * 201})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("Idempotency-Key: must be at most 200 visible ASCII characters")
+
+
+def test_too_many_jobs_are_turned_away() -> None:
+    with running(Settings(max_jobs=2)) as server:
+        first = submit(server, hard())
+        submit(server, hard())
+        answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE)
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+        assert answer.json()["detail"] == "jobs: at most 2 may wait or run at a time"
+        server.client.delete(first["links"]["self"])
+        ended(server, first)
+        submit(server)
+
+
+def test_too_many_followers_are_turned_away(server: Running) -> None:
+    job = submit(server, hard())
+    with httpx.Client(base_url=server.client.base_url, trust_env=False) as client:
+        answers = [client.send(client.build_request("GET", job["links"]["events"]), stream=True) for _ in range(4)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+        for answer in answers:
+            answer.close()
+    server.client.delete(job["links"]["self"])
+    ended(server, job)
+
+
+def test_a_server_that_stops_lets_its_followers_go_and_keeps_its_jobs(tmp_path: Any) -> None:
+    settings = Settings(data_folder=tmp_path)
+    with httpx.Client(trust_env=False, timeout=30.0) as client:
+        with running(settings) as server:
+            job = submit(server, hard())
+            events = client.send(
+                client.build_request("GET", f"{server.client.base_url}{job['links']['events']}"), stream=True
+            )
+            wait(server, job, lambda found: found["progress"] is not None)
+        text = events.read().decode()
+    assert "event: finished" not in text
+    with running(settings) as server:
+        found = look(server, job)
+        assert (found["state"] in ("queued", "running"), found["progress"] is not None) == (True, True)
+        server.client.delete(job["links"]["self"])
+        assert ended(server, job)["state"] == "cancelled"

@@ -1,0 +1,118 @@
+"""Who gets in over HTTP: without a key, with a wrong, a revoked, a foreign one, and with one that is not for it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.settings import Settings
+from memplan.api.store.api_key import Key, new_secret
+from tests.support.server import Running, running
+
+OPEN_CALLS = {("GET", "/healthz"), ("GET", "/readyz")}
+ADMIN_KEY = "an-operator-wrote-this-one-by-hand-42"
+
+
+def key_for(server: Running, name: str, *scopes: str, **quotas: int) -> dict[str, str]:
+    """Make a key; return the headers that show it."""
+    key_id, text, kept = new_secret()
+    server.service.store.keys.add(Key(key_id, name, kept, frozenset(scopes), time.time(), **quotas))
+    return {"Authorization": f"Bearer {text}"}
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Running]:
+    """A server that asks for keys."""
+    with running(Settings(require_keys=True, admin_key=ADMIN_KEY, workers=0, max_body_bytes=100_000)) as found:
+        yield found
+
+
+def calls(server: Running) -> list[tuple[str, str, dict[str, Any]]]:
+    schema = server.client.get("/openapi.json").json()
+    return [(method.upper(), path, call) for path, verbs in schema["paths"].items() for method, call in verbs.items()]
+
+
+def refused(answer: httpx.Response, status: int) -> None:
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), answer.text
+
+
+def test_every_call_but_two_asks_for_a_key_before_anything_else(guarded: Running) -> None:
+    found = set()
+    for method, path, _ in calls(guarded):
+        answer = guarded.client.request(method, re.sub(r"\{\w+\}", "x", path), content=b"{not json")
+        if answer.status_code == 401:
+            assert answer.headers["www-authenticate"] == 'Bearer realm="memplan"'
+            refused(answer, 401)
+        else:
+            found.add((method, path))
+    assert found == OPEN_CALLS
+
+
+def test_no_call_lets_in_a_wrong_key(guarded: Running) -> None:
+    for method, path, _ in calls(guarded):
+        if (method, path) not in OPEN_CALLS:
+            wrong = {"Authorization": f"Bearer {new_secret()[1]}"}
+            refused(guarded.client.request(method, re.sub(r"\{\w+\}", "x", path), headers=wrong), 401)
+
+
+def test_no_call_is_for_a_key_without_scopes(guarded: Running) -> None:
+    nothing = key_for(guarded, "nothing")
+    for method, path, _ in calls(guarded):
+        if (method, path) not in OPEN_CALLS:
+            refused(guarded.client.request(method, re.sub(r"\{\w+\}", "x", path), headers=nothing), 403)
+
+
+def test_the_schema_says_which_calls_ask_for_a_key_and_how_they_refuse(guarded: Running) -> None:
+    for method, path, call in calls(guarded):
+        if (method, path) not in OPEN_CALLS | {("GET", "/metrics")}:
+            assert call["security"] == [{"HTTPBearer": []}]
+        if (method, path) not in OPEN_CALLS:
+            assert {"401", "403", "429", "503"} <= call["responses"].keys()
+        if "requestBody" in call:
+            assert "408" in call["responses"]
+
+
+def test_a_key_is_for_what_its_scopes_say(guarded: Running) -> None:
+    planner, reader = key_for(guarded, "planner", "plan"), key_for(guarded, "reader", "read")
+    assert guarded.client.post("/v1/plan", headers=planner, json=PROBLEM_EXAMPLE).status_code == 200
+    assert guarded.client.get("/v1/solvers", headers=reader).status_code == 200
+    refused(answer := guarded.client.post("/v1/plan", headers=reader, json=PROBLEM_EXAMPLE), 403)
+    assert answer.json()["detail"] == "key reader: must have the scope plan for this"
+    refused(guarded.client.get("/v1/solvers", headers=planner), 403)
+
+
+def test_the_admins_key_opens_everything(guarded: Running) -> None:
+    admin = {"Authorization": f"Bearer {ADMIN_KEY}"}
+    assert guarded.client.post("/v1/plan", headers=admin, json=PROBLEM_EXAMPLE).status_code == 200
+    assert guarded.client.get("/metrics", headers=admin).status_code == 200
+
+
+def test_a_revoked_key_is_like_one_that_never_was(guarded: Running) -> None:
+    shown = key_for(guarded, "leaver", "plan", "read")
+    guarded.service.store.keys.revoke("leaver", time.time())
+    refused(answer := guarded.client.get("/v1/solvers", headers=shown), 401)
+    assert answer.json()["detail"] == "authorization: the key is not known, or was revoked"
+
+
+def test_who_asks_too_often_is_told_when_to_come_back(guarded: Running) -> None:
+    shown = key_for(guarded, "eager", "read", max_requests_per_minute=1)
+    assert guarded.client.get("/v1/solvers", headers=shown).status_code == 200
+    refused(answer := guarded.client.get("/v1/solvers", headers=shown), 429)
+    assert 50 <= int(answer.headers["retry-after"]) <= 60
+    assert answer.json()["detail"] == "key eager: may ask 1 times a minute"
+
+
+def test_a_large_body_does_not_hide_that_there_is_no_key(guarded: Running) -> None:
+    refused(guarded.client.post("/v1/plan", content=b" " * 90_000), 401)
+
+
+def test_metrics_may_be_open_where_all_else_is_not() -> None:
+    with running(Settings(require_keys=True, metrics_without_key=True, workers=0)) as server:
+        assert server.client.get("/metrics").status_code == 200
+        refused(server.client.get("/v1/solvers"), 401)

@@ -1,0 +1,182 @@
+"""Solving, waiting, being turned away and hanging up, over real connections."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.refusals import FullError
+from memplan.api.service.admission import WaitingLine
+from memplan.api.settings import Settings
+from tests.support.server import Running, running
+
+LONG_S = 120.0
+
+
+def problem_that_nobody_proves_soon(seed: int = 7) -> dict[str, Any]:
+    """Return a problem of random lifetimes and sizes with three hundred buffers alive at a time."""
+    draw = random.Random(seed)
+    starts = [draw.randrange(4000) for _ in range(3000)]
+    rows = [
+        {"id": i, "size": draw.randrange(10_000, 99_999), "start": start, "end": start + draw.randrange(100, 700)}
+        for i, start in enumerate(starts)
+    ]
+    return {"problem": {"buffers": rows}, "options": {"time_limit_s": LONG_S}}
+
+
+HARD, HARD_TOO, AS_HARD = (json.dumps(problem_that_nobody_proves_soon(seed)).encode() for seed in (7, 8, 9))
+
+
+@contextmanager
+def asking(server: Running, body: bytes = HARD) -> Iterator[None]:
+    """Ask for a long plan; hang up at the end of the block."""
+    head = f"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(head.encode() + body)
+        yield
+
+
+def soon(is_so: Callable[[], bool]) -> bool:
+    """Wait until it is so; give up long before a long plan would end by itself."""
+    give_up = time.monotonic() + LONG_S / 4
+    while not is_so() and time.monotonic() < give_up:
+        time.sleep(0.01)
+    return is_so()
+
+
+@pytest.fixture
+def narrow() -> Iterator[Running]:
+    """A server that solves one problem at a time, and lets one caller wait."""
+    with running(Settings(solves=1, waiting=1)) as found:
+        yield found
+
+
+def test_a_client_that_hangs_up_stops_its_solve(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+    assert soon(lambda: narrow.service.line.busy == 0)
+
+
+def test_a_client_that_hangs_up_leaves_the_line(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        with asking(narrow, HARD_TOO):
+            assert soon(lambda: narrow.service.line.waiting == 1)
+        assert soon(lambda: narrow.service.line.waiting == 0)
+        assert narrow.service.line.busy == 1
+
+
+def test_who_comes_to_a_full_line_is_turned_away(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        with asking(narrow, HARD_TOO):
+            assert soon(lambda: narrow.service.line.waiting == 1)
+            answer = narrow.client.post("/v1/plan", content=AS_HARD)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"] == "memplan: all 1 places are taken and 1 callers wait already"
+
+
+def test_what_is_quick_waits_for_nobody(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        with asking(narrow, HARD_TOO):
+            assert soon(lambda: narrow.service.line.waiting == 1)
+            assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
+
+
+def test_who_waits_in_vain_is_answered_with_what_was_found_quickly(narrow: Running) -> None:
+    asked = problem_that_nobody_proves_soon(8) | {"options": {"time_limit_s": 1.0}}
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        found = narrow.client.post("/v1/plan", json=asked).json()
+    assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "time_limit", 3000)
+
+
+def test_who_waits_in_vain_and_has_nothing_is_turned_away(narrow: Running) -> None:
+    asked = problem_that_nobody_proves_soon(8)["problem"]
+    bound = narrow.client.post("/v1/plan", json=asked, params={"accept": "fit"}).json()["lower_bound"]
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        params: dict[str, str | float] = {"time_limit_s": 0.5, "capacity": str(bound)}
+        answer = narrow.client.post("/v1/plan", json=asked, params=params)
+    assert answer.status_code == 429
+    assert answer.json()["detail"] == "memplan: all 1 places stayed taken for the whole time limit"
+
+
+def test_two_who_ask_the_same_take_one_place_until_the_last_hangs_up(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        with asking(narrow):
+            assert soon(lambda: narrow.service.solving.riders == 2)
+            assert (narrow.service.line.busy, narrow.service.line.waiting) == (1, 0)
+        assert soon(lambda: narrow.service.solving.riders == 1)
+        assert narrow.service.line.busy == 1
+    assert soon(lambda: narrow.service.line.busy == 0)
+
+
+def test_other_calls_are_answered_while_it_solves(narrow: Running) -> None:
+    with asking(narrow):
+        assert soon(lambda: narrow.service.line.busy == 1)
+        for path in ("/healthz", "/readyz", "/v1/solvers"):
+            assert narrow.client.get(path).status_code == 200
+        asked = {"problem": PROBLEM_EXAMPLE, "plan": {}}
+        assert narrow.client.post("/v1/verify", json=asked).status_code == 200
+        assert narrow.service.line.busy == 1
+
+
+def test_a_client_that_hangs_up_in_its_body_harms_nobody(narrow: Running) -> None:
+    with socket.create_connection(("127.0.0.1", narrow.port)) as connection:
+        connection.sendall(b'POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{"buffers": [')
+    assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
+    assert narrow.service.line.busy == 0
+
+
+def test_many_callers_at_once_each_get_their_own_plan() -> None:
+    def ask(size: int) -> int:
+        row = {"id": "a", "size": size, "start": 0, "end": 1}
+        peak: int = server.client.post("/v1/plan", json={"buffers": [row]}).json()["peak"]
+        return peak
+
+    with running(Settings(solves=2, waiting=64)) as server, ThreadPoolExecutor(16) as callers:
+        assert list(callers.map(ask, range(1, 65))) == list(range(1, 65))
+
+
+def test_the_line_lets_in_whoever_came_first() -> None:
+    turns: list[int] = []
+
+    async def caller(line: WaitingLine, number: int) -> None:
+        async with line.turn(60.0):
+            turns.append(number)
+            await anyio.sleep(0)
+
+    async def day() -> None:
+        line = WaitingLine(places=1, length=5)
+        async with anyio.create_task_group() as callers:
+            for number in range(6):
+                callers.start_soon(caller, line, number)
+                await anyio.sleep(0)
+
+    anyio.run(day)
+    assert turns == list(range(6))
+
+
+def test_a_free_place_needs_no_patience() -> None:
+    async def day() -> None:
+        line = WaitingLine(places=1, length=0)
+        async with line.turn(0.0):
+            with pytest.raises(FullError, match="all 1 places are taken and 0 callers wait already"):
+                line.check()
+        line.check()
+
+    anyio.run(day)

@@ -1,0 +1,83 @@
+"""`GET /v1/plans/{problem_hash}`, and what `POST /v1/plan` answers from what is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memplan.api.service.cache.canonical_plan import spelled_for
+from memplan.api.service.cache.compiled_problem import Posed
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from tests.api.http.test_http_line import problem_that_nobody_proves_soon
+from tests.support.server import Running
+
+
+def problem(scale: int, names: str = "ab") -> dict[str, Any]:
+    sizes = (1000 * scale, 3000 * scale)
+    return {"buffers": [{"id": names[k], "size": sizes[k], "start": k, "end": k + 2} for k in range(2)]}
+
+
+def asked(server: Running, content: object, **options: object) -> dict[str, Any]:
+    answer = server.client.post("/v1/plan", json={"problem": content, "options": options})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_proved_plan_is_fetched_by_its_hash_and_never_changes(server: Running) -> None:
+    problem_hash = asked(server, problem(1))["problem_hash"]
+    answer = server.client.get(f"/v1/plans/{problem_hash}")
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    told = Plan.model_validate(answer.json())
+    assert (told.status, told.peak, told.problem_hash) == ("optimal", 4, problem_hash)
+    again = server.client.get(
+        f"/v1/plans/{problem_hash}", headers={"if-none-match": f'"other", {answer.headers["etag"]}'}
+    )
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
+
+
+def test_a_plan_by_hash_is_right_for_whoever_has_the_problem(server: Running) -> None:
+    problem_hash = asked(server, problem(1))["problem_hash"]
+    told = Plan.model_validate(server.client.get(f"/v1/plans/{problem_hash}").json())
+    mine = Problem.model_validate(problem(7, "yx"))
+    plan = spelled_for(Posed.of(mine), told)
+    assert plan is not None
+    assert verify(mine, plan) == ()
+    assert plan.peak == 28_000
+
+
+def test_a_plan_that_may_become_better_is_asked_for_again(server: Running) -> None:
+    hard = problem_that_nobody_proves_soon(21)["problem"]
+    first = asked(server, hard, accept="fit")
+    url = f"/v1/plans/{first['problem_hash']}"
+    answer = server.client.get(url)
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "public, no-cache")
+    better = asked(server, hard, time_limit_s=3)
+    assert better["peak"] <= first["peak"]
+    changed = server.client.get(url, headers={"if-none-match": answer.headers["etag"]})
+    assert changed.status_code == (200 if changed.headers["etag"] != answer.headers["etag"] else 304)
+
+
+@pytest.mark.parametrize("name", [f"sha256:{64 * 'f'}", "sha256:", "md5:0", "%00"])
+def test_of_what_is_not_known_there_is_no_plan(server: Running, name: str) -> None:
+    answer = server.client.get(f"/v1/plans/{name}")
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_who_asks_again_gets_the_same_in_his_own_spelling(server: Running) -> None:
+    first, again, other = asked(server, problem(2)), asked(server, problem(2)), asked(server, problem(6, "cd"))
+    assert again["placements"] == first["placements"]
+    assert [row["id"] for row in other["placements"]] == ["c", "d"]
+    assert [row["offset"] for row in other["placements"]] == [3 * row["offset"] for row in first["placements"]]
+    assert other["proof"]["buffers"] == ["c", "d"]
+
+
+def test_a_hit_is_written_as_each_caller_wants_it(server: Running) -> None:
+    asked(server, problem(3))
+    answer = server.client.post("/v1/plan", json=problem(3), headers={"accept": "text/csv"})
+    assert answer.text.startswith("id,lower,upper,size,offset\n")
+    assert isinstance(asked(server, problem(3), format="triples"), list)

@@ -1,0 +1,251 @@
+"""Keys: what they look like, what is kept of them, how long a revoked one works, and how often one may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from memplan.api.http.auth.gate import Gate, look_up
+from memplan.api.http.auth.hosts import is_harmless
+from memplan.api.http.auth.quota import RequestQuota
+from memplan.api.refusals import ForbiddenError, FullError, NoKeyError
+from memplan.api.settings import Settings
+from memplan.api.store.api_key import Key, digest, is_same, new_secret, split
+from memplan.api.store.caller import ANYBODY, Caller
+from memplan.api.store.store import Store
+from memplan.planner.errors import OptionError
+
+ADMIN_KEY = "an-operator-wrote-this-one-by-hand-42"
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Lobby:
+    """A gate before a table of keys, with a clock."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.keys: dict[str, Key] = {}
+        self.looks = 0
+        self.clock = Clock()
+        self.gate = Gate(Settings(require_keys=True, **settings), self._look_up, self.clock)
+
+    async def _look_up(self, key_id: str) -> Key | None:
+        self.looks += 1
+        return self.keys.get(key_id)
+
+    def add(self, **fields: Any) -> str:
+        key_id, text, kept = new_secret()
+        self.keys[key_id] = Key(key_id, f"key {len(self.keys)}", kept, frozenset({"plan"}), 0.0, **fields)
+        return text
+
+    def comes(self, authorization: str | None) -> Caller:
+        async def come() -> Caller:
+            return await self.gate.caller(authorization)
+
+        return anyio.run(come)
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    async def wait() -> Any:
+        return await work
+
+    return anyio.run(wait)
+
+
+def test_a_key_tells_its_id_and_its_secret_and_the_hash_tells_neither() -> None:
+    key_id, text, kept = new_secret()
+    parts = split(text)
+    assert parts is not None
+    assert parts[0] == key_id
+    assert is_same(parts[1], kept)
+    assert not is_same(parts[1][:-1], kept)
+    assert parts[1] not in kept
+
+
+def test_no_two_keys_are_alike() -> None:
+    assert len({text for _, text, _ in (new_secret() for _ in range(100))}) == 100
+
+
+@pytest.mark.parametrize("text", ["", "memplan", "memplan__", "memplan_0123456789abcdef_", "other_0123456789abcdef_x"])
+def test_what_does_not_look_like_a_key_is_none(text: str) -> None:
+    assert split(text) is None
+
+
+def test_where_no_key_is_needed_nobody_is_asked_for_one() -> None:
+    gate = Gate(Settings(require_keys=False), Lobby()._look_up)
+    assert run(gate.caller(None)) is ANYBODY
+    assert run(gate.caller("Bearer whatever")) is ANYBODY
+
+
+def test_a_key_brings_its_name_and_scopes() -> None:
+    lobby = Lobby(max_jobs_per_key=7)
+    caller = lobby.comes(f"Bearer {lobby.add()}")
+    assert (caller.name, caller.scopes, caller.max_jobs) == ("key 0", frozenset({"plan"}), 7)
+    assert lobby.comes(f"bearer  {lobby.add(max_jobs=3)} ").max_jobs == 3
+    assert lobby.comes(f"Bearer {lobby.add(max_jobs=0)}").max_jobs == 0
+
+
+@pytest.mark.parametrize("shown", [None, "", "Bearer", "Bearer ", "Basic {key}", "{key}", "Bearer {key}0", "Bearer ä"])
+def test_who_shows_no_key_or_a_wrong_one_is_refused(shown: str | None) -> None:
+    lobby = Lobby()
+    key = lobby.add()
+    with pytest.raises(NoKeyError):
+        lobby.comes(None if shown is None else shown.format(key=key))
+
+
+def test_an_unknown_id_and_a_wrong_secret_are_told_alike() -> None:
+    lobby = Lobby()
+    key = lobby.add()
+    said = set()
+    for wrong in (key[:-1] + ("0" if key[-1] != "0" else "1"), new_secret()[1], "short"):
+        with pytest.raises(NoKeyError) as caught:
+            lobby.comes(f"Bearer {wrong}")
+        said.add(str(caught.value))
+    assert said == {"authorization: the key is not known, or was revoked"}
+
+
+def test_the_key_of_the_settings_is_for_everything_and_needs_no_store() -> None:
+    lobby = Lobby(admin_key=ADMIN_KEY)
+    caller = lobby.comes(f"Bearer {ADMIN_KEY}")
+    assert caller.may("plan")
+    assert caller.may("admin")
+    assert lobby.looks == 0
+    with pytest.raises(NoKeyError):
+        lobby.comes(f"Bearer {ADMIN_KEY}3")
+
+
+def test_a_revoked_key_works_two_seconds_at_the_most() -> None:
+    lobby = Lobby()
+    shown = f"Bearer {lobby.add()}"
+    lobby.comes(shown)
+    ((key_id, key),) = lobby.keys.items()
+    lobby.keys[key_id] = Key(**{**vars(key), "revoked_at": 5.0})
+    lobby.clock.now_s += 1.9
+    lobby.comes(shown)
+    assert lobby.looks == 1
+    lobby.clock.now_s += 0.2
+    with pytest.raises(NoKeyError):
+        lobby.comes(shown)
+
+
+def test_a_key_that_asks_too_often_is_told_when_to_come_back() -> None:
+    lobby = Lobby(max_requests_per_minute=1000)
+    shown = f"Bearer {lobby.add(max_requests_per_minute=2)}"
+    lobby.comes(shown)
+    lobby.comes(shown)
+    with pytest.raises(FullError, match="key 0: may ask 2 times a minute") as caught:
+        lobby.comes(shown)
+    assert caught.value.headers == {"Retry-After": "30"}
+    lobby.clock.now_s += 30
+    lobby.comes(shown)
+    with pytest.raises(FullError):
+        lobby.comes(shown)
+
+
+def test_a_quota_never_grows_above_a_minutes_worth() -> None:
+    clock = Clock()
+    quota = RequestQuota(clock)
+    assert quota.take("a", 3) == 0
+    clock.now_s += 3600
+    assert [quota.take("a", 3) for _ in range(4)] == [0, 0, 0, 20]
+
+
+def test_quotas_of_keys_are_apart() -> None:
+    quota = RequestQuota(Clock())
+    assert quota.take("a", 1) == 0
+    assert quota.take("b", 1) == 0
+    assert quota.take("a", 1) == 60
+
+
+def test_admin_sees_what_is_anybodys_and_others_what_is_theirs() -> None:
+    mine = Caller("k1", "one", frozenset({"plan", "read"}))
+    assert mine.sees("k1")
+    assert not mine.sees("k2")
+    assert not mine.sees(None)
+    assert Caller("k3", "boss", frozenset({"admin"})).sees("k2")
+    assert ANYBODY.sees(None)
+
+
+@pytest.mark.parametrize(
+    ("host", "harmless"),
+    [
+        (None, True),
+        ("127.0.0.1:8000", True),
+        ("[::1]:8000", True),
+        ("localhost:8000", True),
+        ("memplan.localhost", True),
+        ("buildbox", True),
+        ("evil.example:8000", False),
+        ("127.0.0.1.evil.example", False),
+        ("evil.example.", False),
+        ("[::1", False),
+    ],
+)
+def test_a_page_from_elsewhere_is_known_by_its_name(host: str | None, harmless: bool) -> None:
+    assert is_harmless(host) is harmless
+
+
+def test_such_a_page_gets_in_where_that_is_said_only() -> None:
+    lobby = Lobby()
+    Gate(Settings(without_keys=True), lobby._look_up).check_host("proxy.example")
+    Gate(Settings(require_keys=True), lobby._look_up).check_host("memplan.example")
+    with pytest.raises(ForbiddenError, match=r'^host: must be an address or localhost .*, got "evil\.example"$'):
+        Gate(Settings(), lobby._look_up).check_host("evil.example")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    found = Store.open(None, tmp_path)
+    yield found
+    found.close()
+
+
+def test_the_store_keeps_all_of_a_key_but_its_secret(store: Store, tmp_path: Path) -> None:
+    key_id, text, kept = new_secret()
+    key = Key(key_id, "farm", kept, frozenset({"plan", "read"}), 12.5, max_jobs=4, max_requests_per_minute=9)
+    store.keys.add(key)
+    assert store.keys.find(key_id) == key
+    assert store.keys.all() == [key]
+    secret = text.rpartition("_")[2].encode()
+    assert not any(secret in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_a_name_is_taken_once_and_for_all(store: Store) -> None:
+    store.keys.add(Key("a", "farm", digest("1"), frozenset(), 0.0))
+    store.keys.revoke("farm", 1.0)
+    with pytest.raises(OptionError, match='name: must be one that no other key has or had, got "farm"'):
+        store.keys.add(Key("b", "farm", digest("2"), frozenset(), 0.0))
+
+
+def test_a_key_is_revoked_once(store: Store) -> None:
+    store.keys.add(Key("a", "farm", digest("1"), frozenset(), 0.0))
+    assert store.keys.is_any_valid()
+    assert store.keys.revoke("farm", 7.0)
+    assert not store.keys.revoke("farm", 8.0)
+    assert not store.keys.revoke("nobody", 8.0)
+    assert not store.keys.is_any_valid()
+    (found,) = store.keys.all()
+    assert found.revoked_at == 7.0
+
+
+def test_the_use_of_a_key_is_noted_about_once_a_minute(store: Store) -> None:
+    store.keys.add(Key("a", "farm", digest("1"), frozenset(), 0.0))
+    assert look_up(store.keys, "b") is None
+    look_up(store.keys, "a")
+    first = store.keys.find("a")
+    look_up(store.keys, "a")
+    assert first is not None
+    assert first.used_at is not None
+    assert store.keys.find("a") == first

@@ -1,0 +1,146 @@
+"""What a server holds at a time, and how long it waits for whom."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from memplan.api.http.middleware.limits import HeldBytes, Share, Streams
+from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.http.problem_details import TooLargeError
+from memplan.api.http.submissions import check_size
+from memplan.api.refusals import FullError
+from memplan.api.settings import Settings
+from memplan.planner.model.problem import Problem
+from tests.support.server import Running, running
+
+
+def drip(into: socket.socket) -> None:
+    """Send a byte at a time, for ten seconds at the most."""
+    for _ in range(1000):
+        into.sendall(b" ")
+        time.sleep(0.01)
+
+
+def test_bodies_are_held_up_to_a_limit_for_all_together() -> None:
+    whole = HeldBytes(100)
+    one, two = Share(whole, 1.0), Share(whole, 1.0)
+    one.take(60)
+    two.take(40)
+    with pytest.raises(FullError, match="memplan: requests of 100 bytes are in work already"):
+        two.take(1)
+    one.release()
+    two.take(1)
+    two.release()
+    assert whole.held == 0
+
+
+def test_the_largest_body_can_always_be_held() -> None:
+    assert HeldBytes.under(Settings(max_body_bytes=50)).limit == 200
+    assert HeldBytes.under(Settings(max_body_bytes=50, max_held_bytes=70)).limit == 70
+    assert HeldBytes.under(Settings(max_body_bytes=50, max_held_bytes=10)).limit == 50
+
+
+def test_streams_are_counted_while_they_are_open() -> None:
+    streams = Streams(1)
+    with streams.open():
+        with pytest.raises(FullError, match="memplan: all 1 streams are open"), streams.open():
+            pass
+        assert streams.count == 1
+    assert streams.count == 0
+
+
+def problem(buffers: int, pools: int) -> Problem:
+    rows = [{"id": i, "size": 8, "start": 0, "end": 1} for i in range(buffers)]
+    return Problem.model_validate({"buffers": rows, "pools": [{"name": str(q)} for q in range(pools)]})
+
+
+def test_a_problem_has_as_many_buffers_and_cells_as_the_settings_allow() -> None:
+    settings = Settings(max_buffers=3, max_cells=10_000)
+    check_size(problem(3, 2), settings)
+    with pytest.raises(TooLargeError, match=r"^problem: buffers must be at most 3, got 4$"):
+        check_size(problem(4, 1), settings)
+    with pytest.raises(TooLargeError, match=r"times pools must be at most 10000, got 15000$"):
+        check_size(problem(3, 3), settings)
+
+
+def connection(server: Running) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=30)
+
+
+def everything(from_: socket.socket) -> bytes:
+    """Read until the server hangs up."""
+    return b"".join(iter(lambda: from_.recv(65536), b""))
+
+
+def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    with running(Settings(body_timeout_s=0.2, workers=0)) as server, connection(server) as slow:
+        slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
+        answer = everything(slow)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b'"detail": "body: must come within 0.2 s"' in answer
+        assert server.service.bodies.held == 0
+        assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
+
+
+@pytest.mark.parametrize("begun", [b"", b"POST /v1/plan HTTP/1.1\r\nHost: he"])
+def test_who_connects_and_does_not_ask_is_hung_up_on(begun: bytes) -> None:
+    with running(Settings(header_timeout_s=0.2, workers=0)) as server, connection(server) as silent:
+        silent.sendall(begun)
+        assert everything(silent) == b""
+
+
+def test_who_stops_in_the_middle_of_a_second_request_is_hung_up_on() -> None:
+    with running(Settings(header_timeout_s=0.2, workers=0)) as server, connection(server) as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += slow.recv(65536)
+        slow.sendall(b"GET /heal")
+        assert everything(slow) == b""
+
+
+def test_what_is_not_http_is_told_and_hung_up_on(caplog: pytest.LogCaptureFixture) -> None:
+    with running() as server, connection(server) as odd:
+        odd.sendall(b"\x16\x03\x01 not http\r\n\r\n")
+        assert everything(odd).startswith(b"HTTP/1.1 400 ")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_who_goes_on_sending_after_the_answer_is_hung_up_on() -> None:
+    settings = Settings(header_timeout_s=0.2, require_keys=True, max_body_bytes=10**9)
+    with running(settings) as server, connection(server) as slow:
+        slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\n")
+        assert slow.recv(65536).startswith(b"HTTP/1.1 401 ")
+        with pytest.raises(ConnectionError):
+            drip(slow)
+
+
+def test_who_has_asked_may_wait_longer_than_headers_take() -> None:
+    """The time for headers ends with them: a body, and an answer, have times of their own."""
+    body = b'{"buffers": []}'
+    with running(Settings(header_timeout_s=0.2, workers=0)) as server, connection(server) as slow:
+        head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+        slow.sendall(head % len(body))
+        slow.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            slow.recv(1)
+        slow.settimeout(30)
+        slow.sendall(body)
+        assert everything(slow).startswith(b"HTTP/1.1 200 ")
+
+
+def test_bodies_beyond_what_is_held_are_turned_away_and_others_go_on() -> None:
+    with running(Settings(max_body_bytes=1000, max_held_bytes=1000, workers=0)) as server, connection(server) as large:
+        large.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n" + b" " * 950)
+        while server.service.bodies.held < 950:
+            assert server.client.get("/healthz").status_code == 200
+        answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE)
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+        assert answer.json()["detail"] == "memplan: requests of 950 bytes are in work already"
+        large.close()
+        while server.service.bodies.held:
+            assert server.client.get("/healthz").status_code == 200
+        assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200

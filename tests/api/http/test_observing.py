@@ -1,0 +1,167 @@
+"""What an operator sees: metrics, ids of requests, lines of the log; and what answers tell browsers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.metrics import Metrics
+from memplan.planner.model.plan import Plan
+from tests.api.http.test_http_line import soon
+from tests.support.server import Running
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def samples(text: str) -> dict[tuple[str, ...], float]:
+    """Return each sample by its name and the values of its labels, in the order of their names."""
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def rendered(metrics: Metrics) -> dict[tuple[str, ...], float]:
+    return samples(metrics.rendered({"queued": 3}, {"workers": 2}).decode())
+
+
+def test_requests_are_counted_by_the_path_that_the_app_declares(server: Running) -> None:
+    server.client.post("/v1/plan", json=PROBLEM_EXAMPLE)
+    server.client.post("/v1/plan", content=b"")
+    for path in ("/nothing", "/v1/plan/../../etc", "/v1/jobs/some-id"):
+        server.client.get(path)
+    server.client.request("BREW", "/v1/plan")
+    answer = server.client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    found = samples(answer.text)
+    assert found["memplan_requests_total", "POST", "/v1/plan", "200"] >= 1
+    assert found["memplan_requests_total", "POST", "/v1/plan", "400"] >= 1
+    assert found["memplan_requests_total", "GET", "none", "404"] >= 1
+    assert found["memplan_requests_total", "GET", "/v1/jobs/{job_id}", "404"] >= 1
+    assert found["memplan_requests_total", "other", "/v1/plan", "405"] >= 1
+    assert not any("nothing" in label for labels in found for label in labels)
+
+
+def test_metrics_tell_what_there_is_now(server: Running) -> None:
+    found = samples(server.client.get("/metrics").text)
+    assert found["memplan_workers",] >= 1
+    assert found["memplan_jobs", "queued"] == 0
+    assert found["memplan_open_streams",] == 0
+    assert "process_resident_memory_bytes" in {labels[0] for labels in found}
+
+
+def test_solves_are_told_by_solver_rung_and_place() -> None:
+    metrics = Metrics()
+    metrics.solved(Plan(solver="greedy:size", gap=0.03), solver="auto", place="server", seconds=0.2)
+    metrics.solved(Plan(status="unknown"), solver="cp-sat", place="worker", seconds=2.0)
+    found = rendered(metrics)
+    assert found["memplan_solve_seconds_count", "server", "greedy", "auto"] == 1
+    assert found["memplan_solve_seconds_sum", "worker", "none", "cp-sat"] == 2.0
+    assert found["memplan_plans_total", "unknown"] == 1
+    assert (found["memplan_plan_gap_bucket", "0.02"], found["memplan_plan_gap_bucket", "0.05"]) == (0, 1)
+
+
+def test_what_happens_is_counted() -> None:
+    metrics = Metrics()
+    metrics.looked_up("hit")
+    metrics.missed_deadline()
+    metrics.lost_worker()
+    metrics.finished_job("failed")
+    found = rendered(metrics)
+    assert found["memplan_cache_lookups_total", "hit"] == 1
+    assert found["memplan_deadline_misses_total",] == 1
+    assert found["memplan_workers_lost_total",] == 1
+    assert found["memplan_jobs_finished_total", "failed"] == 1
+    assert (found["memplan_jobs", "queued"], found["memplan_workers",]) == (3, 2)
+
+
+def test_a_plain_request_id_is_kept_and_any_other_is_replaced(server: Running) -> None:
+    assert server.client.get("/healthz", headers={"X-Request-ID": "build-7.1"}).headers["x-request-id"] == "build-7.1"
+    for wrong in ("", "a b", "x" * 65, "a\x1b[31m"):
+        given = server.client.get("/healthz", headers={"X-Request-ID": wrong}).headers["x-request-id"]
+        assert given != wrong
+        assert len(given) == 16
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/v1/solvers", "/nothing", "/openapi.json"])
+def test_every_answer_is_data_that_nobody_runs_frames_or_keeps(server: Running, path: str) -> None:
+    headers = server.client.get(path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert headers["cache-control"] == "no-store"
+    assert "server" not in headers
+
+
+def is_ours(record: logging.LogRecord) -> bool:
+    return record.name == "memplan.requests" and record.getMessage().startswith("POST /v1/plan 200 ")
+
+
+def test_a_line_of_a_request_says_who_asked_what_and_nothing_of_what_came(
+    server: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = {"buffers": [{"id": "secret-conv", "size": 987654321, "start": 0, "end": 1}], "name": "secret-net"}
+    with caplog.at_level(logging.INFO):
+        server.client.post("/v1/plan?seed=987654321", json=body, headers={"X-Request-ID": "r1"})
+        assert soon(lambda: any(is_ours(record) for record in caplog.records))
+    (line,) = filter(is_ours, caplog.records)  # a line of another test's request may come late
+    assert (line.__dict__["route"], line.__dict__["status"]) == ("/v1/plan", 200)
+    told = " ".join(str(vars(record)) for record in caplog.records if record.name != "httpx")
+    assert "secret" not in told
+    assert "987654321" not in told
+
+
+_LOGS = """
+import logging, logging.config, sys
+from memplan.api.logs import PROBLEMS, REQUEST, about_job, log_config
+logging.config.dictConfig(log_config(sys.argv[1], sys.argv[2] == "problems"))
+logging.getLogger("memplan").info("begun")
+REQUEST.set("r1")
+with about_job("j1"):
+    logging.getLogger("memplan").warning("in it", extra={"status": 7})
+PROBLEMS.info("problem secret")
+logging.getLogger("sqlalchemy").info("chatter")
+"""
+
+
+def logged(*arguments: str) -> list[str]:
+    """Log some lines in a process of their own, since logging is set up once for a process."""
+    done = subprocess.run(
+        [sys.executable, "-c", _LOGS, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stderr.splitlines()
+
+
+def test_lines_in_json_carry_the_ids_of_what_they_are_about() -> None:
+    first, second = (json.loads(line) for line in logged("json", ""))
+    assert first.keys() == {"time", "level", "logger", "message"}
+    assert second.pop("time").endswith("+00:00")
+    assert second == {
+        "level": "WARNING",
+        "logger": "memplan",
+        "message": "in it",
+        "status": 7,
+        "request_id": "r1",
+        "job_id": "j1",
+    }
+
+
+def test_lines_of_text_carry_them_at_the_end() -> None:
+    first, second = logged("text", "")
+    assert first.endswith(" INFO    memplan begun")
+    assert second.endswith(" WARNING memplan in it request_id=r1 job_id=j1")
+
+
+def test_problems_are_logged_where_that_is_asked_for() -> None:
+    assert [line.endswith("memplan.problems problem secret request_id=r1") for line in logged("text", "problems")] == [
+        False,
+        False,
+        True,
+    ]

@@ -1,0 +1,56 @@
+"""What the schema promises, held against the running server with drawn requests, right ones and wrong ones."""
+
+from __future__ import annotations
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from memplan.api.http.app import create_app
+from tests.support.server import Running
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+SCHEMA = schemathesis.openapi.from_dict(create_app().openapi())
+CALLS = [
+    ("GET", "/healthz", GenerationMode.POSITIVE),
+    ("GET", "/readyz", GenerationMode.POSITIVE),
+    ("GET", "/metrics", GenerationMode.POSITIVE),
+    ("GET", "/v1/solvers", GenerationMode.POSITIVE),
+    ("POST", "/v1/plan", GenerationMode.POSITIVE),
+    ("POST", "/v1/plan", GenerationMode.NEGATIVE),
+    ("POST", "/v1/verify", GenerationMode.POSITIVE),
+    ("POST", "/v1/verify", GenerationMode.NEGATIVE),
+    ("POST", "/v1/liveness", GenerationMode.POSITIVE),
+    ("POST", "/v1/liveness", GenerationMode.NEGATIVE),
+    ("POST", "/v1/jobs", GenerationMode.POSITIVE),
+    ("POST", "/v1/jobs", GenerationMode.NEGATIVE),
+    ("GET", "/v1/jobs", GenerationMode.POSITIVE),
+    ("GET", "/v1/jobs", GenerationMode.NEGATIVE),
+    ("GET", "/v1/jobs/{job_id}", GenerationMode.POSITIVE),
+    ("GET", "/v1/jobs/{job_id}/events", GenerationMode.POSITIVE),
+    ("GET", "/v1/jobs/{job_id}/plan", GenerationMode.POSITIVE),
+    ("DELETE", "/v1/jobs/{job_id}", GenerationMode.POSITIVE),
+    ("POST", "/v1/batch", GenerationMode.POSITIVE),
+    ("POST", "/v1/batch", GenerationMode.NEGATIVE),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "mode"), CALLS)
+def test_every_answer_is_as_the_schema_says(server: Running, method: str, path: str, mode: GenerationMode) -> None:
+    examples = 15 if path == "/v1/liveness" else 60  # a schema of statements in statements is slow to draw from
+
+    @settings(
+        max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(case=SCHEMA[path][method].as_strategy(generation_mode=mode))
+    def check(case: schemathesis.Case) -> None:
+        case.call_and_validate(base_url=f"http://127.0.0.1:{server.port}", checks=CHECKS, timeout=30)
+
+    check()

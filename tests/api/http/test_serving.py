@@ -1,0 +1,110 @@
+"""Starting, stopping, and what an operator sets."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import anyio
+import httpx
+import pytest
+
+from memplan.api.http.server import listening
+from memplan.api.readiness import Check, Readiness
+from memplan.api.settings import read_settings
+from memplan.api.store.errors import StoreError
+from memplan.planner.errors import OptionError
+from tests.api.http.test_http_line import HARD, soon
+from tests.support.server import running
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMPLAN_SOLVES", "3")
+    monkeypatch.setenv("MEMPLAN_MAX_BODY_BYTES", "1000")
+    settings = read_settings()
+    assert (settings.solves, settings.max_body_bytes, settings.waiting) == (3, 1000, 16)
+
+
+def test_a_wrong_setting_is_told_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMPLAN_SOLVES", "many")
+    monkeypatch.setenv("MEMPLAN_WAITING", "-1")
+    with pytest.raises(OptionError) as caught:
+        read_settings()
+    assert caught.value.sentences == (
+        'MEMPLAN_SOLVES: must be an integer, got "many"',
+        'MEMPLAN_WAITING: must be at least 0, got "-1"',
+    )
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(OptionError, match=f"^port: cannot listen on 127.0.0.1:{port}: Address already in use"):
+            listening("127.0.0.1", port)
+
+
+def test_a_server_that_is_told_to_stop_answers_with_the_best_plan_so_far() -> None:
+    with ThreadPoolExecutor(1) as callers:
+        with running() as server:
+            url = f"http://127.0.0.1:{server.port}/v1/plan"
+            asked: Future[httpx.Response] = callers.submit(httpx.post, url, content=HARD, timeout=60.0, trust_env=False)
+            assert soon(lambda: server.service.line.busy == 1)
+        answer = asked.result()
+    assert answer.status_code == 200
+    assert answer.json()["stop_reason"] == "cancelled"
+
+
+def test_a_server_says_what_it_lacks_to_be_ready() -> None:
+    async def no() -> bool:
+        return False
+
+    with running() as server:
+        server.service.readiness = Readiness(
+            Check(no, "memplan: could not solve"), Check(no, "memplan: could not store")
+        )
+        answer = server.client.get("/readyz")
+    assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+    assert answer.headers["retry-after"] == "1"
+    assert answer.json()["errors"] == ["memplan: could not solve", "memplan: could not store"]
+
+
+def test_a_check_that_fails_or_never_answers_does_not_hold() -> None:
+    async def fails() -> bool:
+        raise StoreError("the disk is full")
+
+    async def never() -> bool:
+        await anyio.sleep_forever()
+        return True
+
+    async def yes() -> bool:
+        return True
+
+    readiness = Readiness(Check(fails, "one"), Check(never, "two"), Check(yes, "three"), patience_s=0.01)
+    assert anyio.run(readiness.lacks) == ("one", "two")
+
+
+def test_what_was_found_is_believed_for_a_while() -> None:
+    asked = []
+
+    async def holds() -> bool:
+        asked.append(1)
+        return True
+
+    async def ask_twice() -> None:
+        readiness = Readiness(Check(holds, "one"))
+        assert await readiness.lacks() == await readiness.lacks() == ()
+
+    anyio.run(ask_twice)
+    assert asked == [1]
+
+
+def test_after_the_warm_up_a_first_search_has_nothing_to_import() -> None:
+    asks = "import sys; from memplan.api.readiness import warm_up; warm_up(); before = set(sys.modules)"
+    solves = "from memplan.solvers.portfolio.solve import solve; from memplan.solvers.bench.generators import tight"
+    poses = "solve(tight(1, 60, 1000, 7, 3.0).problem, quick_s=0.2)"
+    tells = "print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run(
+        [sys.executable, "-c", "; ".join((asks, solves, poses, tells))], capture_output=True, text=True, check=True
+    )
+    assert [name for name in done.stdout.split() if not name.startswith("memplan.solvers.bench")] == []

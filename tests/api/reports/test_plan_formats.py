@@ -1,0 +1,169 @@
+"""Plans in the spellings of other compilers: Cadence's tables, triples, and EXIR's numbers; on both entrances."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.api.reports.memory_tables import memory_tables, peak_over_time
+from memplan.api.reports.plan_formats import spell
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from tests.support.server import Running
+from tests.support.tiny import FEATURES, random_tiny
+
+TWO_MEMORIES: dict[str, Any] = {
+    "buffers": [
+        {"id": "a", "size": 48, "start": 0, "end": 2},
+        {"id": 7, "size": 20, "start": 1, "end": 4},
+        {"id": "view", "size": 4, "start": 3, "end": 5, "alias_of": 7, "alias_offset": 16},
+        {"id": "late", "size": 30, "start": 5, "end": 6},
+    ],
+    "pools": [
+        {"name": "sram", "size": 64, "alignment": 16, "base_address": 0x57BE0000},
+        {"name": "dram", "alignment": 8},
+    ],
+}
+TABLES = """\
++----------------+----------------+-----------------------+-----------------------------+
+| Memory Space   | Base Address   |   Memory Size (Bytes) |   Peak Memory Usage (Bytes) |
++================+================+=======================+=============================+
+| sram           | 0x57be0000     |                    64 |                          48 |
+| dram           | 0x0            |                       |                          20 |
++----------------+----------------+-----------------------+-----------------------------+
+
++-------------------------------------+----------+--------+
+| Peak memory usage across all spaces | 68 bytes | Node 1 |
++-------------------------------------+----------+--------+
+"""
+TRIPLES = [["a", "sram", 0], [7, "dram", 0], ["view", "dram", 16], ["late", "sram", 0]]
+BY_CADENCE = "reference:cadence-position-based-greedy-with-hierarchy"
+TOO_LARGE = {"buffers": [{"id": "a", "size": 9, "start": 0, "end": 1}], "pools": [{"size": 8}]}
+
+Captured = pytest.CaptureFixture[str]
+
+
+def planned(problem: object) -> tuple[Problem, Plan]:
+    valid = Problem.model_validate(problem)
+    return valid, solve(valid, solver=BY_CADENCE)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "problem.json"
+    path.write_text(json.dumps(TWO_MEMORIES))
+    return str(path)
+
+
+def test_the_tables_are_cadences() -> None:
+    assert memory_tables(*planned(TWO_MEMORIES)) == TABLES
+
+
+def test_names_of_memories_stay_in_one_line() -> None:
+    problem = {"buffers": [], "pools": [{"name": "a\nb"}]}
+    lines = memory_tables(*planned(problem)).splitlines()
+    assert lines[3].split() == ["|", '"a\\nb"', "|", "0x0", "|", "|", "0", "|"]
+    assert len({len(line) for line in lines[:5]}) == 1
+
+
+def test_the_peak_over_time_is_said_with_the_first_time_it_is_reached() -> None:
+    rows = [{"id": i, "size": 4, "start": start, "end": start + 2} for i, start in enumerate((5, 6, 9, 10, 3))]
+    assert peak_over_time(Problem.model_validate({"buffers": rows})) == (8, 6)
+    assert peak_over_time(Problem.model_validate({"buffers": []})) == (0, 0)
+
+
+def test_without_times_the_peak_is_at_none() -> None:
+    problem, plan = planned({"buffers": [{"id": "a", "size": 4}, {"id": "b", "size": 2, "start": 0, "end": 1}]})
+    assert peak_over_time(problem) is None
+    assert "| 4 bytes | Node unknown |" in memory_tables(problem, plan)
+    assert json.loads(spell(plan, problem, "exir"))["peak_memory_usage"] is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_peak_over_time_is_at_most_the_sum_of_what_the_memories_need(seed: int) -> None:
+    problem = random_tiny(seed)
+    plan, peak = solve(problem), peak_over_time(problem)
+    if plan.peak is not None and peak is not None:
+        assert peak[0] <= plan.peak
+
+
+def test_triples_are_a_list_of_lists_with_the_ids_as_they_were() -> None:
+    problem, plan = planned(TWO_MEMORIES)
+    assert json.loads(spell(plan, problem, "triples")) == TRIPLES
+
+
+def test_exir_counts_memories_from_one_and_keeps_zero_for_constants() -> None:
+    problem, plan = planned(TWO_MEMORIES)
+    assert json.loads(spell(plan, problem, "exir")) == {
+        "bufsizes": [0, 48, 24],
+        "peak_memory_usages_per_memory": [48, 20],
+        "peak_memory_usage": {"bytes": 68, "node": 1},
+        "specs": [
+            {"id": "a", "mem_id": 1, "mem_obj_id": 0, "mem_offset": 0},
+            {"id": 7, "mem_id": 2, "mem_obj_id": 0, "mem_offset": 0},
+            {"id": "view", "mem_id": 2, "mem_obj_id": 0, "mem_offset": 16},
+            {"id": "late", "mem_id": 1, "mem_obj_id": 0, "mem_offset": 0},
+        ],
+    }
+
+
+@pytest.mark.parametrize("problem", [FEATURES["plain"], FEATURES["identical buffers"], FEATURES["aliases"]])
+def test_specs_have_one_object_if_they_are_linked_by_shared_bytes(problem: Problem) -> None:
+    plan = solve(problem)
+    size = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
+    specs = json.loads(spell(plan, problem, "exir"))["specs"]
+    for one in specs:
+        for other in specs:
+            low, high = sorted((one, other), key=lambda spec: int(spec["mem_offset"]))
+            if one["mem_id"] == other["mem_id"] and low["mem_offset"] + size[low["id"]] > high["mem_offset"]:
+                assert one["mem_obj_id"] == other["mem_obj_id"]
+    objects = sorted({(spec["mem_id"], spec["mem_obj_id"]) for spec in specs})
+    for mem_id, number in objects:
+        assert number == 0 or (mem_id, number - 1) in objects
+
+
+def test_the_command_writes_them(file: str, tmp_path: Path, capfd: Captured) -> None:
+    assert main(["plan", file, "--solver", BY_CADENCE, "--format", "tables"]) == 0
+    assert capfd.readouterr() == (TABLES, "")
+    target = tmp_path / "plan.txt"
+    assert main(["plan", file, "--solver", BY_CADENCE, "--format", "triples", "-o", str(target)]) == 0
+    assert json.loads(target.read_bytes()) == TRIPLES
+    assert main(["plan", file, "--solver", BY_CADENCE, "--format", "exir"]) == 0
+    assert json.loads(capfd.readouterr().out)["bufsizes"] == [0, 48, 24]
+
+
+@pytest.mark.parametrize("spelling", ["tables", "triples", "exir"])
+def test_what_places_nothing_is_json_whatever_was_asked_for(spelling: str, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "problem.json"
+    path.write_text(json.dumps(TOO_LARGE))
+    assert main(["plan", str(path), "--format", spelling]) == 1
+    assert json.loads(capfd.readouterr().out)["status"] == "infeasible"
+
+
+@pytest.mark.parametrize("accept", ["text/plain", "text/plain;q=0.9, application/json;q=0.5", "text/plain, text/csv"])
+def test_plain_text_is_the_tables(server: Running, accept: str) -> None:
+    query, headers = {"solver": BY_CADENCE}, {"accept": accept}
+    answer = server.client.post("/v1/plan", json=TWO_MEMORIES, params=query, headers=headers)
+    if accept.endswith("csv"):
+        assert answer.headers["content-type"].startswith("text/csv")
+    else:
+        assert (answer.headers["content-type"], answer.text) == ("text/plain; charset=utf-8", TABLES)
+
+
+@pytest.mark.parametrize(("spelling", "expected"), [("triples", TRIPLES), ("exir", None)])
+def test_the_service_writes_what_the_option_says(server: Running, spelling: str, expected: object) -> None:
+    options = {"solver": BY_CADENCE, "format": spelling}
+    content = {"problem": TWO_MEMORIES, "options": options}
+    answer = server.client.post("/v1/plan", json=content, headers={"accept": "text/csv"})
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == expected or answer.json()["bufsizes"] == [0, 48, 24]
+
+
+def test_that_nothing_fits_is_json_for_who_wants_text(server: Running) -> None:
+    answer = server.client.post("/v1/plan", json=TOO_LARGE, headers={"accept": "text/plain"})
+    assert (answer.headers["content-type"], answer.json()["status"]) == ("application/json", "infeasible")

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memplan.api.reports.sizes import parse_size, spell_size, with_capacities
+from memplan.planner.errors import OptionError
+from memplan.planner.model.problem import Problem
+
+NO_POOLS = Problem.model_validate({"buffers": []})
+TWO_POOLS = Problem.model_validate(
+    {"buffers": [{"id": "a", "size": 1, "pools": ["slow"]}], "pools": [{"name": "fast", "cost": 2}, {"name": "slow"}]}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 0),
+        ("4096", 4096),
+        ("12B", 12),
+        ("64kB", 64_000),
+        ("128KiB", 131_072),
+        ("1MiB", 1_048_576),
+        ("1.5 MiB", 1_572_864),
+        (" 2GB ", 2_000_000_000),
+        ("0.5TiB", 549_755_813_888),
+        ("9223372036854775807", 2**63 - 1),
+    ],
+)
+def test_a_size_has_a_number_and_maybe_a_unit(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", 'must be a size such as 4096, 64kB or 1MiB, got ""'),
+        ("1M", 'must be a size such as 4096, 64kB or 1MiB, got "1M"'),
+        ("1mib", 'must be a size such as 4096, 64kB or 1MiB, got "1mib"'),
+        ("-1", 'must be a size such as 4096, 64kB or 1MiB, got "-1"'),
+        ("1e6", 'must be a size such as 4096, 64kB or 1MiB, got "1e6"'),
+        ("9" * 5000, f'must be a size such as 4096, 64kB or 1MiB, got "{"9" * 56}...'),
+        ("0.3KiB", 'must be a whole number of bytes, got "0.3KiB"'),
+        ("8388608TiB", 'must be less than 2^63 bytes, got "8388608TiB"'),
+    ],
+)
+def test_what_is_no_size_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError) as error:
+        parse_size(text)
+    assert str(error.value) == sentence
+
+
+@given(size=st.integers(0, 2**63 - 1))
+@example(2**40 - 1)
+@example(2**40 - 2**29)
+def test_a_spelled_size_is_right_to_four_digits(size: int) -> None:
+    spelled = spell_size(size).replace(",", "")
+    number, unit = spelled.split()
+    assert float(number) * parse_size(f"1{unit}") == pytest.approx(size, rel=1e-3)
+    assert float(number) < 1024 or unit == "TiB"
+
+
+def test_a_size_alone_is_for_the_only_pool() -> None:
+    assert with_capacities(NO_POOLS, ["1KiB"]).pools[0].size == 1024
+    assert with_capacities(NO_POOLS, ["unlimited"]).pools[0].size is None
+    assert with_capacities(NO_POOLS, []) is NO_POOLS
+
+
+def test_names_make_the_pools_of_a_problem_that_has_none() -> None:
+    problem = with_capacities(NO_POOLS, ["fast=64kB", "slow=unlimited"])
+    assert [(pool.name, pool.size) for pool in problem.pools] == [("fast", 64_000), ("slow", None)]
+
+
+def test_names_find_the_pools_of_a_problem_and_change_nothing_else() -> None:
+    problem = with_capacities(TWO_POOLS, ["slow=7"])
+    assert [(pool.name, pool.size, pool.cost) for pool in problem.pools] == [("fast", None, 2), ("slow", 7, 0)]
+    assert problem.buffers == TWO_POOLS.buffers
+
+
+@pytest.mark.parametrize(
+    ("problem", "capacities", "sentence"),
+    [
+        (TWO_POOLS, ["7"], 'capacity: must name its pool, as in NAME=1MiB, where there are several, got "7"'),
+        (NO_POOLS, ["7", "8"], 'capacity: must name its pool, as in NAME=1MiB, where there are several, got "7"'),
+        (TWO_POOLS, ["medium=7"], 'capacity: must name a pool of the problem (fast, slow), got "medium"'),
+        (TWO_POOLS, ["slow=7", "slow=8"], "capacity: must be given once for each pool"),
+        (NO_POOLS, ["=7"], 'capacity: must name its pool before the =, got "=7"'),
+        (NO_POOLS, ["fast=much"], 'capacity: must be a size such as 4096, 64kB or 1MiB, got "much"'),
+    ],
+)
+def test_capacities_that_make_no_sense_are_refused(problem: Problem, capacities: list[str], sentence: str) -> None:
+    with pytest.raises(OptionError) as error:
+        with_capacities(problem, capacities)
+    assert error.value.sentences == (sentence,)

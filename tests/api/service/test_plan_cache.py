@@ -1,0 +1,188 @@
+"""What the cache keeps in memory and in the store, and what it forgets. The same on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from memplan.api.options import Options
+from memplan.api.service.cache.cached_plan import Known
+from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.parsed_requests import Readings
+from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.settings import Settings
+from memplan.api.store.errors import StoreError
+from memplan.api.store.store import Store
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.problem import Problem
+
+MUCH = 2**20
+
+
+def posed(size: int = 3) -> Posed:
+    rows = [{"id": k, "size": size + k, "start": 0, "end": 1} for k in range(2)]
+    return Posed.of(Problem.model_validate({"buffers": rows}))
+
+
+def plan_of_height(asked: Posed, height: int, searched_s: float = 1.0) -> Known:
+    """A plan whose upper buffer ends at a height, in units; nothing is proved of it."""
+    low, high = (int(asked.instance.size[i]) for i in asked.order)
+    offset = column([0, height - high])
+    assert offset[1] >= low
+    return Known("feasible", offset * 0, offset, (height,), (1,), 1, searched_s=searched_s)
+
+
+def cache_over(store: Store | None, memory_bytes: int = MUCH, most_plans: int = 100) -> PlanCache:
+    return PlanCache(store, memory_bytes=memory_bytes, most_plans=most_plans, most_bytes=MUCH)
+
+
+async def height(cache: PlanCache, asked: Posed) -> int | None:
+    known = await cache.find(asked)
+    return None if known is None else known.used[0]
+
+
+def run(day: Callable[[], Awaitable[None]]) -> None:
+    async def all_day() -> None:
+        await day()
+
+    asyncio.run(all_day())
+
+
+def test_a_plan_outlives_the_cache_that_kept_it(store: Store) -> None:
+    async def day() -> None:
+        first, asked = cache_over(store), posed()
+        first.keep(asked, plan_of_height(asked, 9))
+        await first.write()
+        assert await height(cache_over(store), asked) == 9
+        known = await cache_over(store).by_hash(asked.hash)
+        assert known is not None
+        assert (known.searched_s, known.status) == (1.0, "feasible")
+
+    run(day)
+
+
+def test_a_better_plan_replaces_a_worse_one_and_never_the_reverse(store: Store) -> None:
+    async def day() -> None:
+        asked = posed()
+        for k, (found, best) in enumerate(((9, 9), (8, 8), (10, 8))):
+            mine = cache_over(store)  # each server knows only what it found itself, and what is stored
+            mine.keep(asked, plan_of_height(asked, found, searched_s=k))
+            await mine.write()
+            assert await height(cache_over(store), asked) == best
+        known = await cache_over(store).find(asked)
+        assert known is not None
+        assert known.searched_s == 2
+
+    run(day)
+
+
+def test_what_another_server_found_is_seen_where_it_is_better(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def day() -> None:
+        mine, other, asked = cache_over(store), cache_over(store), posed()
+        mine.keep(asked, plan_of_height(asked, 9))
+        other.keep(asked, plan_of_height(asked, 8))
+        await other.write()
+        assert await height(mine, asked) == 9
+        monkeypatch.setattr("memplan.api.service.cache.plan_cache._FRESH_S", 0.0)
+        assert await height(mine, asked) == 8
+
+    run(day)
+
+
+def test_memory_forgets_what_was_used_longest_ago_and_the_store_does_not(store: Store) -> None:
+    async def day() -> None:
+        cache = cache_over(store, memory_bytes=2100)
+        many = [posed(size) for size in (3, 5, 7)]
+        for asked in many[:2]:
+            cache.keep(asked, plan_of_height(asked, 20))
+        await cache.find(many[0])
+        cache.keep(many[2], plan_of_height(many[2], 20))
+        await cache.write()
+        assert [asked.hash in cache.held for asked in many] == [True, False, True]
+        assert await height(cache, many[1]) == 20
+
+    run(day)
+
+
+def test_the_store_forgets_what_was_used_longest_ago(store: Store) -> None:
+    async def day() -> None:
+        cache = cache_over(store, most_plans=2)
+        many = [posed(size) for size in (3, 5, 7)]
+        for asked in many:
+            cache.keep(asked, plan_of_height(asked, 20))
+            await cache.write()
+        again = cache_over(store, most_plans=2)
+        await again.find(many[0])
+        await again.tidy()
+        fresh = cache_over(store)
+        assert [await height(fresh, asked) for asked in many] == [20, None, 20]
+
+    run(day)
+
+
+def test_a_wrong_plan_is_replaced_in_the_store_whatever_it_claims(store: Store) -> None:
+    async def day() -> None:
+        cache, asked = cache_over(store), posed()
+        cache.keep(asked, replace(plan_of_height(asked, 7), status="optimal"))
+        await cache.write()
+        cache.forget(asked)
+        assert await cache.find(asked) is None
+        cache.keep(asked, plan_of_height(asked, 9))
+        await cache.write()
+        assert await height(cache_over(store), asked) == 9
+
+    run(day)
+
+
+def test_what_is_kept_is_written_by_the_way_and_at_the_end(store: Store) -> None:
+    async def day() -> None:
+        asked, late = posed(), posed(11)
+        async with PlanCache.tended(store, Settings()) as cache:
+            cache.keep(asked, plan_of_height(asked, 9))
+            while await asyncio.to_thread(store.plans.find, asked.hash) is None:
+                await asyncio.sleep(0.01)
+            cache.keep(late, plan_of_height(late, 30))
+        assert store.plans.find(late.hash) is not None
+
+    run(day)
+
+
+def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def away(_work: object) -> None:
+        raise StoreError("database: gone")
+
+    async def day() -> None:
+        cache, asked = cache_over(store), posed()
+        monkeypatch.setattr(store, "briefly", away)
+        assert await cache.find(asked) is None
+        cache.keep(asked, plan_of_height(asked, 9))
+        await cache.write()
+        await cache.tidy()
+        assert await height(cache, asked) == 9
+        assert "1 plans were not kept: database: gone" in caplog.text
+
+    run(day)
+
+
+def test_readings_are_kept_by_all_that_they_depend_on() -> None:
+    readings, reading = Readings(6000), (posed(), Options())
+    name = Readings.name("application/json", "seed=1", b"{}")
+    readings.keep(name, reading, 100)
+    assert readings.find(name) is reading
+    others = [("text/csv", "seed=1", b"{}"), ("application/json", "", b"{}"), ("application/json", "seed=1", b"[]")]
+    assert [readings.find(Readings.name(*other)) for other in others] == [None, None, None]
+
+
+def test_readings_make_room_for_later_ones() -> None:
+    readings, reading = Readings(6 * 800), (posed(), Options())
+    names = [bytes([k]) for k in range(9)]
+    for name in names:
+        readings.keep(name, reading, 100)
+    assert [name for name in names if readings.find(name) is None] == names[:1]
+    readings.keep(b"large", reading, 101)
+    assert readings.find(b"large") is None

@@ -1,0 +1,193 @@
+"""The one room for all searches: what is known, what is shared, and what goes to the workers."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from memplan.api.cluster.task import News
+from memplan.api.options import Options
+from memplan.api.service.cache.cached_plan import Known
+from memplan.api.service.cache.compiled_problem import Posed
+from memplan.planner.errors import OptionError
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from tests.api.http.test_http_line import problem_that_nobody_proves_soon
+from tests.support.rooms import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, in_a_room
+from tests.support.workers import packed
+
+
+def test_who_asks_again_is_answered_at_once_and_with_more_time_goes_on_from_the_best() -> None:
+    async def day(room: Room) -> None:
+        posed = Posed.of(HARD)
+        known = Known.of(posed, packed(HARD), searched_s=60.0)
+        assert known is not None
+        room.cache.keep(posed, known)
+        again = await room.ask(HARD_TOO)
+        assert (again.status, again.stop_reason, room.workers.tasks) == ("feasible", "time_limit", [])
+        room.workers.may_answer.set()
+        longer = await room.ask(HARD_TOO, Options(time_limit_s=600.0))
+        (task,) = room.workers.tasks
+        assert task.start is not None
+        assert longer.peak == task.start.peak == again.peak
+        assert room.lookups() == {"hit": 1, "started_from": 1}
+
+    in_a_room(day)
+
+
+@pytest.mark.parametrize(("one", "other"), [(HARD, HARD_TOO), (SMALL, SMALL_TOO)], ids=["large", "small"])
+def test_two_who_ask_the_same_at_once_cost_one_search(one: Problem, other: Problem) -> None:
+    async def day(room: Room) -> None:
+        askers = [asyncio.create_task(room.ask(problem)) for problem in (one, other)]
+        await room.workers.is_asked.wait()
+        room.workers.may_answer.set()
+        first, second = await asyncio.gather(*askers)
+        assert len(room.workers.tasks) == 1
+        assert first.peak is not None
+        assert second.peak == 2 * first.peak
+        assert room.lookups() == {"miss": 1, "joined": 1}
+
+    in_a_room(day)
+
+
+def test_who_leaves_a_search_that_others_wait_for_has_the_best_so_far() -> None:
+    async def day(room: Room) -> None:
+        news: list[News] = []
+        stays = asyncio.create_task(room.ask(HARD))
+        await room.workers.is_asked.wait()
+        cancelled = asyncio.Event()
+        leaves = asyncio.create_task(room.ask(HARD_TOO, cancelled=cancelled, on_news=news.append))
+        while room.solving.riders < 2:
+            await asyncio.sleep(0)
+        assert room.workers.tell is not None
+        better = packed(HARD)
+        room.workers.tell(News(better.peak, better.lower_bound or 0, better.gap, "here", 1.0, better))
+        cancelled.set()
+        left = await leaves
+        assert better.peak is not None
+        assert (left.peak, left.stop_reason) == (2 * better.peak, "cancelled")
+        assert [(one.peak, one.lower_bound) for one in news] == [(2 * better.peak, 2 * (better.lower_bound or 0))]
+        assert news[0].plan is not None
+        assert verify(HARD_TOO, news[0].plan) == ()
+        assert (room.workers.cancelled, stays.done()) == (0, False)
+        room.workers.may_answer.set()
+        assert (await stays).stop_reason == "time_limit"
+
+    in_a_room(day)
+
+
+def test_the_last_who_leaves_ends_the_search_and_has_what_it_found() -> None:
+    async def day(room: Room) -> None:
+        cancelled = asyncio.Event()
+        asker = asyncio.create_task(room.ask(HARD, cancelled=cancelled))
+        await room.workers.is_asked.wait()
+        cancelled.set()
+        plan = await asker
+        assert (plan.status, plan.stop_reason, room.workers.cancelled) == ("feasible", "cancelled", 1)
+
+    in_a_room(day)
+
+
+def test_who_is_cancelled_in_line_has_the_quick_plan() -> None:
+    async def day(room: Room) -> None:
+        first = asyncio.create_task(room.ask(HARD))
+        await room.workers.is_asked.wait()
+        cancelled = asyncio.Event()
+        other = Problem.model_validate(problem_that_nobody_proves_soon(8)["problem"])
+        second = asyncio.create_task(room.ask(other, cancelled=cancelled))
+        while room.solving.riders < 2:
+            await asyncio.sleep(0)
+        cancelled.set()
+        plan = await second
+        assert (plan.status, plan.stop_reason, len(room.workers.tasks)) == ("feasible", "cancelled", 1)
+        room.workers.may_answer.set()
+        await first
+
+    in_a_room(day)
+
+
+@pytest.mark.parametrize("accept", ["fit", "900%", 900.0])
+def test_a_known_plan_that_is_good_enough_answers(accept: str | float) -> None:
+    async def day(room: Room) -> None:
+        posed = Posed.of(HARD)
+        known = Known.of(posed, packed(HARD), searched_s=0.1)
+        assert known is not None
+        room.cache.keep(posed, known)
+        plan = await room.ask(HARD, Options(time_limit_s=60.0, accept=accept))
+        assert (plan.stop_reason, room.workers.tasks) == ("accepted", [])
+
+    in_a_room(day)
+
+
+def test_options_are_checked_though_the_plan_is_known() -> None:
+    async def day(room: Room) -> None:
+        await room.ask(QUICK)
+        with pytest.raises(OptionError, match="accept: must be fit or a percentage"):
+            await room.ask(QUICK, Options(accept="soon"))
+
+    in_a_room(day)
+
+
+@pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
+def test_who_asks_for_one_solver_or_the_same_everywhere_is_not_answered_by_what_others_found(options: Options) -> None:
+    async def day(room: Room) -> None:
+        posed = Posed.of(QUICK)
+        known = Known.of(posed, (await room.ask(QUICK)), 1.0)
+        assert known is not None
+        before = room.lookups()
+        first, second = await room.ask(QUICK, options), await room.ask(QUICK, options)
+        assert first.solver is not None
+        assert first.solver.startswith("greedy")
+        assert first.model_copy(update={"wall_time_s": None}) == second.model_copy(update={"wall_time_s": None})
+        assert (first.wall_time_s is None) == options.deterministic
+        assert room.lookups() == before
+
+    in_a_room(day)
+
+
+def test_a_plan_that_somebody_brings_is_where_the_search_starts() -> None:
+    async def day(room: Room) -> None:
+        room.workers.may_answer.set()
+        brought = packed(HARD)
+        plan = await room.ask(HARD, start=brought)
+        assert plan.peak is not None
+        assert brought.peak is not None
+        assert plan.peak <= brought.peak
+
+    in_a_room(day)
+
+
+def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
+    async def day(room: Room) -> None:
+        posed = Posed.of(QUICK)
+        known = Known.of(posed, packed(QUICK), 1.0)
+        assert known is not None
+        assert known.offset is not None
+        room.cache.keep(posed, replace(known, status="optimal", offset=known.offset * 0))
+        assert (await room.ask(QUICK)).status == "optimal"
+        assert "did not pass the verifier" in caplog.text
+        assert (await room.ask(QUICK)).status == "optimal"
+        assert room.lookups() == {"miss": 1, "hit": 1}
+
+    in_a_room(day)
+
+
+def test_who_has_all_the_time_there_is_in_line_has_the_whole_limit_with_a_worker() -> None:
+    async def day(room: Room) -> None:
+        others = asyncio.create_task(room.ask(HARD))
+        while not room.workers.tasks:
+            await asyncio.sleep(0.01)
+        harder, cancelled = problem_that_nobody_proves_soon()["problem"], asyncio.Event()
+        harder["buffers"][0]["size"] += 1
+        problem = Problem.model_validate(harder)
+        mine = asyncio.create_task(room.solving.plan(problem, LONG, deadline=inf, cancelled=cancelled))
+        await asyncio.sleep(0.3)  # which is spent in line, and not of the limit
+        assert len(room.workers.tasks) == 1
+        room.workers.may_answer.set()
+        await asyncio.gather(others, mine)
+        assert room.workers.tasks[1].time_limit_s == pytest.approx(LONG.time_limit_s)
+
+    in_a_room(day)

@@ -1,0 +1,15 @@
+"""The server that tests of deployment ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.server import Running, running
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Running]:
+    with running() as found:
+        yield found

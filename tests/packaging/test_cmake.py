@@ -1,0 +1,153 @@
+"""The CMake function, in projects that are configured, built and run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.elf import Elf
+
+ROOT = Path(__file__).parents[2]
+MEMPLAN = Path(sys.executable).with_name("memplan")
+GENERATORS = [
+    pytest.param(generator, marks=pytest.mark.skipif(shutil.which(program) is None, reason=f"needs {program}"))
+    for generator, program in (("Ninja", "ninja"), ("Unix Makefiles", "make"))
+]
+pytestmark = [
+    pytest.mark.skipif(shutil.which(program) is None, reason=f"needs {program}") for program in ("cmake", "cc")
+]
+pytestmark.append(pytest.mark.skipif(not MEMPLAN.exists(), reason="needs memplan installed as a command"))
+
+
+def cmake(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "CLICOLOR": "0"}
+    return subprocess.run(
+        ["cmake", *arguments], capture_output=True, text=True, timeout=120, check=False, env=environment
+    )
+
+
+def configure(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    found = (f"-Dmemplan_DIR={ROOT / 'cmake'}", f"-DMEMPLAN_EXECUTABLE={MEMPLAN}")
+    return cmake("-S", folder, "-B", folder / "build", *found, *options)
+
+
+def build(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return cmake("--build", folder / "build", *options)
+
+
+def succeeded(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a copy of the example."""
+    shutil.copytree(ROOT / "examples" / "cmake", tmp_path / "project")
+    return tmp_path / "project"
+
+
+def test_the_example_is_planned_checked_compiled_and_run(project: Path) -> None:
+    succeeded(configure(project))
+    assert "memplan: sram: 768 bytes of 768 (+0)" in succeeded(build(project))
+    assert subprocess.check_output([project / "build" / "example"]) == b"768 bytes, conv1 at 512\n"
+    assert "within limits" in (project / "build" / "memory.md").read_text()
+    assert "memplan: " not in succeeded(build(project))
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_another_budget_is_another_check(generator: str, project: Path) -> None:
+    succeeded(configure(project, "-G", generator))
+    succeeded(build(project, "--target", "arena"))
+    lists = project / "CMakeLists.txt"
+    lists.write_text(lists.read_text().replace("BUDGET sram=768", "BUDGET sram=767"))
+    assert build(project, "--target", "arena").returncode != 0
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_a_build_fails_above_the_budget_and_where_memory_has_grown(generator: str, project: Path) -> None:
+    buffers = project / "buffers.csv"
+    buffers.write_text(buffers.read_text().replace("1,3,256", "1,3,272"))
+    succeeded(configure(project, "-G", generator))
+    for _ in range(2):  # what has failed is not taken for done
+        done = build(project, "--target", "arena")
+        assert done.returncode != 0
+        said = done.stdout + done.stderr
+        assert 'over-budget: pool "sram": uses 784 bytes, 16 above its budget of 768' in said
+        assert '"conv1" (+16 bytes, grown, was 256)' in said
+
+
+def test_without_a_baseline_it_says_how_to_get_one(project: Path) -> None:
+    (project / "memory.json").unlink()
+    assert "build arena_baseline and configure" in " ".join(succeeded(configure(project)).split())
+    succeeded(build(project, "--target", "arena_baseline"))
+    assert "WARNING" not in succeeded(configure(project)).upper()
+    assert "memplan: sram: 768 bytes of 768 (+0)" in succeeded(build(project, "--target", "arena"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("", "memplan_plan(arena): PROBLEM is required"),
+        ("PROBLEM x.csv TO rust", "memplan_plan(arena): TO must be c or malloc-c, got rust"),
+        ("PROBLEM x.csv SIZE 5", "memplan_plan(arena): unknown arguments: SIZE;5"),
+    ],
+)
+def test_wrong_arguments_are_said_when_configuring(arguments: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nfind_package(memplan REQUIRED)\n"
+        f"memplan_plan(arena {arguments})\n"
+    )
+    done = configure(tmp_path)
+    assert done.returncode != 0
+    assert sentence in " ".join(done.stderr.split())
+
+
+def test_a_missing_command_is_said(tmp_path: Path) -> None:
+    script = tmp_path / "script.cmake"
+    script.write_text(
+        "cmake_minimum_required(VERSION 3.20)\nset(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH OFF)\n"
+        f"set(CMAKE_FIND_USE_CMAKE_SYSTEM_PATH OFF)\ninclude({ROOT / 'cmake' / 'memplan-config.cmake'})\n"
+        "memplan_plan(arena PROBLEM x.csv)\n"
+    )
+    done = cmake("-P", script)
+    assert done.returncode != 0
+    said = " ".join(done.stderr.split())
+    assert "memplan_plan(arena): the command memplan was not found; set MEMPLAN_EXECUTABLE to its path" in said
+
+
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
+def test_firmware_gets_its_buffers_where_the_linker_script_says(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "cmake" / "buffers.csv", tmp_path)
+    (tmp_path / "problem.json").write_text(
+        '{"buffers": [{"id": "image", "size": 512, "start": 0, "end": 2}, {"id": "conv1", "size": 256, "start": 1,'
+        ' "end": 3}], "pools": [{"name": "sram", "size": 4096, "base_address": 536870912}]}'
+    )
+    (tmp_path / "main.c").write_text(
+        '#include "arena.h"\nvoid start(void);\nvoid start(void) { ARENA_ADDRESS_image[0] = 1; }\n'
+    )
+    (tmp_path / "whole.ld").write_text(
+        "ENTRY(start)\nMEMORY { code : ORIGIN = 0x10000, LENGTH = 64K }\nSECTIONS { .text : { *(.text*) } > code }\n"
+        "INCLUDE arena.ld\n"
+    )
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(firmware C)\nfind_package(memplan REQUIRED)\n"
+        "memplan_plan(arena PROBLEM problem.json LINKER_SCRIPT)\nadd_executable(firmware main.c)\n"
+        "target_link_libraries(firmware PRIVATE arena)\n"
+        "target_link_options(firmware PRIVATE -nostdlib -T ${CMAKE_SOURCE_DIR}/whole.ld)\n"
+    )
+    options = ("SYSTEM_NAME=Generic", "C_COMPILER=arm-none-eabi-gcc", "TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY")
+    cpu = "-DCMAKE_C_FLAGS=-mcpu=cortex-m4 -mthumb"
+    search = "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH"
+    succeeded(configure(tmp_path, *(f"-DCMAKE_{option}" for option in options), cpu, search))
+    succeeded(build(tmp_path))
+    elf = Elf((tmp_path / "build" / "firmware").read_bytes())
+    assert {name: elf.symbols[f"arena_buffer_{name}"] for name in ("image", "conv1")} == {
+        "image": 0x20000000,
+        "conv1": 0x20000200,
+    }

@@ -1,0 +1,91 @@
+"""The files that the container is made from, as far as they can be held to their rules without building it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import Running
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+LAST_STAGE = DOCKERFILE[DOCKERFILE.rindex("FROM ") :]
+
+
+def test_every_stage_stands_on_the_base_that_the_builder_chooses() -> None:
+    assert re.findall(r"^(?:ARG|FROM) .*", DOCKERFILE, re.MULTILINE) == [
+        "ARG BASE=python:3.12-slim",
+        "FROM ${BASE} AS build",
+        "FROM ${BASE}",
+    ]
+
+
+def test_the_image_does_not_run_as_root() -> None:
+    (user,) = re.findall(r"^USER (\d+):(\d+)$", LAST_STAGE, re.MULTILINE)
+    assert "0" not in user
+
+
+def test_the_last_stage_installs_nothing_and_says_how_it_is() -> None:
+    assert "RUN" not in LAST_STAGE
+    assert "HEALTHCHECK" in LAST_STAGE
+
+
+def test_the_environment_of_the_kernels_is_the_one_they_were_compiled_in() -> None:
+    for name in ("NUMBA_CACHE_DIR", "NUMBA_CPU_NAME"):
+        assert len(set(re.findall(rf"{name}=(\S+)", DOCKERFILE))) == 1
+
+
+def test_the_image_tried_out_of_the_box_answers_everybody_and_says_so_in_its_command() -> None:
+    (command,) = re.findall(r"^CMD (\[.*\])$", LAST_STAGE, re.MULTILINE)
+    assert json.loads(command) == ["serve", "--host", "0.0.0.0", "--port", "8000", "--without-keys"]
+
+
+def test_the_image_keeps_its_data_in_a_volume_that_its_user_may_write() -> None:
+    (volume,) = re.findall(r"^VOLUME (\S+)$", LAST_STAGE, re.MULTILINE)
+    assert f"MEMPLAN_DATA_FOLDER={volume}\n" in LAST_STAGE
+    assert f"COPY --from=build --chown=10001:10001 {volume} {volume}\n" in LAST_STAGE
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "docker/build.lock"])
+def test_what_is_installed_is_locked_by_hashes(name: str) -> None:
+    blocks = re.split(r"\n(?=\S)", (ROOT / name).read_text().strip())
+    assert all("==" in block and "--hash=sha256:" in block for block in blocks if not block.startswith("#"))
+
+
+def test_every_dependency_is_locked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    locks = {"requirements.lock": project["project"]["dependencies"], "docker/build.lock": ["hatchling"]}
+    for name, asked in locks.items():
+        locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / name).read_text(), re.MULTILINE))
+        assert {re.split(r"[<>=\[ ]", text)[0] for text in asked} <= locked
+
+
+def test_what_the_build_copies_is_let_in() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    let_in = {line.removeprefix("!") for line in lines if line.startswith("!")}
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert let_in >= {*wheel["packages"], "requirements.lock", "docker/build.lock", "pyproject.toml"}
+    assert all((ROOT / name).exists() for name in let_in)
+
+
+def test_the_smoke_test_passes_on_a_running_service(server: Running) -> None:
+    url = f"http://127.0.0.1:{server.port}"
+    tried = subprocess.run(["sh", ROOT / "docker/smoke.sh", url], capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, tried.stderr
+    assert "it plans, verifies and refuses what is wrong" in tried.stdout
+
+
+def test_without_the_tool_that_builds_it_the_container_is_skipped_with_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "project" / "docker").mkdir(parents=True)
+    script = shutil.copy(ROOT / "docker/ci.sh", tmp_path / "project" / "docker" / "ci.sh")
+    tried = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
+    assert (tried.returncode, tried.stdout) == (
+        0,
+        "container: skipped, since there is no ../shared/tools/build-image\n",
+    )

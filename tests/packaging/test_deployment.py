@@ -1,0 +1,176 @@
+"""The files that the service is deployed with: held to Kubernetes' own schemas, and to what they say of each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from memplan.api.cli.commands import COMMANDS
+from memplan.api.settings import PREFIX, Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docker" / "kubernetes"
+KUSTOMIZATION = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+COMPOSE = yaml.safe_load((ROOT / "docker" / "compose.yml").read_text())
+OBJECTS = [
+    (name, found) for name in KUSTOMIZATION["resources"] for found in yaml.safe_load_all((FOLDER / name).read_text())
+]
+VERSIONS = ("1.29", "1.33", "1.37")
+SECRETS = {"memplan": {"database-url", "admin-key"}}
+"""What docs/operations.md has the operator make."""
+
+
+def of_kind(kind: str) -> dict[str, dict[str, Any]]:
+    return {found["metadata"]["name"]: found for _, found in OBJECTS if found["kind"] == kind}
+
+
+DEPLOYMENTS = of_kind("Deployment")
+
+
+def container(deployment: Mapping[str, Any]) -> dict[str, Any]:
+    (only,) = deployment["spec"]["template"]["spec"]["containers"]
+    return dict(only)
+
+
+def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every mapping in a document."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from mappings(inner)
+
+
+def assert_arguments_are_known(arguments: list[str]) -> None:
+    """Hold the start of a container against the command's own help."""
+    module = (ROOT / "api" / "cli" / f"{COMMANDS[arguments[0]]}.py").read_text()
+    for option in (text for text in arguments if text.startswith("--")):
+        name = option.removeprefix("--").replace("-", "_")
+        assert re.search(rf"^    {name}: ", module, re.MULTILINE), option
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("name", "found"), OBJECTS, ids=lambda value: value if isinstance(value, str) else value["kind"]
+)
+def test_every_object_is_as_its_schema_says(name: str, found: dict[str, Any], version: str) -> None:
+    kubernetes_validate.validate(found, version, strict=True)
+
+
+def test_the_kustomization_names_every_file_and_no_other() -> None:
+    assert {*KUSTOMIZATION["resources"], "kustomization.yaml"} == {path.name for path in FOLDER.iterdir()}
+    assert KUSTOMIZATION["namespace"] in of_kind("Namespace")
+
+
+def test_no_object_is_there_twice() -> None:
+    names = [(found["kind"], found["metadata"]["name"]) for _, found in OBJECTS]
+    assert len(names) == len(set(names))
+
+
+def test_every_image_is_one_that_the_kustomization_sets() -> None:
+    images = {entry["name"] for entry in KUSTOMIZATION["images"]}
+    assert {container(found)["image"] for found in DEPLOYMENTS.values()} == images
+
+
+def test_what_is_named_is_there() -> None:
+    generated = {entry["name"] for entry in KUSTOMIZATION["configMapGenerator"]}
+    for found in DEPLOYMENTS.values():
+        for inner in mappings(found):
+            if "configMapRef" in inner:
+                assert inner["configMapRef"]["name"] in generated
+            if "secretKeyRef" in inner:
+                assert inner["secretKeyRef"]["key"] in SECRETS[inner["secretKeyRef"]["name"]]
+        volumes = {volume["name"] for volume in found["spec"]["template"]["spec"]["volumes"]}
+        assert {mount["name"] for mount in container(found)["volumeMounts"]} == volumes
+    documented = (ROOT / "docs" / "operations.md").read_text()
+    assert all(f"--from-literal={key}=" in documented for key in SECRETS["memplan"])
+
+
+def test_selectors_select_the_pods_that_they_mean() -> None:
+    labels = {name: found["spec"]["template"]["metadata"]["labels"] for name, found in DEPLOYMENTS.items()}
+    for name, found in DEPLOYMENTS.items():
+        assert found["spec"]["selector"]["matchLabels"] == labels[name]
+    for name, service in of_kind("Service").items():
+        assert service["spec"]["selector"] == labels[name]
+        ports = {port["name"] for port in container(DEPLOYMENTS[name])["ports"]}
+        assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+    for name, policy in of_kind("NetworkPolicy").items():
+        assert policy["spec"]["podSelector"]["matchLabels"] == labels[name]
+    for name, budget in of_kind("PodDisruptionBudget").items():
+        assert budget["spec"]["selector"]["matchLabels"] == labels[name]
+
+
+def test_the_autoscaler_scales_a_deployment_that_does_not_say_how_many() -> None:
+    for scaler in of_kind("HorizontalPodAutoscaler").values():
+        target = scaler["spec"]["scaleTargetRef"]
+        assert "replicas" not in DEPLOYMENTS[target["name"]]["spec"]
+        (metric,) = scaler["spec"]["metrics"]
+        name = metric["external"]["metric"]["name"]
+        assert f"name: {{as: {name}}}" in (ROOT / "docs" / "operations.md").read_text()
+
+
+def test_every_pod_is_fenced_and_needs_no_rights() -> None:
+    assert set(of_kind("NetworkPolicy")) == set(DEPLOYMENTS)
+    for found in DEPLOYMENTS.values():
+        pod = found["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert not pod["automountServiceAccountToken"]
+        rights = container(found)["securityContext"]
+        assert rights["readOnlyRootFilesystem"]
+        assert not rights["allowPrivilegeEscalation"]
+        assert rights["capabilities"] == {"drop": ["ALL"]}
+        assert "memory" in container(found)["resources"]["limits"]
+
+
+def test_servers_are_probed_where_they_answer() -> None:
+    server = container(DEPLOYMENTS["server"])
+    probes = {name: server[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert probes == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
+
+
+def test_no_server_that_others_can_reach_does_without_keys() -> None:
+    for arguments in (container(DEPLOYMENTS["server"])["args"], COMPOSE["services"]["server"]["command"]):
+        assert arguments[0] == "serve"
+        assert "--without-keys" not in arguments
+
+
+def test_containers_are_started_with_what_the_command_knows() -> None:
+    for found in DEPLOYMENTS.values():
+        assert_arguments_are_known(container(found)["args"])
+    for service in COMPOSE["services"].values():
+        if service["image"] == "memplan":
+            assert_arguments_are_known(service["command"])
+
+
+def test_every_variable_is_a_setting() -> None:
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    said = {text.partition("=")[0] for text in KUSTOMIZATION["configMapGenerator"][0]["literals"]}
+    for found in DEPLOYMENTS.values():
+        said |= {entry["name"] for entry in container(found).get("env", ())}
+    for service in COMPOSE["services"].values():
+        if service["image"] == "memplan":
+            said |= service.get("environment", {}).keys()
+    assert said <= known
+
+
+def test_compose_names_services_networks_and_volumes_that_are_there() -> None:
+    services = COMPOSE["services"]
+    for service in services.values():
+        assert set(service.get("depends_on", ())) <= services.keys()
+        assert set(service["networks"]) <= COMPOSE["networks"].keys()
+        assert {text.partition(":")[0] for text in service.get("volumes", ())} <= COMPOSE["volumes"].keys()
+    assert "@postgres/" in services["server"]["environment"]["MEMPLAN_DATABASE_URL"]
+    assert services["server"]["environment"]["MEMPLAN_SCHEDULER"] == services["worker"]["command"][1]
+
+
+def test_only_servers_are_reached_from_outside() -> None:
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    reached = {
+        name for name, service in COMPOSE["services"].items() if "ports" in service or "outside" in service["networks"]
+    }
+    assert reached == {"server"}

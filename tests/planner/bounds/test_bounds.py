@@ -1,0 +1,124 @@
+"""No bound is above what brute force finds, and each kind is reached where it should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from memplan.planner.bounds.lower_bound import Bound, live_bytes, lower_bound
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem
+from tests.support.bound_checks import check_that_it_is_never_above_the_optimum
+from tests.support.families import conflicts, families
+from tests.support.strategies import problems
+
+A = {"id": "a", "size": 4, "start": 0, "end": 2}
+B = {"id": "b", "size": 3, "start": 1, "end": 3}
+C = {"id": "c", "size": 2, "start": 2, "end": 4}
+
+
+def bound(*buffers: dict[str, Any], **fields: Any) -> Bound:
+    return lower_bound(compile_problem(Problem.model_validate({"buffers": list(buffers), **fields})))
+
+
+@settings(max_examples=200, deadline=None)
+@given(problem=problems(5))
+def test_a_bound_is_never_above_the_optimum(problem: Problem) -> None:
+    check_that_it_is_never_above_the_optimum(problem)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problem=problems(6))
+def test_buffers_of_a_witness_conflict_pairwise(problem: Problem) -> None:
+    instance = compile_problem(problem)
+    found = lower_bound(instance)
+    groups = {family.members[0][1].id: family for family in families(problem)}
+    for witness in filter(None, (found.witness, found.nothing_fits)):
+        members = [groups[problem.buffers.ids[int(instance.source[i])]] for i in witness.buffers]
+        assert all(conflicts(problem, a, b) for a in members for b in members if a is not b)
+        if witness.time is not None:
+            time = witness.time
+            assert all(any(start <= time < end for start, end in family.intervals) for family in members)
+
+
+@pytest.mark.parametrize(
+    ("found", "score", "kind"),
+    [
+        (bound(), (0,), "empty"),
+        (bound(A), (1,), "live-set"),
+        (bound(A, B, C), (7,), "live-set"),
+        (bound(A, B, pools=[{"reserved": [[2, 9]]}]), (16,), "live-set"),
+        (bound(A | {"alignment": 4}, B | {"alignment": 4}), (7,), "live-set"),
+        (bound(A | {"size": 5, "alignment": 4}, B | {"size": 6, "alignment": 8}), (13,), "alignment"),
+        (bound(A, *({"id": k, "size": 5, "start": 0, "end": 9, "alignment": 8} for k in range(3))), (21,), "alignment"),
+        (bound(*({**row, "alignment": 8} for row in (A, B)), pools=[{"base_address": 3}]), (16,), "alignment"),
+        (bound(A, B | {"offset": 9}), (12,), "pinned"),
+        (bound(A | {"alignment": 6}, pools=[{"base_address": 4}]), (3,), "largest-buffer"),
+        (bound(A, C, conflicts=[["a", "c"]]), (3,), "clique"),
+        (bound(*({"id": k, "size": 5 + k} for k in range(3)), conflicts=[[0, 1], [1, 2], [2, 0]]), (18,), "clique"),
+        (bound(A, B, pools=[{"name": "x", "size": 4}, {"name": "y"}]), (3, 4), "live-set"),
+        (bound(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y"}], objective="cost"), (0.0, 0, 7), "live-set"),
+    ],
+)
+def test_each_kind_of_bound(found: Bound, score: tuple[float, ...], kind: str) -> None:
+    assert (found.score, found.witness.kind) == (score, kind)
+    assert found.nothing_fits is None
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "missing"),
+    [
+        (bound(A, B, pools=[{"size": 6}]), "capacity", 1),
+        (bound(A, pools=[{"size": 3}]), "capacity", None),
+        (bound(A, B, pools=[{"size": 9, "reserved": [[2, 3]]}]), "capacity", 1),
+        (bound(A, B, C | {"start": 1}, pools=[{"name": "x", "size": 5}, {"name": "y", "size": 3}]), "capacity", 1),
+        (bound(A | {"size": 5}, B | {"size": 5}, pools=[{"alignment": 4, "size": 12}]), "capacity", 1),
+        (bound(A, C, conflicts=[["a", "c"]], pools=[{"size": 5}]), "clique", 1),
+    ],
+)
+def test_what_cannot_fit_is_said_with_what_is_missing(found: Bound, kind: str, missing: int | None) -> None:
+    assert found.nothing_fits is not None
+    assert (found.nothing_fits.kind, found.nothing_fits.missing) == (kind, missing)
+
+
+def test_bounds_are_exact_beyond_int64() -> None:
+    huge = [{"id": k, "size": 2**62 - 1, "start": 0, "end": 1} for k in range(5)]
+    assert bound(*huge, A).nothing_fits is not None
+    found = bound(*huge, A | {"size": 1, "end": 1})
+    assert found.total == 5 * (2**62 - 1) + 1
+    assert found.score == (5 * (2**62 - 1) + 1,)
+
+
+def test_a_reserved_range_at_the_end_of_the_address_space_lifts_no_bound() -> None:
+    pools = [{"alignment": 16, "reserved": [[2**62, 2**62]]}]
+    found = bound(A, B | {"size": 2**61 + 3, "alignment": 32}, pools=pools)
+    assert found.nothing_fits is None
+    assert found.score == (2**61 + 3 + 16,)
+
+
+def test_live_bytes_are_counted_in_bytes_at_each_live_set() -> None:
+    rows = [A | {"size": 400}, B | {"size": 300}, C | {"size": 200}]
+    instance = compile_problem(Problem.model_validate({"buffers": rows}))
+    assert instance.unit == 100
+    assert live_bytes(instance) == [(1, 700), (2, 500)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems(6))
+def test_live_bytes_are_those_of_the_lifetimes(problem: Problem) -> None:
+    groups = families(problem)
+    for time, size in live_bytes(compile_problem(problem)):
+        alive = [family for family in groups if any(start <= time < end for start, end in family.intervals)]
+        assert size == sum(family.size for family in alive)
+
+
+def test_the_bound_of_many_kinds_of_pools_is_found() -> None:
+    names = [f"pool{k}" for k in range(70)]
+    rows = [{"id": k, "size": 8, "start": 0, "end": 1, "pools": [names[k]]} for k in range(70)]
+    found = bound(*rows, pools=[{"name": name, "size": 8} for name in names])
+    assert found.nothing_fits is None
+    assert found.total == 70
+    assert np.array_equal(found.score, np.ones(70))

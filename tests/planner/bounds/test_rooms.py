@@ -1,0 +1,94 @@
+"""Bounds where some buffers may lie in others' room: never above brute force, and as high as they should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from memplan.planner.bounds.demand import Rooms
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem
+from tests.support.bound_checks import check_that_it_is_never_above_the_optimum
+from tests.support.strategies import tied_problems
+
+
+def alive(name: str, size: int, start: int, end: int, **rules: Any) -> dict[str, Any]:
+    return {"id": name, "size": size, "start": start, "end": end, **rules}
+
+
+def relative(to: str, offset: int) -> dict[str, Any]:
+    return {"relative": {"to": to, "offset": offset}}
+
+
+def bound(*buffers: dict[str, Any], **fields: Any) -> int:
+    instance = compile_problem(Problem.model_validate({"buffers": list(buffers), **fields}))
+    found = lower_bound(instance)
+    assert found.nothing_fits is None
+    assert list(found.score) == [found.total]
+    return found.total * instance.unit
+
+
+@settings(max_examples=80, deadline=None)
+@given(problem=tied_problems(5))
+def test_a_bound_is_never_above_the_optimum(problem: Problem) -> None:
+    check_that_it_is_never_above_the_optimum(problem)
+
+
+STEPS = [alive("a", 5, 0, 2), alive("b", 7, 1, 3), alive("c", 3, 2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "peak"),
+    [
+        ([], 12),
+        ([["a", "b"]], 10),
+        ([["b", "c"]], 12),
+        ([["a", "b"], ["b", "c"]], 7),
+    ],
+)
+def test_of_two_that_may_share_the_larger_one_counts(pairs: list[list[str]], peak: int) -> None:
+    assert bound(*STEPS, may_share=pairs) == peak
+
+
+def test_of_equals_one_counts() -> None:
+    rows = [alive("a", 5, 0, 2), alive("b", 5, 1, 3), alive("c", 2, 0, 3)]
+    assert bound(*rows, may_share=[["a", "b"]]) == 7
+
+
+def test_what_may_share_counts_while_its_partner_is_dead() -> None:
+    holes = {"id": "b", "size": 7, "lifetimes": [[1, 2], [6, 7]]}
+    rows = [alive("a", 5, 0, 9), holes, alive("c", 4, 4, 5)]
+    instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [["a", "b"]]}))
+    rooms = Rooms.of(instance)
+    assert rooms.load(instance, rooms.size).tolist() == [7, 9, 7]
+    assert bound(*rows, may_share=[["a", "b"]]) == 9
+
+
+@pytest.mark.parametrize(
+    ("group", "covered"),
+    [
+        ([alive("b", 6, 0, 2, **relative("a", 0))], 8),
+        ([alive("b", 6, 0, 2, **relative("a", 4))], 10),
+        ([alive("b", 6, 0, 2, **relative("a", 12))], 14),
+        ([alive("b", 6, 0, 2, **relative("a", -4)), alive("c", 2, 0, 2, **relative("a", 4))], 12),
+        ([alive("b", 6, 4, 5, **relative("a", 4))], 8),
+        ([alive("b", 6, 1, 5, **relative("a", 4)), alive("c", 6, 3, 5, **relative("b", 1))], 10),
+    ],
+)
+def test_members_of_a_rigid_group_count_what_they_cover_together(group: list[dict[str, Any]], covered: int) -> None:
+    instance = compile_problem(Problem.model_validate({"buffers": [alive("a", 8, 0, 2), *group]}))
+    rooms = Rooms.of(instance)
+    assert max(rooms.load(instance, rooms.size).tolist()) * instance.unit == covered
+
+
+def test_a_group_that_reaches_far_ends_where_its_highest_member_does() -> None:
+    assert bound(alive("a", 8, 0, 2), alive("b", 6, 0, 2, **relative("a", 12))) == 18
+
+
+def test_a_member_of_a_group_that_may_share_counts_when_its_partner_does_not() -> None:
+    rows = [alive("a", 8, 0, 2), alive("b", 6, 0, 4, **relative("a", 8)), alive("c", 7, 1, 5)]
+    assert bound(*rows, may_share=[["c", "b"]]) == 15
+    assert bound(*rows) == 21

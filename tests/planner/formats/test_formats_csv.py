@@ -1,0 +1,226 @@
+"""Tables of buffers: how they may be spelled, and how what is wrong is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, PlanError, ProblemError
+from memplan.planner.formats import minimalloc_csv
+from memplan.planner.model.problem import Problem
+
+PLAIN = b"id,lower,upper,size\na,0,3,2\nb,2,5,4\n"
+TWO_POOLS = Problem.model_validate(
+    {"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}], "pools": [{"name": "fast"}, {"name": "slow"}]}
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"size,id,upper,lower\n2,a,3,0\n4,b,5,2\n",
+        b"id,start,end,size\na,0,3,2\nb,2,5,4\n",
+        b"id,lower,upper,size\r\na,0,3,2\r\nb,2,5,4\r\n",
+        b"id,lower,upper,size\ra,0,3,2\rb,2,5,4",
+        b"\xef\xbb\xbfid,lower,upper,size\na,0,3,2\nb,2,5,4",
+        b"\n\nid,lower,upper,size\n\na,0,3,2\n   \nb,2,5,4\n\n",
+        b'"id","lower","upper","size"\n"a","0","3","2"\n"b","2","5","4"\n',
+        b" id , lower , upper , size \na, 0, 3 ,+2\nb,2,5,0004\n",
+        b"id,lower,upper,size,alignment,offset\na,0,3,2,1,\nb,2,5,4,,\n",
+    ],
+)
+def test_a_table_may_be_spelled_in_several_ways(data: bytes) -> None:
+    assert minimalloc_csv.read_problem(data) == minimalloc_csv.read_problem(PLAIN)
+
+
+def test_ids_stay_as_they_are_spelled() -> None:
+    problem = minimalloc_csv.read_problem(b'id,lower,upper,size\n007,0,1,1\n7,0,1,1\n" x, ""y""",0,1,1\n')
+    assert problem.buffers.ids == ("007", "7", ' x, "y"')
+
+
+def test_a_table_without_rows_is_a_problem_without_buffers() -> None:
+    assert len(minimalloc_csv.read_problem(b"id,lower,upper,size\n").buffers) == 0
+
+
+WRONG = [
+    ("size\n1\n", "first line: must name the columns id, lower, upper, size, got no 'id'"),
+    ("id,start,size\na,0,1\n", "first line: must name the columns id, lower, upper, size, got no 'upper'"),
+    (
+        "id,lower,upper,size,colour\na,0,1,1,red\n",
+        "first line, column 'colour': must be one of id, lower, upper, start, end, size, alignment, offset",
+    ),
+    ("id,lower,upper,start,size\n", "first line, column 'start': must not be given beside 'lower'"),
+    ("id,id,lower,upper,size\n", "first line, column 'id': must not be given beside 'id'"),
+    ("id,lower,upper,size\na,0,1\n", "line 2: must have 4 cells, got 3"),
+    ("id,lower,upper,size\n\na,0,1,1\nb,0,1,1,1\n", "line 4: must have 4 cells, got 5"),
+    ("id,lower,upper,size\na,0,1,abc\n", "line 2, column 'size': must be an integer, got 'abc'"),
+    ("id,lower,upper,size\na,0,1,1.0\n", "line 2, column 'size': must be an integer, got '1.0'"),
+    ("id,lower,upper,size\na,0,1,\n", "line 2, column 'size': must be an integer, got ''"),
+    ("id,lower,upper,size\na,0,1,1_000\n", "line 2, column 'size': must be an integer, got '1_000'"),
+    ("id,lower,upper,size\na,0,1,\u0661\n", "line 2, column 'size': must be an integer, got '\u0661'"),
+    ("id,lower,upper,size\na,0,1,0x10\n", "line 2, column 'size': must be an integer, got '0x10'"),
+    (
+        "id,lower,upper,size\na,0,1,9223372036854775808\n",
+        "line 2, column 'size': must be an integer of at most 64 bits, got '9223372036854775808'",
+    ),
+    (
+        f"id,lower,upper,size\na,0,1,{'9' * 5000}\n",
+        f"line 2, column 'size': must be an integer of at most 64 bits, got '{'9' * 57}...'",
+    ),
+    (
+        "id,lower,upper,size\na,0,1,9223372036854775807\n",
+        "line 2, column 'size': must be at most 4611686018427387904, got 9223372036854775807",
+    ),
+    ("id,lower,upper,size\na,0,1,-1\n", "line 2, column 'size': must be at least 0, got -1"),
+    ("id,lower,upper,size\na,3,3,1\n", "line 2, column 'upper': must be greater than start (3), got 3"),
+    ("id,start,end,size\na,3,2,1\n", "line 2, column 'end': must be greater than start (3), got 2"),
+    ("id,lower,upper,size,alignment\na,0,1,1,0\n", "line 2, column 'alignment': must be at least 1, got 0"),
+    ("id,lower,upper,size,offset\na,0,1,1,-5\n", "line 2, column 'offset': must be at least 0, got -5"),
+    ("id,lower,upper,size,offset\na,0,1,1,-1\n", "line 2, column 'offset': must be at least 0, got -1"),
+    ("id,lower,upper,size,offset\na,0,1,1,\nb,0,1,1, -01\n", "line 3, column 'offset': must be at least 0, got -1"),
+    ("id,lower,upper,size\n,0,1,1\n", "line 2, column 'id': must not be empty"),
+    (
+        "id,lower,upper,size\na,0,1,1\n\nb,0,1,1\na,0,1,1\n",
+        "line 5, column 'id': must be unique, got 'a' again (first on line 2)",
+    ),
+    (
+        'id,lower,upper,size\n"a\nb",0,1,1\nc,0,1,x\n',
+        "line 4, column 'size': must be an integer, got 'x'",
+    ),
+    (
+        'id,lower,upper,size\n"a,0,1,1\n',
+        "line 2: must be a row of comma-separated values: unexpected end of data",
+    ),
+    (
+        'id,lower,upper,size\n"a"b,0,1,1\n',
+        "line 2: must be a row of comma-separated values: ',' expected after '\"'",
+    ),
+    (
+        f"id,lower,upper,size\n{'a' * 200_000},0,1,1\n",
+        "line 2: must be a row of comma-separated values: field larger than field limit (131072)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), WRONG)
+def test_what_is_wrong_in_a_table_is_named_by_line_and_column(text: str, sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        minimalloc_csv.read_problem(text.encode())
+    assert error.value.sentences == (sentence,)
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    with pytest.raises(FormatError, match="line 1 or later: must be text in UTF-8"):
+        minimalloc_csv.read_problem(b"id,lower,upper,size\n\xff,0,1,1\n")
+
+
+def test_all_that_is_wrong_is_said_in_the_order_of_the_lines() -> None:
+    with pytest.raises(ProblemError) as error:
+        minimalloc_csv.read_problem(b"id,lower,upper,size\na,0,x,y\nb,z,1,1\n")
+    assert error.value.sentences == (
+        "line 2, column 'upper': must be an integer, got 'x'",
+        "line 2, column 'size': must be an integer, got 'y'",
+        "line 3, column 'lower': must be an integer, got 'z'",
+    )
+
+
+def test_of_very_many_errors_the_first_are_said() -> None:
+    for size, rule in (("-1", "must be at least 0, got -1"), ("x", "must be an integer, got 'x'")):
+        rows = "".join(f"{i},0,1,{size}\n" for i in range(1000))
+        with pytest.raises(ProblemError) as error:
+            minimalloc_csv.read_problem(f"id,lower,upper,size\n{rows}".encode())
+        assert len(error.value.sentences) == MAX_SHOWN + 1
+        assert error.value.sentences[0] == f"line 2, column 'size': {rule}"
+        assert error.value.sentences[-1] == "and more"
+
+
+def test_what_comes_after_very_many_errors_is_not_read() -> None:
+    rows = b"a,0,1,x\n" * 10_000
+    with pytest.raises(ProblemError, match="line 2, column 'size': must be an integer, got 'x'"):
+        minimalloc_csv.read_problem(b"id,lower,upper,size\n" + rows + b"\xff")
+
+
+def test_rows_are_checked_however_many_there_are() -> None:
+    rows = "".join(f"{i},{i},{i + 2},64\n" for i in range(5000))
+    with pytest.raises(ProblemError) as error:
+        minimalloc_csv.read_problem(f"id,lower,upper,size\n{rows}last,0,1,?\n".encode())
+    assert error.value.sentences == ("line 5002, column 'size': must be an integer, got '?'",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"conflicts": [["a", "b"]]}, "conflicts: cannot be written to a table"),
+        ({"may_share": [["a", "b"]]}, "may_share: cannot be written to a table"),
+        ({"bank": [{"buffers": ["a", "b"]}]}, "bank: cannot be written to a table"),
+        ({"together": [["a", "b"]]}, "together: cannot be written to a table"),
+        ({"pools": [{"bank_size": 64}]}, "pools[0].bank_size: cannot be written to a table"),
+        ({"objective": "fit"}, 'objective "fit": cannot be written to a table'),
+        ({"pools": [{"size": 64}]}, "pools[0].size: cannot be written to a table"),
+        ({"pools": [{"base_address": 64}]}, "pools[0].base_address: cannot be written to a table"),
+        ({"pools": [{"name": "x"}, {"name": "y"}]}, "pools (2 of them): cannot be written to a table"),
+    ],
+)
+def test_what_a_table_cannot_say_of_a_problem_is_refused(fields: dict[str, object], sentence: str) -> None:
+    rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in "ab"]
+    problem = Problem.model_validate({"buffers": rows, **fields})
+    with pytest.raises(FormatError) as error:
+        minimalloc_csv.write_problem(problem)
+    assert error.value.sentences == (sentence,)
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"lifetimes": [[0, 1], [4, 5]]}, "buffers[1]: 2 lifetimes: cannot be written to a table"),
+        ({}, "buffers[1]: 0 lifetimes: cannot be written to a table"),
+        ({"start": 0, "end": 1, "hint": 0}, "buffers[1].hint: cannot be written to a table"),
+        ({"start": 0, "end": 1, "alias_of": "a"}, "buffers[1].alias_of: cannot be written to a table"),
+        (
+            {"start": 0, "end": 1, "relative": {"to": "a", "offset": 1}},
+            "buffers[1].relative: cannot be written to a table",
+        ),
+        ({"start": 0, "end": 1, "no_cross": 4}, "buffers[1].no_cross: cannot be written to a table"),
+        (
+            {"start": 0, "end": 1, "offset_mod": {"modulus": 4, "remainder": 1}},
+            "buffers[1].offset_mod: cannot be written to a table",
+        ),
+    ],
+)
+def test_what_a_table_cannot_say_of_a_buffer_is_refused(row: dict[str, object], sentence: str) -> None:
+    rows = [{"id": "a", "size": 1, "start": 0, "end": 1}, {"id": "b", "size": 1, **row}]
+    with pytest.raises(FormatError) as error:
+        minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))
+    assert error.value.sentences == (sentence,)
+
+
+def test_a_table_cannot_tell_a_number_from_its_spelling() -> None:
+    rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in (1, "1")]
+    with pytest.raises(FormatError, match="a table cannot tell the ids 1 and '1' apart"):
+        minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("id,offset\na,0\n", "first line: must name the columns id, offset, pool, got no 'pool'"),
+        ("id,offset,pool\na,-1,fast\n", "line 2, column 'offset': must be at least 0, got -1"),
+        ("id,offset,pool\na,,fast\n", "line 2, column 'offset': must be an integer, got ''"),
+        ("id,offset,pool\na,0,\n", "line 2, column 'pool': must not be empty"),
+        ("id,offset,pool\n,0,fast\n", "line 2, column 'id': must not be empty"),
+    ],
+)
+def test_what_is_wrong_in_a_plan_is_named_by_line_and_column(text: str, sentence: str) -> None:
+    with pytest.raises((PlanError, FormatError)) as error:
+        minimalloc_csv.read_plan(text.encode(), TWO_POOLS)
+    assert error.value.sentences == (sentence,)
+
+
+def test_a_plan_has_the_rows_of_its_problem() -> None:
+    rows = [
+        {"id": "holes", "size": 8, "lifetimes": [[4, 6], [0, 1]], "alignment": 4},
+        {"id": "never", "size": 2},
+    ]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "fast"}, {"name": "slow"}]})
+    written = b"id,lower,upper,size,alignment,offset,pool\nnever,,,2,1,8,slow\nholes,0,6,8,4,0,fast\n"
+    plan = minimalloc_csv.read_plan(written, problem)
+    assert minimalloc_csv.write_plan(plan, problem) == written

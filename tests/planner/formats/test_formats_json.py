@@ -1,0 +1,102 @@
+"""JSON that says one thing, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.errors import FormatError, InputError, PlanError, ProblemError
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.problem import Problem
+
+ONE = b'{"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{",
+        b'{"buffers": []} x',
+        b'{"buffers": [],}',
+        b'{"buffers": NaN}',
+        b'{"buffers": -Infinity}',
+        b'{"buffers": 01}',
+        b'{"buffers": ' + b"9" * 5000 + b"}",
+        b"[" * 100_000,
+        b'{"name": "\\ud800"}',
+        b"{'buffers': []}",
+        b'{"buffers": []} // as it were',
+    ],
+)
+def test_what_is_not_plain_json_is_refused_with_its_place(data: bytes) -> None:
+    with pytest.raises(FormatError, match=r"^must be JSON: .* at line 1 column \d+$"):
+        memplan_json.parse(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b'{"name": "\xff"}', "must be JSON in UTF-8, got byte 0xff at 10"),
+        (b"\xff\xfe{\x00}\x00", "must be JSON in UTF-8, got byte 0xff at 0"),
+        (b'{"buffers": [], "buffers": []}', 'must be JSON with each key once in an object, got "buffers" again'),
+        (
+            b'{"buffers": [{"id": 1, "size": 1, "start": 0, "end": 1, "size": 2}]}',
+            'must be JSON with each key once in an object, got "size" again',
+        ),
+    ],
+)
+def test_json_that_two_readers_could_understand_differently_is_refused(data: bytes, sentence: str) -> None:
+    with pytest.raises(FormatError) as error:
+        memplan_json.parse(data)
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"[]", "must be an object, got []"),
+        (b"{}", "buffers: is required"),
+        (b'{"buffers": {}}', "buffers: must be a list, got {}"),
+        (b'{"buffers": [], "extra": 1}', "extra: is not a known field"),
+        (b'{"buffers": [{"id": "a", "size": 1e999, "start": 0, "end": 2}]}', "buffers[0].size: must be an integer"),
+    ],
+)
+def test_a_wrong_problem_is_named_by_its_place(data: bytes, sentence: str) -> None:
+    with pytest.raises(ProblemError) as error:
+        memplan_json.read_problem(data)
+    assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("depth", [100, 199])
+def test_deep_nesting_is_an_error_and_no_crash(depth: int) -> None:
+    nested = b"[" * depth + b"]" * depth
+    with pytest.raises(InputError):
+        memplan_json.read_problem(b'{"buffers": ' + nested + b"}")
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert memplan_json.recognises(b"\xef\xbb\xbf" + ONE)
+    assert memplan_json.read_problem(b"\xef\xbb\xbf" + ONE) == memplan_json.read_problem(ONE)
+
+
+def test_what_is_default_is_not_written() -> None:
+    written = memplan_json.write_problem(memplan_json.read_problem(ONE))
+    assert written == b'{"buffers":[{"id":"a","size":4,"start":0,"end":2}]}\n'
+
+
+def test_a_wrong_plan_is_named_by_its_place() -> None:
+    problem = Problem.model_validate({"buffers": []})
+    with pytest.raises(PlanError) as error:
+        memplan_json.read_plan(b'{"status": "perfect", "placements": [{"id": "a", "pool": "p"}]}', problem)
+    assert error.value.sentences == (
+        "status: must be 'optimal', 'feasible', 'infeasible' or 'unknown', got \"perfect\"",
+        "placements[0].offset: is required",
+    )
+
+
+def test_the_problems_in_the_documentation_are_problems() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
+    blocks = [block.split("```")[0] for block in text.split("```json\n")[1:]]
+    problems = [memplan_json.read_problem(block.encode()) for block in blocks if '"buffers": [\n' in block]
+    assert [len(problem.buffers) for problem in problems] == [4, 5]

@@ -1,0 +1,229 @@
+"""One hash for all spellings of a problem, and never one for two problems that differ."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memplan.planner.instance.canonical import canonical_order, problem_hash
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.objective import score
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.problem import Problem
+from tests.support.oracle import best_score, check
+from tests.support.respelling import renamed, retimed, scaled
+from tests.support.strategies import raw_problems, tied_problems
+
+A: dict[str, Any] = {"id": "a", "size": 40, "start": 0, "end": 3}
+B: dict[str, Any] = {"id": "b", "size": 24, "start": 2, "end": 6}
+C: dict[str, Any] = {"id": "c", "size": 32, "start": 5, "end": 9}
+POOLS: list[dict[str, Any]] = [{"name": "x", "size": 80, "reserved": [[64, 8]], "cost": 1}, {"name": "y"}]
+
+
+FIELDS = ("size", "start", "end", "alignment", "offset", "traffic", "hint", "alias_offset")
+
+
+def hashed(data: dict[str, Any]) -> str:
+    return problem_hash(Problem.model_validate(data))
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=raw_problems(6), k=st.integers(2, 9))
+def test_names_clock_and_unit_make_no_difference(data: dict[str, Any], k: int) -> None:
+    wanted = hashed(data)
+    assert hashed(renamed(data)) == wanted
+    assert hashed(retimed(data)) == wanted
+    assert hashed(scaled(data, k)) == wanted
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=raw_problems(6), order=st.randoms(use_true_random=False))
+def test_the_order_of_buffers_makes_no_difference(data: dict[str, Any], order: Any) -> None:
+    shuffled = list(data["buffers"])
+    order.shuffle(shuffled)
+    problem, other = Problem.model_validate(data), Problem.model_validate(data | {"buffers": shuffled})
+    assert problem_hash(problem) == problem_hash(other)
+
+
+@settings(max_examples=250, deadline=None)
+@given(data=raw_problems(3).filter(lambda data: data["buffers"]), name=st.sampled_from(FIELDS), value=st.integers(0, 9))
+def test_equal_hashes_mean_equal_optima(data: dict[str, Any], name: str, value: int) -> None:
+    changed = data | {"buffers": [data["buffers"][0] | {name: value}, *data["buffers"][1:]]}
+    try:
+        problem, other = Problem.model_validate(data), Problem.model_validate(changed)
+    except ValueError:
+        return
+    mine, theirs = compile_problem(problem), compile_problem(other)
+    if problem_hash(problem, mine) == problem_hash(other, theirs):
+        p = len(data["pools"])
+        first, second = best_score(problem) or (), best_score(other) or ()
+        assert [end * theirs.unit for end in first[-p:]] == [end * mine.unit for end in second[-p:]]
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=raw_problems(4, roomy=True), k=st.integers(1, 3))
+def test_an_answer_maps_onto_another_spelling(data: dict[str, Any], k: int) -> None:
+    """The k-th buffers in canonical order correspond, so offsets in units can be taken over."""
+    problem, other = (Problem.model_validate(value) for value in (data, scaled(renamed(retimed(data)), k)))
+    mine, theirs = compile_problem(problem), compile_problem(other)
+    if len(mine) == 0 or mine.homeless:
+        return
+    pool = column(mine.allowed.argmax(axis=0))
+    offset = []
+    for i, q in enumerate(pool.tolist()):
+        step, start, low = int(mine.alignment[q, i]), int(mine.residue[q, i]), 1000 * i
+        offset.append(int(mine.pin[i]) if mine.pin[i] >= 0 else start + -(-(low + 100 - start) // step) * step)
+    if check(problem, lift(problem, mine, pool, column(offset))):
+        return
+    moved_pool, moved_offset = pool.copy(), column(offset).copy()
+    moved_pool[canonical_order(theirs)] = pool[canonical_order(mine)]
+    moved_offset[canonical_order(theirs)] = column(offset)[canonical_order(mine)]
+    assert check(other, lift(other, theirs, moved_pool, moved_offset)) == []
+    assert score(theirs, moved_pool, moved_offset)[-1] == score(mine, pool, column(offset))[-1]
+
+
+BASE: dict[str, Any] = {"buffers": [A, B, C], "pools": POOLS, "conflicts": [["a", "c"]], "objective": "cost"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"buffers": [A | {"size": 48}, B, C]},
+        {"buffers": [A | {"end": 2}, B, C]},
+        {"buffers": [A | {"end": 6}, B, C]},
+        {"buffers": [A | {"start": None, "end": None, "lifetimes": [[0, 3], [7, 8]]}, B, C]},
+        {"buffers": [A | {"alignment": 16}, B, C]},
+        {"buffers": [A | {"pools": ["y"]}, B, C]},
+        {"buffers": [A | {"pools": ["y"], "offset": 0}, B, C]},
+        {"buffers": [A | {"traffic": 41}, B, C]},
+        {"buffers": [A, B, C, A | {"id": "d"}]},
+        {"buffers": [A, B, C, {"id": "d", "size": 8, "start": 20, "end": 21, "alias_of": "b"}]},
+        {"buffers": [A, B, C, {"id": "d", "size": 0, "offset": 90, "pools": ["x"]}]},
+        {"conflicts": []},
+        {"conflicts": [["a", "b"], ["a", "c"], ["b", "c"]], "buffers": [A, B | {"start": 4}, C]},
+        {"pools": POOLS[::-1]},
+        {"pools": [POOLS[0] | {"size": 88}, POOLS[1]]},
+        {"pools": [POOLS[0] | {"size": None}, POOLS[1]]},
+        {"pools": [POOLS[0] | {"reserved": [[56, 8]]}, POOLS[1]]},
+        {"pools": [POOLS[0] | {"reserved": []}, POOLS[1]]},
+        {"pools": [POOLS[0] | {"cost": 2}, POOLS[1]]},
+        {"pools": [POOLS[0] | {"base_address": 8, "alignment": 16}, POOLS[1]]},
+        {"pools": [POOLS[0]]},
+        {"objective": "peak"},
+        {"objective": "fit"},
+    ],
+)
+def test_whatever_matters_makes_a_difference(changed: dict[str, Any]) -> None:
+    assert hashed(BASE | changed) != hashed(BASE)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"buffers": [C, A, B]},
+        {"buffers": [A | {"hint": 8}, B, C]},
+        {"buffers": [A | {"alignment": 4}, B, C]},
+        {"buffers": [A | {"traffic": 40}, B, C]},
+        {"buffers": [A | {"end": None, "start": None, "lifetimes": [[0, 1], [1, 3]]}, B, C]},
+        {"buffers": [A, B | {"end": 8}, C | {"start": 7}]},
+        {"buffers": [A, B, C, {"id": "d", "size": 0, "start": 0, "end": 9}]},
+        {"conflicts": [["c", "a"], ["a", "c"], ["b", "b"]]},
+        {"pools": [POOLS[0] | {"size": 87, "reserved": [[64, 4], [66, 6]]}, POOLS[1]]},
+    ],
+)
+def test_what_does_not_matter_makes_none(changed: dict[str, Any]) -> None:
+    assert hashed(BASE | changed) == hashed(BASE)
+
+
+def test_costs_matter_only_to_the_cost() -> None:
+    plain = BASE | {"objective": "peak"}
+    dearer = {"pools": [POOLS[0] | {"cost": 9}, POOLS[1]], "buffers": [A | {"traffic": 1}, B, C]}
+    assert hashed(plain | dearer) == hashed(plain)
+
+
+def test_buffers_are_told_apart_by_their_neighbours() -> None:
+    rows = [{"id": k, "size": 8} for k in range(6)]
+    path = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
+    other_path = [[3, 5], [5, 0], [0, 2], [2, 4], [4, 1]]
+    two_triangles = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]]
+    hexagon = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
+    assert hashed({"buffers": rows, "conflicts": path}) == hashed({"buffers": rows, "conflicts": other_path})
+    assert hashed({"buffers": rows, "conflicts": two_triangles}) != hashed({"buffers": rows, "conflicts": hexagon})
+
+
+D: dict[str, Any] = {"id": "d", "size": 16, "start": 5, "end": 7}
+TIED: dict[str, Any] = {
+    "buffers": [A | {"no_cross": 64}, B, C, D | {"relative": {"to": "b", "offset": 48}}],
+    "pools": [{"name": "x", "cost": 1, "bank_size": 128}, {"name": "y", "base_address": 8}],
+    "may_share": [["a", "b"]],
+    "bank": [{"buffers": ["b", "c"]}, {"buffers": ["a", "c", "d"], "weight": 3}],
+    "together": [["a", "b"]],
+    "objective": "cost",
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"buffers": [A, B, C, D | {"relative": {"to": "b", "offset": 48}}]},
+        {"buffers": [A | {"no_cross": 48}, B, C, D | {"relative": {"to": "b", "offset": 48}}]},
+        {"buffers": [A | {"no_cross": 64}, B, C, D | {"relative": {"to": "b", "offset": 40}}]},
+        {"buffers": [A | {"no_cross": 64}, B, C, D]},
+        {"buffers": [A | {"no_cross": 64}, B, C, D | {"relative": {"to": "b", "offset": 48}, "forbid_pools": ["x"]}]},
+        {"buffers": [A | {"no_cross": 64, "offset_mod": {"modulus": 16, "remainder": 8}}, *TIED["buffers"][1:]]},
+        {"pools": [{"name": "x", "cost": 1, "bank_size": 64}, {"name": "y", "base_address": 8}]},
+        {"pools": [{"name": "x", "cost": 1, "bank_size": 128, "base_address": 8}, {"name": "y", "base_address": 8}]},
+        {"pools": [{"name": "x", "cost": 1, "bank_size": 128}, {"name": "y"}]},
+        {"may_share": []},
+        {"may_share": [["c", "b"]]},
+        {"bank": [{"buffers": ["b", "c"]}]},
+        {"bank": [{"buffers": ["b", "c"]}, {"buffers": ["a", "c", "d"], "weight": 4}]},
+        {"bank": [{"buffers": ["a", "c"]}, {"buffers": ["a", "c", "d"], "weight": 3}]},
+        {"bank": [{"buffers": ["b", "c"], "weight": 3}, {"buffers": ["a", "c", "d"], "weight": 3}]},
+        {"together": []},
+        {"together": [["c", "b"]]},
+    ],
+)
+def test_whatever_ties_buffers_makes_a_difference(changed: dict[str, Any]) -> None:
+    assert hashed(TIED | changed) != hashed(TIED)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"may_share": [["b", "a"], ["a", "b"]]},
+        {"bank": [{"buffers": ["d", "a", "c"], "weight": 3}, {"buffers": ["c", "b"]}, {"buffers": ["b", "c"]}]},
+        {
+            "bank": [
+                {"buffers": ["b", "c"]},
+                *({"buffers": pair, "weight": 1.5} for pair in (["a", "c"], ["a", "d"], ["d", "c"]) for _ in range(2)),
+            ]
+        },
+        {"together": [["d", "a"], ["b", "d"], ["c"]]},
+        {
+            "buffers": [
+                D,
+                A | {"no_cross": 64},
+                {"id": "view", "size": 8, "traffic": 0, "alias_of": "d", "alias_offset": 8},
+                B | {"relative": {"to": "view", "offset": -56}},
+                C,
+            ]
+        },
+    ],
+)
+def test_another_spelling_of_a_tie_makes_none(changed: dict[str, Any]) -> None:
+    assert hashed(TIED | changed) == hashed(TIED)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problem=tied_problems(6), order=st.randoms(use_true_random=False))
+def test_the_order_of_whatever_is_listed_makes_no_difference(problem: Problem, order: Any) -> None:
+    data = json.loads(problem.model_dump_json(exclude_defaults=True))
+    entries = [use["buffers"] for use in data.get("bank", [])] + data.get("may_share", []) + data.get("together", [])
+    for values in (data["buffers"], *entries, *(data.get(name, []) for name in ("may_share", "bank", "together"))):
+        order.shuffle(values)
+    assert hashed(data) == problem_hash(problem)

@@ -1,0 +1,197 @@
+"""What ties buffers, compiled: an assignment is right for the instance exactly where its placements are."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.problem import Problem
+from tests.support.constrained_problems import broken_rules
+from tests.support.oracle import check
+from tests.support.tied_problems import tied_problem
+
+A = {"id": "a", "size": 4, "start": 0, "end": 2}
+B = {"id": "b", "size": 8, "start": 1, "end": 3}
+C = {"id": "c", "size": 12, "start": 1, "end": 2}
+D = {"id": "d", "size": 4, "start": 5, "end": 6}
+TWO = [{"name": "x"}, {"name": "y"}]
+
+
+def compiled(*buffers: dict[str, Any], **fields: Any) -> Instance:
+    return compile_problem(Problem.model_validate({"buffers": list(buffers), **fields}))
+
+
+def relative(to: int | str, offset: int) -> dict[str, Any]:
+    return {"relative": {"to": to, "offset": offset}}
+
+
+def test_a_plain_instance_has_no_ties() -> None:
+    plain = compiled(A, B, C)
+    assert plain.features == frozenset()
+    assert plain.anchor.tolist() == plain.company.tolist() == [0, 1, 2]
+    assert plain.distance.tolist() == [0, 0, 0]
+    assert (len(plain.share), len(plain.bank_with), len(plain.soft_pairs), len(plain.soft_weight)) == (0, 0, 0, 0)
+    assert not plain.page.any()
+
+
+def test_a_chain_is_one_group_with_the_lowest_for_its_anchor() -> None:
+    """c lies 8 below b, which lies 4 above a: so c is 4 below a, the lowest, and everything counts from there."""
+    instance = compiled(A, B | relative("a", 4), C | relative("b", -8), D)
+    assert instance.unit == 4
+    assert instance.anchor.tolist() == [2, 2, 2, 3]
+    assert instance.distance.tolist() == [1, 2, 0, 0]
+    assert instance.residue.tolist() == [[1, 2, 0, 0]]
+    assert instance.features == {"relative"}
+
+
+def test_what_is_relative_to_a_view_counts_from_the_buffer_that_it_lives_in() -> None:
+    view = {"id": "v", "size": 2, "alias_of": "b", "alias_offset": 6}
+    instance = compiled(A | relative("v", 4), B, view)
+    assert instance.anchor.tolist() == [1, 1]
+    assert (instance.distance * instance.unit).tolist() == [10, 0]
+
+
+def test_a_group_keeps_the_rules_of_all_its_members() -> None:
+    """b is 4 above a, at a multiple of 8, and its address at 2 mod 3."""
+    tied = B | relative("a", 4) | {"alignment": 8, "offset_mod": {"modulus": 3, "remainder": 2}}
+    instance = compiled(A, tied, pools=[{"name": "x", "size": 64}, {"name": "y", "size": 15}])
+    assert instance.allowed.tolist() == [[True, True], [False, False]]
+    assert (instance.alignment[0] * instance.unit).tolist() == [24, 24]
+    assert (instance.residue[0] * instance.unit).tolist() == [4, 8]
+
+
+def test_a_pin_pins_the_whole_group_and_contradictions_are_homeless() -> None:
+    pinned = compiled(A, B | relative("a", -8) | {"offset": 8})
+    assert (pinned.pin * pinned.unit).tolist() == [16, 8]
+    assert compiled(A | {"offset": 4}, B | relative("a", -8)).homeless == (0, 1)
+    assert compiled(A | {"offset": 4}, B | relative("a", 8) | {"offset": 8}).homeless == (0, 1)
+    assert compiled(A, B | relative("a", 2) | {"alignment": 4}, C | relative("b", 1) | {"alignment": 4}).homeless
+
+
+@pytest.mark.parametrize("distance", [2**62, -(2**62)])
+def test_a_group_that_is_wider_than_any_pool_is_homeless(distance: int) -> None:
+    far = [{"id": k, "size": 4, "start": 0, "end": 1} | relative(k - 1, distance) for k in (1, 2, 3)]
+    instance = compiled({"id": 0, "size": 4, "start": 0, "end": 1}, *far)
+    assert instance.homeless == (0, 1, 2, 3)
+
+
+def test_a_conflict_between_members_that_lie_apart_asks_nothing() -> None:
+    assert "conflicts" not in compiled(A, B | relative("a", 4), conflicts=[["b", "a"], ["a", "a"]]).features
+
+
+def test_pages_are_counted_in_addresses_and_in_units() -> None:
+    instance = compiled(A | {"no_cross": 16}, B, pools=[{"name": "x", "base_address": 24}, {"name": "y", "size": 4}])
+    assert instance.unit == 4
+    assert instance.page.tolist() == [[4, 0], [4, 0]]
+    assert instance.page_shift.tolist() == [[2, 0], [0, 0]]
+    assert instance.features == {"pages", "pools", "capacity"}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        A | {"no_cross": 3},
+        A | {"no_cross": 8, "offset": 6},
+        A | {"no_cross": 8, "offset_mod": {"modulus": 8, "remainder": 6}},
+        A | {"no_cross": 6, "alignment": 3, "offset_mod": {"modulus": 6, "remainder": 3}},
+    ],
+)
+def test_what_crosses_a_page_wherever_it_may_lie_is_homeless(row: dict[str, Any]) -> None:
+    assert compiled(row).homeless == (0,)
+
+
+def test_only_those_share_that_are_alive_together() -> None:
+    instance = compiled(A, B, C, D, may_share=[["b", "a"], ["a", "d"], ["c", "a"], ["a", "c"]])
+    assert instance.share_first.tolist() == [0, 2, 3, 4, 4]
+    assert instance.share.tolist() == [1, 2, 0, 0]
+    assert "sharing" not in compiled(A, D, may_share=[["a", "d"]]).features
+
+
+def test_banks_bind_where_there_are_any() -> None:
+    pools = [{"name": "x", "bank_size": 32, "base_address": 40}, {"name": "y"}]
+    instance = compiled(A, B, C, bank=[{"buffers": ["a", "b"]}], pools=pools)
+    assert instance.unit == 4
+    assert [(memory.bank, memory.bank_shift) for memory in instance.memories] == [(8, 2), (0, 0)]
+    assert (instance.bank_first.tolist(), instance.bank_with.tolist()) == ([0, 1, 2, 2], [1, 0])
+    elsewhere = compiled(A | {"pools": ["y"]}, B, bank=[{"buffers": ["a", "b"]}], pools=pools)
+    assert "banks" not in elsewhere.features
+
+
+def test_weights_add_up_where_they_are_minimised() -> None:
+    uses = [{"buffers": ["a", "b", "c"], "weight": 2}, {"buffers": ["c", "a"], "weight": 0.5}]
+    more = [{"buffers": ["b", "c"]}, {"buffers": ["a", "d"], "weight": 0}]
+    pools = [{"name": "x", "bank_size": 32}]
+    instance = compiled(A, B, C, D, bank=[*uses, *more], pools=pools, objective="cost")
+    assert instance.soft_pairs.tolist() == [[0, 1], [0, 2]]
+    assert instance.soft_weight.tolist() == [2, 2.5]
+    assert "bank-weights" not in compiled(A, B, C, bank=uses, pools=pools).features
+
+
+def test_companies_are_groups_and_what_must_lie_with_them() -> None:
+    rows = [A, B, C | relative("b", 8), D | {"pools": ["y"]}]
+    instance = compiled(*rows, together=[["d", "c"], ["a"]], pools=TWO)
+    assert instance.company.tolist() == [0, 1, 1, 1]
+    assert instance.allowed.tolist() == [[True, False, False, False], [True, True, True, True]]
+    assert instance.features == {"relative", "together", "pools"}
+    alone = compiled(*rows[:3], together=[["b", "c"]], pools=TWO)
+    assert alone.features == {"relative", "pools"}
+
+
+def test_no_pool_for_all_of_a_company_is_homeless() -> None:
+    rows = [A | {"pools": ["x"]}, B | {"pools": ["y"]}, C, D | {"size": 0}]
+    assert compiled(*rows, together=[["a", "c"], ["c", "b"]], pools=TWO).homeless == (0, 1, 2)
+    assert compiled(*rows, together=[["a", "d"], ["d", "b"]], pools=TWO).homeless == (0, 1, 3)
+
+
+def test_buffers_of_no_bytes_go_where_their_company_is() -> None:
+    empty = {"size": 0, "start": 0, "end": 1}
+    rows = [A, {"id": "e"} | empty, {"id": "f"} | empty, {"id": "g", "forbid_pools": ["x"]} | empty]
+    problem = Problem.model_validate({"buffers": rows, "together": [["e", "a"], ["f", "g"]], "pools": TWO})
+    instance = compile_problem(problem)
+    for q in (0, 1):
+        placed = lift(problem, instance, column([q]), column([0]))
+        assert [row.pool for row in placed] == [TWO[q]["name"], TWO[q]["name"], "y", "y"]
+        assert check(problem, list(placed)) == []
+
+
+def test_an_assignment_is_right_exactly_where_its_placements_are() -> None:
+    rng = random.Random(0)
+    right = wrong = 0
+    for seed in range(250):
+        problem = tied_problem(seed, 4)
+        instance = compile_problem(problem)
+        for _ in range(0 if instance.homeless else 12):
+            pool, offset = drawn(instance, rng)
+            if offset.min(initial=0) < 0:
+                continue
+            is_right = not check(problem, list(lift(problem, instance, pool, offset)))
+            assert is_right == keeps_the_rules(instance, pool, offset), problem.model_dump_json(exclude_defaults=True)
+            right, wrong = right + is_right, wrong + (not is_right)
+    assert min(right, wrong) > 200
+
+
+def drawn(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
+    """Draw a memory for each company and an offset for each group, with a mistake here and there."""
+    n = len(instance)
+    home = [rng.choice(np.flatnonzero(instance.allowed[:, i]).tolist()) for i in range(n)]
+    pool = np.array(home, dtype=np.int64)[instance.company if rng.random() < 0.9 else np.arange(n)]
+    start = [int(instance.pin[i]) if instance.pin[i] >= 0 else rng.randint(0, 12) for i in range(n)]
+    group = instance.anchor if rng.random() < 0.9 else np.arange(n)
+    offset = np.array(start, dtype=np.int64)[group] + instance.distance
+    return column(pool), column(offset)
+
+
+def keeps_the_rules(instance: Instance, pool: I64, offset: I64) -> bool:
+    """Say whether all rules of an instance are kept, each in each memory, and all companies are in one."""
+    if (pool != pool[instance.company]).any():
+        return False
+    places: list[dict[int, int]] = [{} for _ in instance.memories]
+    for i, (q, at) in enumerate(zip(pool.tolist(), offset.tolist(), strict=True)):
+        places[q][i] = at
+    return not any(broken_rules(instance, q, here) for q, here in enumerate(places))

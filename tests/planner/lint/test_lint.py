@@ -1,0 +1,178 @@
+"""What is legal but surely not meant is said; what is usual is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from memplan.planner.lint.problems import MAX_LISTED, Finding, lint
+from memplan.planner.model.problem import Problem
+from tests.support.oracle import best_score
+from tests.support.strategies import problems
+
+A: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 2}
+B: dict[str, Any] = {"id": "b", "size": 3, "start": 1, "end": 3}
+C: dict[str, Any] = {"id": "c", "size": 2, "start": 2, "end": 4}
+
+
+def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
+    return Problem.model_validate({"buffers": list(buffers), **fields})
+
+
+def chain(*lifetimes: tuple[int, int]) -> Problem:
+    return problem(*({"id": k, "size": k + 1, "start": low, "end": high} for k, (low, high) in enumerate(lifetimes)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        problem(),
+        problem(A, B, C),
+        problem(A, B, C, conflicts=[["a", "c"], ["b", "c"]]),
+        problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"], ["c", "b"]]),
+        problem({"id": 1, "size": 4}, {"id": 2, "size": 4}, conflicts=[[1, 2]]),
+        problem({"id": 1, "size": 4, "start": 0, "end": 1}, {"id": 2, "size": 2, "alias_of": 1}),
+        problem(A, pools=[{"size": 4, "alignment": 8, "base_address": 16, "reserved": [[2, 2]]}]),
+        problem(A | {"pools": ["y"]}, pools=[{"name": "x", "size": 2}, {"name": "y", "size": 4}]),
+        problem(A | {"offset": 0}, B | {"offset": 4}, C | {"offset": 0}),
+        chain((0, 2), (1, 3), (2, 4), (3, 5), (4, 6)),
+        chain((0, 1), (1, 2), (2, 3)),
+        problem({"id": "a", "size": 4, "lifetimes": [[0, 2], [2, 3], [7, 9]]}),
+    ],
+)
+def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
+    assert lint(value) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "finding"),
+    [
+        (
+            problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"]]),
+            Finding(
+                "asymmetric-conflicts",
+                'conflicts: 1 pairs are given both ways, but ["b", "c"] only this way; it counts both ways',
+                ("b", "c"),
+            ),
+        ),
+        (
+            problem(A, conflicts=[["a", "a"]]),
+            Finding("self-conflict", 'conflicts[0]: pairs "a" with itself, which says nothing', ("a",)),
+        ),
+        (
+            problem(A, {"id": "d", "size": 4}),
+            Finding(
+                "never-alive",
+                'buffer "d": has no lifetime and no conflict, so it may share bytes with all others',
+                ("d",),
+            ),
+        ),
+        (
+            problem(A, B, pools=[{"name": "x", "size": 3}, {"name": "y", "size": 2}]),
+            Finding(
+                "too-large",
+                'buffer "a": must fit a pool that it may use (the largest has 3 bytes), got size 4',
+                ("a",),
+            ),
+        ),
+        (
+            problem(A | {"pools": ["x"]}, pools=[{"name": "x", "size": 3}, {"name": "y"}]),
+            Finding(
+                "too-large",
+                'buffer "a": must fit a pool that it may use (the largest has 3 bytes), got size 4',
+                ("a",),
+            ),
+        ),
+        (
+            problem(A | {"alignment": 8}, B, pools=[{"size": 9, "base_address": 2}]),
+            Finding(
+                "never-aligned",
+                'buffer "a": must fit behind the first aligned offset of a pool (3 bytes), got size 4',
+                ("a",),
+            ),
+        ),
+        (
+            problem(A, pools=[{"alignment": 4, "base_address": 6}]),
+            Finding(
+                "misaligned-pool",
+                'pool "default": base_address must be a multiple of the pool\'s alignment (4), '
+                "or offset 0 cannot be used, got 6",
+            ),
+        ),
+        (
+            problem(A, pools=[{"size": 8, "reserved": [[6, 4]]}]),
+            Finding(
+                "reserved-past-end",
+                'pool "default": reserved[0] must end inside the pool (8 bytes), got an end at 10',
+            ),
+        ),
+        (
+            chain((0, 1), (1, 2), (2, 3), (3, 4)),
+            Finding(
+                "inclusive-ends",
+                "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
+                "born, such as 1, none from before is alive",
+            ),
+        ),
+        (
+            chain((0, 1), (2, 3), (4, 5), (6, 8)),
+            Finding(
+                "inclusive-ends",
+                "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
+                "born, such as 2, none from before is alive",
+            ),
+        ),
+        (
+            problem(A, B, A | {"id": "a2"}, C, B | {"id": "b2"}),
+            Finding(
+                "doubled-rows",
+                'buffers: 4 of 5 are like another one in all but the id, such as "a" and "a2"',
+                ("a", "a2"),
+            ),
+        ),
+        (
+            problem({"id": "a", "size": 4, "lifetimes": [[5, 9], [0, 2], [1, 3]]}),
+            Finding("overlapping-lifetimes", 'buffer "a": lifetimes [0, 2) and [1, 3) overlap', ("a",)),
+        ),
+        (
+            problem(A | {"offset": 0}, B | {"offset": 3}, C),
+            Finding(
+                "pins-collide",
+                'pinned: buffers "a" and "b" share bytes [3, 4) of "default", but both are alive in [1, 2)',
+                ("a", "b"),
+            ),
+        ),
+        (
+            problem(A | {"offset": 2, "alignment": 4}),
+            Finding(
+                "pins-collide",
+                'pinned: buffer "a": must have an address that its alignment divides, got offset 2 of "default"',
+                ("a",),
+            ),
+        ),
+        (
+            problem(A | {"offset": 8}, B | {"alias_of": "a", "offset": 9}),
+            Finding(
+                "pins-collide",
+                'pinned: buffer "a": must be where it is pinned, got offset 9 of "default"',
+                ("a",),
+            ),
+        ),
+    ],
+)
+def test_what_was_surely_not_meant_is_said(value: Problem, finding: Finding) -> None:
+    assert lint(value) == (finding,)
+
+
+def test_of_one_rule_some_findings_are_listed() -> None:
+    rows = [{"id": k, "size": 9, "start": k, "end": k + 2} for k in range(1000)]
+    assert len(lint(problem(*rows, pools=[{"size": 8}]))) == MAX_LISTED
+
+
+@settings(max_examples=200, deadline=None)
+@given(value=problems(4))
+def test_where_a_buffer_has_no_room_or_pins_collide_nothing_fits(value: Problem) -> None:
+    if any(finding.rule in ("too-large", "never-aligned", "pins-collide") for finding in lint(value)):
+        assert best_score(value) is None

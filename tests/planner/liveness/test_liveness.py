@@ -1,0 +1,279 @@
+"""When buffers are alive, read from operations by their uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memplan.planner.errors import OperationsError
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.liveness import Reading, analyse, problem_of
+from memplan.planner.operations.operations import Operations, operations_from
+from tests.support.programs import call, choice, function, loop, op, program
+
+Intervals = tuple[tuple[int, int], ...]
+
+
+def lifetimes(operations: Operations, reading: Reading | None = None) -> dict[int | str, Intervals]:
+    return {row.id: row.intervals for row in problem_of(operations, reading).buffers}
+
+
+def test_a_buffer_is_alive_from_its_first_use_to_its_last() -> None:
+    main = function(op("-> a"), op("a -> b"), op("a -> c"), op("b c ->"), a=1, b=2, c=3)
+    assert lifetimes(program(main)) == {"main/a": ((0, 3),), "main/b": ((1, 4),), "main/c": ((2, 4),)}
+
+
+def test_a_buffer_is_alive_between_uses_even_if_it_is_written_anew() -> None:
+    assert lifetimes(program(function(op("-> a"), op("a ->"), op(), op("-> a"), op("a ->"), a=1))) == {
+        "main/a": ((0, 5),)
+    }
+
+
+def test_inputs_are_there_before_the_first_step_and_outputs_behind_the_last() -> None:
+    main = function(op("x -> a"), op("a -> y"), op(), takes="x unused", gives="y", x=1, a=1, y=1, unused=1)
+    assert lifetimes(program(main)) == {
+        "main/x": ((-1, 1),),
+        "main/a": ((0, 2),),
+        "main/y": ((1, 4),),
+        "main/unused": ((-1, 0),),
+    }
+
+
+def test_inputs_and_outputs_are_planned_or_not() -> None:
+    operations = program(function(op("x -> a"), op("a -> y"), takes="x", gives="y", x=1, a=1, y=1))
+    only_outputs = analyse(operations, Reading(plan_inputs=False))
+    assert (set(only_outputs.problem.index), only_outputs.not_planned) == ({"main/a", "main/y"}, ("main/x",))
+    neither = analyse(operations, Reading(plan_inputs=False, plan_outputs=False))
+    assert (set(neither.problem.index), neither.not_planned) == ({"main/a"}, ("main/x", "main/y"))
+
+
+def test_what_is_returned_as_it_was_given_is_planned_as_an_input() -> None:
+    operations = program(function(op("x -> x"), takes="x", gives="x", x=8))
+    assert lifetimes(operations) == {"main/x": ((-1, 2),)}
+    assert lifetimes(operations, Reading(plan_inputs=False)) == {}
+
+
+def test_constants_lie_apart_and_count_once_however_often_their_function_is_called() -> None:
+    main = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=1, a=1, y=1)
+    f = function(op("p w -> q"), takes="p", gives="q", constants="w", p=1, q=1, w=100)
+    found = analyse(program(main, f=f))
+    assert (found.constants, found.constant_bytes) == (("main/0:f/w",), 100)
+    assert "main/0:f/w" not in found.problem.index
+
+
+def test_an_orphan_is_freed_at_once() -> None:
+    found = analyse(program(function(op("-> a orphan"), op("a ->"), a=4, orphan=9)))
+    assert found.problem.buffers[1].intervals == ((0, 1),)
+    assert found.orphans == ("main/orphan",)
+    assert [(row.buffer, row.where, row.path) for row in found.insert_free] == [
+        ("main/a", "after", "main/1"),
+        ("main/orphan", "after", "main/0"),
+    ]
+
+
+def test_what_nobody_uses_is_not_planned() -> None:
+    found = analyse(program(function(op("-> a"), {"alloc": ["idle"]}, a=1, idle=5)))
+    assert (set(found.problem.index), found.unused) == ({"main/a"}, ("main/idle",))
+
+
+def test_branches_exclude_each_other() -> None:
+    main = function(op("-> a"), choice([op("a -> b"), op("b ->")], [op("a -> c"), op("c ->")]), a=1, b=10, c=20)
+    found = analyse(program(main))
+    assert lifetimes(program(main)) == {"main/a": ((0, 2), (3, 4)), "main/b": ((1, 3),), "main/c": ((3, 5),)}
+    assert found.workspace.live_bytes == 21
+
+
+def test_what_is_needed_behind_branches_is_alive_in_all_of_them() -> None:
+    main = function(op("-> a"), choice([op()], [op(), op()], []), op("a ->"), a=1)
+    assert lifetimes(program(main)) == {"main/a": ((0, 5),)}
+
+
+def test_what_each_branch_writes_is_not_alive_before_it_is_written() -> None:
+    main = function(choice([op(), op("-> a")], [op(), op("-> a")]), op("a ->"), a=1)
+    assert lifetimes(program(main)) == {"main/a": ((1, 2), (3, 5))}
+
+
+def test_a_branch_frees_at_its_start_what_only_the_other_one_needs() -> None:
+    found = analyse(program(function(op("-> a"), choice([op("a ->")], []), op(), a=1)))
+    assert [(row.where, row.path) for row in found.insert_free] == [("after", "main/1.0.0"), ("start-of", "main/1.1")]
+
+
+def test_what_an_iteration_writes_before_it_reads_starts_anew_in_each() -> None:
+    main = function(loop(op("-> a"), op("a ->"), op()), op(), a=1)
+    assert lifetimes(program(main)) == {"main/a": ((0, 2),)}
+
+
+def test_what_crosses_an_iteration_is_alive_for_the_whole_loop() -> None:
+    main = function(loop(op(), op("a ->"), op("-> a"), op()), op(), a=1)
+    assert lifetimes(program(main)) == {"main/a": ((0, 4),)}
+
+
+def test_what_is_used_before_or_behind_a_loop_is_alive_for_the_whole_of_it() -> None:
+    before = function(op("-> a"), loop(op(), op("-> a"), op()), op(), a=1)
+    behind = function(loop(op(), op("-> a"), op()), op("a ->"), a=1)
+    assert lifetimes(program(before)) == {"main/a": ((0, 4),)}
+    assert lifetimes(program(behind)) == {"main/a": ((0, 4),)}
+
+
+def test_an_inner_loop_that_may_not_run_writes_nothing_for_sure() -> None:
+    perhaps = function(loop(loop(op("-> a")), op("a ->"), op()), a=1)
+    surely = function(loop(loop(op("-> a"), trips=2), op("a ->"), op()), a=1)
+    assert lifetimes(program(perhaps)) == {"main/a": ((0, 3),)}
+    assert lifetimes(program(surely)) == {"main/a": ((0, 2),)}
+
+
+def test_a_loop_of_one_trip_is_no_loop() -> None:
+    assert lifetimes(program(function(loop(op(), op("a -> a"), op(), trips=1), a=1))) == {"main/a": ((1, 2),)}
+
+
+def test_an_alloc_in_a_loop_makes_each_iteration_begin_anew() -> None:
+    main = function(loop({"alloc": ["a"]}, op("a -> a"), op()), a=1)
+    assert lifetimes(program(main)) == {"main/a": ((1, 2),)}
+
+
+def test_every_call_has_buffers_of_its_own() -> None:
+    f = function(op("p -> t"), op("t -> q"), takes="p", gives="q", p=1, t=5, q=1)
+    main = function(op(), call("f", "x -> a"), choice([call("f", "a -> y")], []), takes="x", gives="y", x=1, a=1, y=1)
+    found = lifetimes(program(main, f=f))
+    assert found["main/1:f/t"] == ((1, 3),)
+    assert found["main/2.0.0:f/t"] == ((3, 5),)
+    assert found["main/a"] == ((2, 4),)
+    assert len(found) == 5
+
+
+def test_a_call_in_a_loop_keeps_nothing_from_the_last_one() -> None:
+    f = function(op("t ->"), op("-> t"), t=1)
+    assert lifetimes(program(function(loop(op(), call("f"), op())), f=f)) == {"main/0.1:f/t": ((1, 3),)}
+
+
+def test_a_persistent_buffer_is_alive_for_as_long_as_the_program_runs() -> None:
+    f = function(op("state -> state"), state={"size": 4, "persistent": True})
+    assert lifetimes(program(function(op(), call("f"), op()), f=f)) == {"main/1:f/state": ((-1, 4),)}
+
+
+def test_the_temporaries_of_a_call_are_alive_for_their_own_part_or_for_all_of_it() -> None:
+    f = function(op("p -> t"), op("t -> q"), op("-> u"), op("u q -> q"), takes="p", gives="q", p=4, q=4, t=100, u=80)
+    operations = program(function(call("f", "x -> y"), takes="x", gives="y", x=4, y=4), f=f)
+    assert lifetimes(operations) == {
+        "main/x": ((-1, 1),),
+        "main/y": ((1, 5),),
+        "main/0:f/t": ((0, 2),),
+        "main/0:f/u": ((2, 4),),
+    }
+    lifted = Reading(temporaries="lifted")
+    assert lifetimes(operations, lifted) == {
+        "main/x": ((-1, 4),),
+        "main/y": ((0, 5),),
+        "main/0:f/t": ((0, 4),),
+        "main/0:f/u": ((0, 4),),
+    }
+    assert [
+        (row.liveness, row.temporaries, row.live_bytes, row.lost_bytes) for row in analyse(operations).readings
+    ] == [
+        ("usage", "nested", 104, 0),
+        ("scope", "nested", 188, 84),
+        ("usage", "lifted", 188, 84),
+        ("scope", "lifted", 188, 84),
+    ]
+
+
+def test_what_only_one_operation_uses_inside_is_lifted_to_it() -> None:
+    inner = op("->", op("-> t"), op("t ->"), op())
+    operations = program(function(op(), op("a -> b", inner), a=1, b=2, t=3))
+    assert lifetimes(operations) == {"main/a": ((1, 4),), "main/b": ((1, 4),), "main/t": ((1, 3),)}
+    assert lifetimes(operations, Reading(temporaries="lifted"))["main/t"] == ((1, 4),)
+
+
+def test_the_temporaries_of_an_operation_are_alive_for_all_of_it() -> None:
+    operations = program(function(op("-> a", op(), op(), temporaries="t"), op("a ->"), a=1, t=3))
+    assert lifetimes(operations) == {"main/a": ((0, 3),), "main/t": ((0, 2),)}
+
+
+def test_a_view_keeps_what_it_looks_at_alive() -> None:
+    view = {"size": 4, "alias_of": "a", "alias_offset": 2}
+    problem = problem_of(program(function(op("-> a"), op(), op("v ->"), op(), a=8, v=view)))
+    assert [(row.id, row.intervals, row.alias_of, row.alias_offset) for row in problem.buffers] == [
+        ("main/a", ((0, 3),), None, None),
+        ("main/v", (), "main/a", 2),
+    ]
+
+
+def test_a_view_of_an_argument_is_one_of_the_callers_buffer() -> None:
+    f = function(op("v ->"), takes="p", p=8, v={"size": 4, "alias_of": "p", "alias_offset": 4})
+    main = function(call("f", "w ->"), a=16, w={"size": 8, "alias_of": "a", "alias_offset": 8})
+    found = problem_of(program(main, f=f)).buffers
+    assert [(row.id, row.alias_of, row.alias_offset) for row in found] == [
+        ("main/a", None, None),
+        ("main/w", "main/a", 8),
+        ("main/0:f/v", "main/a", 12),
+    ]
+
+
+def test_an_argument_is_as_aligned_as_the_function_asks_and_in_a_pool_it_takes() -> None:
+    raw: dict[str, Any] = {
+        "pools": [{"name": "tcm"}, {"name": "sram"}, {"name": "dram"}],
+        "functions": {
+            "main": function(call("f", "a ->"), a={"size": 8, "alignment": 6, "pools": ["dram", "sram"]}),
+            "f": function(op("p ->"), takes="p", p={"size": 8, "alignment": 4, "pools": ["tcm", "sram"]}),
+        },
+    }
+    (row,) = problem_of(operations_from(raw)).buffers
+    assert (row.alignment, row.pools) == (12, ("sram",))
+    raw["functions"]["f"]["buffers"][0]["pools"] = ["tcm"]
+    with pytest.raises(OperationsError) as caught:
+        problem_of(operations_from(raw))
+    assert caught.value.sentences == ('main/a: must be in a pool where main/0:f may have "p" (tcm), got dram, sram',)
+
+
+def test_two_buffers_that_would_have_one_name_are_an_error() -> None:
+    main = function(call("f"), op("-> 0:f/t"))
+    main["buffers"] = [{"id": "0:f/t", "size": 1}]
+    with pytest.raises(OperationsError, match=r"main/0:f/t: must be the name of one buffer only"):
+        analyse(program(main, f=function(op("-> t"), t=1)))
+
+
+def test_spellings_of_one_program_pose_the_same_problem() -> None:
+    flat = function(op("x -> t"), op("t -> a"), op("a -> y"), takes="x", gives="y", x=3, t=5, a=7, y=1)
+    scoped = function(
+        {"alloc": ["tmp"]},
+        op("image -> tmp"),
+        {"alloc": ["mid"]},
+        op("tmp -> mid"),
+        {"free": ["tmp"]},
+        op("mid -> out"),
+        takes="image",
+        gives="out",
+        mid=7,
+        out=1,
+        tmp=5,
+        image=3,
+    )
+    f = function(op("p -> t"), op("t -> q"), takes="p", gives="q", p=3, t=5, q=7)
+    calling = function(call("f", "x -> a"), op("a -> y"), takes="x", gives="y", x=3, a=7, y=1)
+    hashes = {
+        problem_hash(problem_of(operations)) for operations in (program(flat), program(scoped), program(calling, f=f))
+    }
+    assert len(hashes) == 1
+
+
+def test_no_program_expands_without_end() -> None:
+    doubling = {f"f{k}": function(call(f"f{k + 1}"), call(f"f{k + 1}")) for k in range(60)} | {"f60": function(op())}
+    with pytest.raises(
+        OperationsError, match=r"^functions: must be at most 1000000 statements and buffers, once every"
+    ):
+        analyse(program(function(call("f0")), **doubling))
+    chain = {f"f{k}": function(call(f"f{k + 1}"), op("-> t"), t=1) for k in range(300)} | {"f300": function(op())}
+    assert len(problem_of(program(function(call("f0")), **chain)).buffers) == 300
+    with pytest.raises(OperationsError, match="must call each other less deeply"):
+        problem_of(program(function(call("f0")), **chain), most=5000)
+
+
+def test_branches_and_loops_lie_in_each_other_a_hundred_deep_and_no_deeper() -> None:
+    def nested(depth: int) -> Operations:
+        functions = {f"f{k}": function(loop(call(f"f{k + 1}"))) for k in range(depth)}
+        return program(function(call("f0")), **functions, **{f"f{depth}": function(op("-> t"), t=1)})
+
+    assert len(problem_of(nested(100)).buffers) == 1
+    with pytest.raises(OperationsError, match=r"must not lie in more than 100 branches and loops, calls included$"):
+        problem_of(nested(101))

@@ -1,0 +1,89 @@
+"""When buffers are alive, read from allocs and frees, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from memplan.planner.errors import OperationsError
+from memplan.planner.liveness import Reading, problem_of
+from tests.support.programs import Statement, call, choice, function, loop, op, program
+
+ALLOC, FREE = {"alloc": ["a"]}, {"free": ["a"]}
+BY_SCOPE = Reading(liveness="scope")
+
+
+def scope(*body: Statement, **others: Statement) -> tuple[tuple[int, int], ...]:
+    (row,) = problem_of(program(function(*body, a=1), **others), BY_SCOPE).buffers
+    return row.intervals
+
+
+def test_a_scope_goes_from_alloc_to_free() -> None:
+    assert scope(op(), ALLOC, op(), op("-> a"), op(), FREE, op()) == ((1, 5),)
+
+
+def test_a_buffer_that_is_never_allocated_is_there_for_the_whole_program_or_call() -> None:
+    assert scope(op(), op("-> a"), op()) == ((0, 3),)
+    f = function(op(), op("-> t"), op(), t=1)
+    assert problem_of(program(function(op(), call("f"), op()), f=f), BY_SCOPE).buffers[0].intervals == ((1, 4),)
+
+
+def test_a_scope_without_a_free_ends_with_its_block() -> None:
+    assert scope(op(), choice([ALLOC, op("-> a"), op()], [op()]), op()) == ((1, 4),)
+    assert scope(op(), op("->", ALLOC, op("-> a"), op()), op()) == ((1, 4),)
+    assert scope(op(), loop(ALLOC, op("-> a"), op()), op()) == ((1, 4),)
+
+
+def test_each_branch_may_free() -> None:
+    assert scope(ALLOC, op("-> a"), choice([FREE, op()], [op("a ->"), FREE]), op()) == ((0, 2), (4, 5))
+
+
+def test_a_buffer_may_be_allocated_again() -> None:
+    assert scope(ALLOC, op("-> a"), FREE, op(), ALLOC, op("-> a"), FREE) == ((0, 2), (4, 6))
+
+
+def test_what_only_one_branch_frees_is_held_by_the_other_to_the_end() -> None:
+    assert scope(ALLOC, op("-> a"), choice([FREE], []), op()) == ((0, 2), (3, 4))
+
+
+def test_scopes_do_not_matter_by_usage() -> None:
+    main = function(op(), ALLOC, op(), op("-> a"), op(), FREE, a=1)
+    assert problem_of(program(main)).buffers[0].intervals == ((3, 4),)
+
+
+WRONG = [
+    ("a use before", [op("-> a"), ALLOC], "must be allocated where it is used, got main/0"),
+    ("a use behind", [ALLOC, FREE, op("-> a")], "must be allocated where it is used, got main/2"),
+    ("a second alloc", [ALLOC, ALLOC, op("-> a")], "must be free where it is allocated, got main/1"),
+    ("a second free", [ALLOC, op("-> a"), FREE, FREE], "must be allocated where it is freed, got main/3"),
+    ("a free without alloc", [FREE, op("-> a")], "must be allocated where it is freed, got main/0"),
+    (
+        "an alloc in one branch only",
+        [choice([ALLOC], []), op("-> a")],
+        "must be allocated where it is used, got main/1",
+    ),
+    (
+        "a free in one branch only",
+        [ALLOC, choice([FREE], []), op("-> a")],
+        "must be allocated where it is used, got main/2",
+    ),
+    (
+        "a free in the next iteration",
+        [ALLOC, loop(op("-> a"), FREE)],
+        "must be allocated and freed in the same iteration, got main/1",
+    ),
+    (
+        "an end inside of an operation that needs it",
+        [ALLOC, op("-> a", op(), FREE)],
+        "must be allocated where it is used, got main/1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "rule"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
+@pytest.mark.parametrize("reading", [Reading(), BY_SCOPE], ids=["usage", "scope"])
+def test_uses_outside_of_scopes_are_errors_however_lifetimes_are_read(
+    body: list[Statement], rule: str, reading: Reading
+) -> None:
+    with pytest.raises(OperationsError) as caught:
+        problem_of(program(function(*body, a=1)), reading)
+    assert caught.value.sentences == (f"main/a: {rule}",)

@@ -1,0 +1,276 @@
+"""The verifier: each rule by hand, all of them against the oracle's own check, and the sizes that it is meant for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memplan.planner.model.buffer_table import I64, BufferTable, column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Placement
+from memplan.planner.verify.verifier import MAX_LISTED, Violation, verify
+from tests.support.oracle import check
+from tests.support.rule_names import KINDS
+from tests.support.strategies import placements, problems
+
+A = {"id": "a", "size": 4, "start": 0, "end": 2}
+B = {"id": "b", "size": 3, "start": 1, "end": 3}
+
+
+def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
+    return Problem.model_validate({"buffers": list(buffers), **fields})
+
+
+def plan(*places: tuple[int | str, str, int], **claims: Any) -> Plan:
+    rows = [Placement(id=name, pool=pool, offset=offset) for name, pool, offset in places]
+    return Plan(placements=PlacementTable.from_rows(rows), **claims)
+
+
+def said(value: Problem, answer: Plan) -> list[tuple[str, str]]:
+    return [(violation.rule, violation.message) for violation in verify(value, answer)]
+
+
+def intervals(size: I64, start: I64, end: I64) -> Problem:
+    return Problem(buffers=BufferTable.from_columns(range(len(size)), size, start, end))
+
+
+def test_a_valid_plan_has_no_violation() -> None:
+    answer = plan(("a", "default", 0), ("b", "default", 4), status="optimal", peak=7, lower_bound=7, gap=0.0)
+    assert verify(problem(A, B), answer) == ()
+
+
+def test_buffers_that_touch_in_time_or_in_bytes_do_not_overlap() -> None:
+    touching = B | {"start": 2}
+    assert verify(problem(A, touching), plan(("a", "default", 0), ("b", "default", 0))) == ()
+    assert verify(problem(A, B), plan(("a", "default", 3), ("b", "default", 0))) == ()
+
+
+def test_an_overlap_names_both_buffers_the_bytes_and_the_time() -> None:
+    (violation,) = verify(problem(A, B), plan(("a", "default", 2), ("b", "default", 4)))
+    message = 'buffers "a" and "b" share bytes [4, 6) of "default", but both are alive in [1, 2)'
+    assert violation == Violation("overlap", message, "a", "b", (4, 6), (1, 2))
+
+
+def test_an_explicit_conflict_holds_at_any_time() -> None:
+    later = B | {"start": 10, "end": 11}
+    (violation,) = verify(problem(A, later, conflicts=[["b", "a"]]), plan(("a", "default", 0), ("b", "default", 3)))
+    message = 'buffers "a" and "b" share bytes [3, 4) of "default", but they are in conflict'
+    assert violation == Violation("conflict", message, "a", "b", (3, 4))
+
+
+def test_a_pair_that_meets_twice_is_reported_once() -> None:
+    twice = {"size": 4, "lifetimes": [[0, 2], [5, 7]]}
+    value = problem({"id": "a"} | twice, {"id": "b"} | twice, conflicts=[["a", "b"]])
+    assert [v.time for v in verify(value, plan(("a", "default", 0), ("b", "default", 0)))] == [(0, 2)]
+
+
+def test_an_alias_keeps_its_buffer_alive() -> None:
+    alias = {"id": "v", "size": 1, "start": 5, "end": 6, "alias_of": "a", "alias_offset": 3}
+    value = problem(A, alias, B | {"start": 5, "end": 6})
+    places = [("a", "default", 0), ("v", "default", 3), ("b", "default", 0)]
+    assert [(v.first, v.second, v.time) for v in verify(value, plan(*places))] == [("a", "b", (5, 6))]
+
+
+def test_buffers_of_no_bytes_share_bytes_with_nobody_and_use_nothing() -> None:
+    value = problem(A, B | {"size": 0}, pools=[{"size": 9, "reserved": [[6, 2]]}])
+    assert verify(value, plan(("a", "default", 0), ("b", "default", 2))) == ()
+    assert verify(value, plan(("a", "default", 0), ("b", "default", 7), peak=4)) == ()
+    assert [v.rule for v in verify(value, plan(("a", "default", 0), ("b", "default", 10)))] == ["past-capacity"]
+
+
+LAST = 2**63 - 1
+RESERVED = {"reserved": [[8, 2], [0, 3]]}
+
+
+@pytest.mark.parametrize(
+    ("buffer", "pool", "offset"),
+    [
+        ({}, {}, 0),
+        ({}, {"size": 7}, 3),
+        ({}, {}, LAST - 4),
+        ({}, RESERVED, 4),
+        ({}, {"reserved": [[4, 0]]}, 3),
+        ({"alignment": 3}, {"base_address": 4, "alignment": 2}, 2),
+        ({"offset": 8, "pools": ["x"]}, {}, 8),
+    ],
+)
+def test_a_place_may_be_legal(buffer: dict[str, Any], pool: dict[str, Any], offset: int) -> None:
+    assert said(problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}]), plan(("a", "x", offset))) == []
+
+
+@pytest.mark.parametrize(
+    ("buffer", "pool", "offset", "rule", "sentence"),
+    [
+        ({"pools": ["y"]}, {}, 0, "pool-not-allowed", "must be in a pool that it names"),
+        (
+            {"alignment": 3},
+            {"base_address": 4},
+            3,
+            "misaligned",
+            "must have an address from base address 4 that its alignment divides",
+        ),
+        ({"alignment": 3}, {"alignment": 2}, 3, "misaligned", "must have an address that its pool's alignment divides"),
+        ({}, {"size": 6}, 3, "past-capacity", "must end at 6 at the most"),
+        ({}, {}, LAST - 3, "past-capacity", f"must end at {LAST} at the most"),
+        ({}, RESERVED, 2, "reserved-range", "must keep out of reserved ranges"),
+        ({}, RESERVED, 5, "reserved-range", "must keep out of reserved ranges"),
+        ({}, {"reserved": [[0, 20], [1, 2]]}, 5, "reserved-range", "must keep out of reserved ranges"),
+        ({"offset": 8, "pools": ["x"]}, {}, 4, "pin-missed", "must be where it is pinned"),
+    ],
+)
+def test_a_place_may_break_a_rule(
+    buffer: dict[str, Any], pool: dict[str, Any], offset: int, rule: str, sentence: str
+) -> None:
+    value = problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}])
+    assert said(value, plan(("a", "x", offset))) == [(rule, f'buffer "a": {sentence}, got offset {offset} of "x"')]
+
+
+def test_an_alias_lies_in_its_buffer() -> None:
+    value = problem(A, B | {"alias_of": "a", "alias_offset": 1}, pools=[{"name": "x"}, {"name": "y"}])
+    assert said(value, plan(("a", "x", 8), ("b", "x", 9))) == []
+    sentence = 'buffer "b": must lie in "a", at offset 9 of "x", got offset 8 of "x"'
+    assert said(value, plan(("a", "x", 8), ("b", "x", 8))) == [("alias-misplaced", sentence)]
+    sentence = 'buffer "b": must lie in "a", at offset 9 of "x", got offset 9 of "y"'
+    assert said(value, plan(("a", "x", 8), ("b", "y", 9))) == [("alias-misplaced", sentence)]
+
+
+def test_every_buffer_is_placed_once_in_a_pool_of_the_problem() -> None:
+    answer = plan(("z", "default", 0), ("a", "default", 0), ("a", "default", 9), ("b", "elsewhere", 0))
+    assert said(problem(A, B, B | {"id": 7}), answer) == [
+        ("unknown-pool", 'buffer "b": must be in a pool of the problem, got "elsewhere"'),
+        ("unknown-buffer", 'buffer "z": must be one of the problem\'s, got placements[0]'),
+        ("repeated-buffer", 'buffer "a": must be placed once, got placements[1] and [2]'),
+        ("unplaced-buffer", "buffer 7: must be placed, got no placement"),
+    ]
+
+
+PLACES = (("a", "x", 0), ("b", "y", 0))
+
+
+@pytest.mark.parametrize(
+    ("claims", "sentence"),
+    [
+        ({"peak": 8}, "peak: must be 7, the sum of what the placements use, got 8"),
+        ({"lower_bound": 8}, "lower_bound: must be at most the peak (7), got 8"),
+        (
+            {"status": "optimal", "lower_bound": 6},
+            "lower_bound: must be the peak (7) where the status is optimal, got 6",
+        ),
+        ({"lower_bound": 7, "gap": 0.5}, "gap: must be 0.0, by which the peak is above the bound, got 0.5"),
+        ({"lower_bound": 0, "gap": 0.0}, "gap: must be null where no bound above 0 is known, got 0.0"),
+        ({"status": "optimal", "gap": 0.1}, "gap: must be 0 where the status is optimal, got 0.1"),
+        ({"status": "infeasible"}, 'status: must be optimal or feasible where buffers are placed, got "infeasible"'),
+        ({"status": "unknown"}, 'status: must be optimal or feasible where buffers are placed, got "unknown"'),
+        ({"cost": 9.0}, "cost: must be 8.0, the sum of traffic x cost and of weights, got 9.0"),
+        ({"cost_lower_bound": 8.5}, "cost_lower_bound: must be at most the cost (8.0), got 8.5"),
+        ({"pools": [{"name": "x", "used": 5}]}, "pools[0].used: must be 4, the largest end offset, got 5"),
+        ({"pools": [{"name": "x", "size": 5}]}, "pools[0].size: must be null as in the problem, got 5"),
+        (
+            {"pools": [{"name": "y"}, {"name": "y"}]},
+            'pools[1].name: must be unique (first at pools[0]), got "y"',
+        ),
+        ({"pools": [{"name": "z"}]}, 'pools[0].name: must be a pool of the problem, got "z"'),
+        (
+            {"pools": [{"name": "y", "lower_bound": 4}]},
+            "pools[0].lower_bound: must be at most what is used (3), got 4",
+        ),
+    ],
+)
+def test_a_claim_must_agree_with_the_placements(claims: dict[str, Any], sentence: str) -> None:
+    value = problem(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y"}])
+    answer = plan(*PLACES).model_copy(
+        update=dict(Plan.model_validate(claims)) | {"placements": plan(*PLACES).placements}
+    )
+    assert said(value, answer) == [("false-claim", sentence)]
+
+
+def test_claims_that_agree_are_accepted() -> None:
+    value = problem(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y", "size": 3}])
+    uses = [{"name": "x", "used": 4, "lower_bound": 2}, {"name": "y", "used": 3, "lower_bound": 3, "size": 3}]
+    claims = Plan.model_validate({"peak": 7, "lower_bound": 5, "gap": 0.4, "cost": 8, "pools": uses})
+    assert said(value, claims.model_copy(update={"placements": plan(*PLACES).placements})) == []
+
+
+def test_a_plan_without_placements_claims_nothing_of_them() -> None:
+    nothing = Plan.model_validate({"status": "infeasible", "lower_bound": 9, "pools": [{"name": "default"}]})
+    assert verify(problem(A, B), nothing) == ()
+    claims = {"status": "unknown", "peak": 0, "gap": 0.0, "pools": [{"name": "default", "used": 0}]}
+    assert said(problem(A, B), Plan.model_validate(claims)) == [
+        ("false-claim", "peak: must be null where nothing is placed, got 0"),
+        ("false-claim", "gap: must be null where nothing is placed, got 0.0"),
+        ("false-claim", "pools[0].used: must be null where nothing is placed, got 0"),
+    ]
+    assert [v.rule for v in verify(problem(A), Plan(status="feasible"))] == ["unplaced-buffer"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_it_finds_what_the_oracle_finds(data: st.DataObject) -> None:
+    value = data.draw(problems())
+    rows = data.draw(placements(value))
+    found = {
+        (KINDS[v.rule], *sorted(repr(name) for name in (v.first, v.second) if name is not None))
+        for v in verify(value, Plan(placements=PlacementTable.from_rows(rows)))
+    }
+    assert found == {(line.split()[0], *sorted(line.split()[1:])) for line in check(value, rows)}
+
+
+def dense(n: int, alive: int) -> tuple[Problem, list[int]]:
+    """n buffers of one byte of which `alive` are alive at any time, each in the place of the one that just died."""
+    start = np.arange(n)
+    table = BufferTable.from_columns(range(n), np.ones(n), start, start + alive)
+    return Problem(buffers=table), (start % alive).tolist()
+
+
+def test_one_misplaced_buffer_is_found_among_many() -> None:
+    value, offsets = dense(50_000, 1_000)
+    ids = value.buffers.ids
+    everywhere = column(np.zeros(len(ids)))
+    assert verify(value, Plan(placements=PlacementTable(ids, ("default",), everywhere, column(offsets)))) == ()
+    offsets[30_000] += 1
+    found = verify(value, Plan(placements=PlacementTable(ids, ("default",), everywhere, column(offsets))))
+    assert [(v.first, v.second) for v in found] == [(29_001, 30_000), (30_000, 30_001)]
+
+
+@pytest.mark.parametrize(("apart", "above"), [(0, 10), (10, 0)], ids=["alive at once", "one after the other"])
+def test_two_that_share_bytes_are_found_among_many(apart: int, above: int) -> None:
+    n = 2_000
+    start, offset = apart * np.arange(n), column(above * np.arange(n))
+    places = PlacementTable(tuple(range(n)), ("default",), column(np.zeros(n)), offset)
+    size, end = np.full(n, 10), start + 10
+    assert verify(intervals(size, start, end), Plan(placements=places)) == ()
+    size[1_500] += 1
+    end[1_500] += 1
+    found = verify(intervals(size, start, end), Plan(placements=places))
+    assert [(v.first, v.second) for v in found] == [(1_500, 1_501)]
+
+
+def test_an_offset_below_0_is_a_violation_and_shares_bytes_like_any_other() -> None:
+    below = PlacementTable(("a", "b"), ("default",), column([0, 0]), column([-1, 2]))
+    found = said(problem(A, B), Plan(placements=below))
+    assert found[0] == ("past-capacity", 'buffer "a": must not start below its pool, got offset -1 of "default"')
+    assert [rule for rule, _ in found] == ["past-capacity", "overlap"]
+
+
+def test_of_very_many_overlaps_some_are_listed() -> None:
+    value, _ = dense(5_000, 1_000)
+    ids = value.buffers.ids
+    nowhere = column(np.zeros(len(ids)))
+    found = verify(value, Plan(placements=PlacementTable(ids, ("default",), nowhere, nowhere)))
+    assert len(found) == MAX_LISTED + 1
+    assert found[-1] == Violation("not-all-listed", "only 1000 violations of this kind are listed")
+
+
+def test_ends_beyond_int64_are_compared_exactly() -> None:
+    size, low = 2**62, 2**62
+    value = problem({"id": "a", "size": size}, {"id": "b", "size": size}, conflicts=[["a", "b"]])
+    assert said(value, plan(("a", "default", 0), ("b", "default", low)))[0][0] == "past-capacity"
+    found = verify(value, plan(("a", "default", 2**63 - 1), ("b", "default", low)))
+    assert [v.rule for v in found] == ["past-capacity", "past-capacity", "conflict"]
+    assert found[-1].bytes == (2**63 - 1, 2**63)

@@ -1,0 +1,253 @@
+"""The verifier on what ties buffers: each rule by hand, and all of them against the oracle's own check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Placement
+from memplan.planner.verify.verifier import Violation, verify
+from tests.support.oracle import check
+from tests.support.rule_names import KINDS
+from tests.support.strategies import placements, tied_problems
+
+A = {"id": "a", "size": 4, "start": 0, "end": 2}
+B = {"id": "b", "size": 3, "start": 1, "end": 3}
+C = {"id": "c", "size": 2, "start": 1, "end": 2}
+TWO = [{"name": "x"}, {"name": "y"}]
+
+
+def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
+    return Problem.model_validate({"buffers": list(buffers), **fields})
+
+
+def plan(*places: tuple[str, str, int], **claims: Any) -> Plan:
+    rows = [Placement(id=name, pool=pool, offset=offset) for name, pool, offset in places]
+    return Plan(placements=PlacementTable.from_rows(rows), **claims)
+
+
+def said(value: Problem, *places: tuple[str, str, int], **claims: Any) -> list[tuple[str, str]]:
+    return [(violation.rule, violation.message) for violation in verify(value, plan(*places, **claims))]
+
+
+def relative(to: str, offset: int) -> dict[str, Any]:
+    return {"relative": {"to": to, "offset": offset}}
+
+
+@pytest.mark.parametrize(
+    ("value", "places"),
+    [
+        (problem(A, B | relative("a", 2)), [("a", "default", 5), ("b", "default", 7)]),
+        (problem(A, B | relative("a", -4)), [("a", "default", 4), ("b", "default", 0)]),
+        (problem(A, B, may_share=[["a", "b"]]), [("a", "default", 4), ("b", "default", 4)]),
+        (problem(A, B, may_share=[["a", "b"]]), [("a", "default", 4), ("b", "default", 0)]),
+        (problem(A | {"no_cross": 8}), [("a", "default", 4)]),
+        (problem(A | {"offset_mod": {"modulus": 8, "remainder": 3}}), [("a", "default", 11)]),
+        (problem(A, B, bank=[{"buffers": ["a", "b"]}]), [("a", "default", 0), ("b", "default", 4)]),
+        (
+            problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=[{"name": "x", "bank_size": 4}]),
+            [("a", "x", 4), ("c", "x", 2)],
+        ),
+        (problem(A, B, C, together=[["a", "c"]], pools=TWO), [("a", "x", 0), ("b", "y", 0), ("c", "x", 4)]),
+    ],
+)
+def test_what_keeps_a_tie_is_valid(value: Problem, places: list[tuple[str, str, int]]) -> None:
+    assert said(value, *places) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "violation"),
+    [
+        (
+            problem(A, B | relative("a", 4), pools=TWO),
+            [("a", "x", 0), ("b", "x", 8)],
+            (
+                "relative-misplaced",
+                'buffer "b": must lie 4 bytes from "a", at offset 4 of "x", got offset 8 of "x"',
+            ),
+        ),
+        (
+            problem(A, B | relative("a", 4), pools=TWO),
+            [("a", "x", 0), ("b", "y", 4)],
+            (
+                "relative-misplaced",
+                'buffer "b": must lie 4 bytes from "a", at offset 4 of "x", got offset 4 of "y"',
+            ),
+        ),
+        (
+            problem(A | {"no_cross": 8}, pools=[{"name": "x", "base_address": 2}]),
+            [("a", "x", 4)],
+            ("straddles", 'buffer "a": must not cross a multiple of 8 among its addresses, got offset 4 of "x"'),
+        ),
+        (
+            problem(A | {"offset_mod": {"modulus": 8, "remainder": 3}}, pools=[{"name": "x", "base_address": 3}]),
+            [("a", "x", 8)],
+            ("wrong-remainder", 'buffer "a": must have an offset that leaves 3 when divided by 8, got offset 8'),
+        ),
+        (
+            problem(A | {"forbid_pools": ["y"]}, pools=TWO),
+            [("a", "y", 0)],
+            ("pool-not-allowed", 'buffer "a": must be in a pool that it does not forbid, got offset 0 of "y"'),
+        ),
+        (
+            problem(A, B, C, together=[["c", "a", "b"]], pools=TWO),
+            [("a", "x", 0), ("b", "y", 0), ("c", "x", 4)],
+            ("not-together", 'buffer "b": must be together with "c" in "x", got "y"'),
+        ),
+        (
+            problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=[{"name": "x", "bank_size": 4}]),
+            [("a", "x", 0), ("c", "x", 6)],
+            None,
+        ),
+        (
+            problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=[{"name": "x", "bank_size": 4, "base_address": 2}]),
+            [("a", "x", 0), ("c", "x", 4)],
+            ("bank-clash", 'buffers "a" and "c" touch a common bank of "x", but are used at one step'),
+        ),
+        (
+            problem(A, B, may_share=[["a", "b"]]),
+            [("a", "default", 0), ("b", "default", 1)],
+            ("overlap", 'buffers "a" and "b" share bytes [1, 4) of "default", but both are alive in [1, 2)'),
+        ),
+        (
+            problem(A, B, C, may_share=[["a", "b"]]),
+            [("a", "default", 0), ("b", "default", 0), ("c", "default", 3)],
+            ("overlap", 'buffers "a" and "c" share bytes [3, 4) of "default", but both are alive in [1, 2)'),
+        ),
+    ],
+)
+def test_what_breaks_a_tie_is_said(
+    value: Problem, places: list[tuple[str, str, int]], violation: tuple[str, str] | None
+) -> None:
+    assert said(value, *places) == ([] if violation is None else [violation])
+
+
+def test_buffers_at_a_distance_keep_others_out_of_their_bytes_only() -> None:
+    """The hole between two members of a rigid group is free."""
+    value = problem(A, B | relative("a", 10), C)
+    assert said(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 5)) == []
+    (wrong,) = said(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 9))
+    assert wrong[1] == 'buffers "b" and "c" share bytes [10, 11) of "default", but both are alive in [1, 2)'
+
+
+def test_banks_are_counted_exactly_at_the_end_of_the_address_space() -> None:
+    last = 2**63 - 5
+    pools = [{"name": "x", "base_address": 2**62, "bank_size": 2**62}]
+    value = problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=pools)
+    assert said(value, ("a", "x", last), ("c", "x", 2**62 - 2)) == []
+    assert [rule for rule, _ in said(value, ("a", "x", last), ("c", "x", 2**62))] == ["bank-clash"]
+
+
+SHARING = problem(A, B, C, may_share=[["b", "a"], ["c", "b"], ["c", "a"]])
+WEIGHED = problem(
+    *(A, B, C),
+    pools=[{"name": "x", "cost": 2, "bank_size": 8}, {"name": "y"}],
+    bank=[{"buffers": ["a", "b", "c"], "weight": 5}, {"buffers": ["c", "b"], "weight": 0.5}],
+    objective="cost",
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "claims"),
+    [
+        (SHARING, [("a", "default", 0), ("b", "default", 0), ("c", "default", 4)], {"shared": (("b", "a"),)}),
+        (SHARING, [("a", "default", 0), ("b", "default", 0), ("c", "default", 4)], {"shared": (("a", "b"),)}),
+        (SHARING, [("a", "default", 0), ("b", "default", 4), ("c", "default", 7)], {"shared": ()}),
+        (
+            WEIGHED,
+            [("a", "x", 0), ("b", "x", 4), ("c", "x", 8)],
+            {"bank_clashes": (("a", "b"),), "cost": 9 * 2 + 5},
+        ),
+        (
+            WEIGHED,
+            [("a", "y", 0), ("b", "x", 4), ("c", "x", 7)],
+            {"bank_clashes": (("b", "c"), ("c", "b")), "cost": 5 * 2 + 5.5},
+        ),
+        (WEIGHED, [("a", "x", 0), ("b", "x", 8), ("c", "y", 0)], {"bank_clashes": (), "cost": 14.0}),
+    ],
+)
+def test_right_claims_of_pairs_are_valid(
+    value: Problem, places: list[tuple[str, str, int]], claims: dict[str, Any]
+) -> None:
+    assert said(value, *places, **claims) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "claims", "sentence"),
+    [
+        (
+            SHARING,
+            [("a", "default", 0), ("b", "default", 0), ("c", "default", 4)],
+            {"shared": ()},
+            'shared: must be [["b", "a"]] by the placements, got []',
+        ),
+        (
+            SHARING,
+            [("a", "default", 0), ("b", "default", 4), ("c", "default", 7)],
+            {"shared": (("b", "a"),)},
+            'shared: must be [] by the placements, got [["b", "a"]]',
+        ),
+        (
+            WEIGHED,
+            [("a", "y", 0), ("b", "x", 4), ("c", "x", 7)],
+            {"bank_clashes": (("b", "c"),)},
+            'bank_clashes: must be [["b", "c"], ["c", "b"]] by the placements, got [["b", "c"]]',
+        ),
+        (
+            WEIGHED,
+            [("a", "x", 0), ("b", "x", 8), ("c", "y", 0)],
+            {"cost": 19.0},
+            "cost: must be 14.0, the sum of traffic x cost and of weights, got 19.0",
+        ),
+    ],
+)
+def test_wrong_claims_of_pairs_are_said(
+    value: Problem, places: list[tuple[str, str, int]], claims: dict[str, Any], sentence: str
+) -> None:
+    assert said(value, *places, **claims) == [("false-claim", sentence)]
+
+
+def test_a_plan_that_leaves_the_lists_of_pairs_out_claims_nothing_of_them() -> None:
+    assert said(SHARING, ("a", "default", 0), ("b", "default", 0), ("c", "default", 4)) == []
+
+
+def test_a_plan_of_nothing_shares_nothing() -> None:
+    nothing = Plan.model_validate({"status": "infeasible", "shared": [["b", "a"]], "bank_clashes": []})
+    assert [violation.message for violation in verify(SHARING, nothing)] == [
+        'shared: must be empty where nothing is placed, got [["b", "a"]]'
+    ]
+
+
+def test_views_of_one_memory_are_not_compared_with_each_other_in_vain() -> None:
+    """A thousand slices of one buffer, which may touch each other in any way."""
+    slices = [
+        {"id": k, "size": 8, "start": 0, "end": 9, "relative": {"to": "all", "offset": 4 * k}} for k in range(999)
+    ]
+    value = problem({"id": "all", "size": 4_000, "start": 0, "end": 9}, *slices)
+    rows = [Placement(id="all", pool="default", offset=16)]
+    rows += [Placement(id=k, pool="default", offset=16 + 4 * k) for k in range(999)]
+    assert verify(value, Plan(placements=PlacementTable.from_rows(rows))) == ()
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_it_finds_what_the_oracle_finds(data: st.DataObject) -> None:
+    value = data.draw(tied_problems(4))
+    rows = data.draw(placements(value))
+    found = {_key(value, violation) for violation in verify(value, Plan(placements=PlacementTable.from_rows(rows)))}
+    assert found == {(line.split()[0], *sorted(line.split()[1:])) for line in check(value, rows)}
+
+
+def _key(value: Problem, violation: Violation) -> tuple[str, ...]:
+    """The violation as the oracle says it, which names one buffer that is not together with others, and no alias."""
+    kind = KINDS[violation.rule]
+    names = [violation.first, violation.second] if kind != "together" else [violation.first]
+    if kind == "bank":
+        names = [value.buffers.ids[value.root_of(name)] for name in names if name is not None]
+    return kind, *sorted(repr(name) for name in names if name is not None)

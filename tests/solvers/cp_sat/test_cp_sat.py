@@ -1,0 +1,172 @@
+"""CP-SAT runs in child processes only: OR-Tools and highspy cannot be loaded into one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.formats import read_problem
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import Score
+from memplan.planner.model.plan import StopReason
+from memplan.planner.model.problem import Problem
+from memplan.solvers.cp_sat import goals
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.search.incumbent import Assignment, Shared
+from tests.support import oracle
+from tests.support.random_problems import random_problem
+from tests.support.tied_problems import tied_problem
+from tests.support.tiny import CONSTRAINED, FEATURES, random_tiny
+
+INSTANCES = Path(__file__).parents[4] / "shared" / "instances"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What CP-SAT alone, believed, makes of an instance."""
+
+    best: Assignment | None
+    bound: Score
+    stop_reason: StopReason | None
+    lines: tuple[str, ...]
+
+
+def outcomes(problems: Sequence[Problem], limit_s: float = 30.0, deterministic: bool = False) -> list[Outcome]:
+    """Solve problems one after the other in one child process."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
+        tasks = [child.submit(_outcome, compile_problem(problem), limit_s, deterministic) for problem in problems]
+        return [task.result() for task in tasks]
+
+
+def _outcome(instance: Instance, limit_s: float, deterministic: bool) -> Outcome:
+    search = Shared(
+        instance,
+        deadline=time.monotonic() + (600.0 if deterministic else limit_s),
+        trusted=frozenset({"cp-sat"}),
+        deterministic=deterministic,
+        work_limit=int(limit_s * 200_000) if deterministic else 2**62,
+    )
+    if not search.is_over:
+        goals.solve(instance, search)
+    return Outcome(search.best, search.bound, search.stop_reason, tuple(search.lines))
+
+
+def score_in_bytes(problem: Problem, score: Score) -> Score:
+    """Return a score of an instance as the oracle counts it."""
+    unit = compile_problem(problem).unit
+    is_cost = problem.objective == "cost"
+    return (*score[:is_cost], *(end * unit for end in score[is_cost:]))
+
+
+def assert_agrees(problem: Problem, outcome: Outcome) -> None:
+    """Hold an outcome against brute force."""
+    least = oracle.best_score(problem)
+    if least is None:
+        assert outcome.best is None
+    else:
+        assert outcome.best is not None
+        instance = compile_problem(problem)
+        placements = lift(problem, instance, outcome.best.pool, outcome.best.offset)
+        assert oracle.check(problem, list(placements)) == []
+        if problem.objective != "fit":
+            assert score_in_bytes(problem, outcome.best.score) == pytest.approx(least, rel=1e-12)
+    if problem.objective != "fit":
+        assert outcome.stop_reason == "proved"
+
+
+def test_it_agrees_with_brute_force_on_every_feature() -> None:
+    problems = list(FEATURES.values())
+    for problem, outcome in zip(problems, outcomes(problems), strict=True):
+        assert_agrees(problem, outcome)
+
+
+def test_it_agrees_with_brute_force_on_random_problems() -> None:
+    problems = [random_tiny(seed) for seed in range(1000, 1150)]
+    for problem, outcome in zip(problems, outcomes(problems), strict=True):
+        assert_agrees(problem, outcome)
+
+
+def test_it_agrees_with_brute_force_on_constraints() -> None:
+    problems = [*CONSTRAINED.values(), *(tied_problem(seed) for seed in range(900, 950))]
+    for problem, outcome in zip(problems, outcomes(problems), strict=True):
+        assert_agrees(problem, outcome)
+
+
+def test_views_with_a_partner_keep_apart_from_all_others() -> None:
+    """Where views overlap and one of them may share, neither one interval nor an absent one says it all."""
+    cases: list[tuple[int, list[list[str]], int]] = [
+        (3, [["part", "small"]], 11),
+        (3, [["part", "small"], ["whole", "other"]], 8),
+        (0, [["part", "small"], ["whole", "small"]], 9),
+    ]
+    problems = [views_with_partners(offset, shared) for offset, shared, _ in cases]
+    for problem, outcome, (_, _, least) in zip(problems, outcomes(problems), cases, strict=True):
+        assert oracle.best_score(problem) == (least,)
+        assert_agrees(problem, outcome)
+
+
+def views_with_partners(offset: int, shared: list[list[str]]) -> Problem:
+    """A buffer with a view of a part of it, both alive for long, and two others."""
+    rows = [
+        {"id": "whole", "size": 6, "start": 0, "end": 4},
+        {"id": "part", "size": 3, "start": 0, "end": 4, "relative": {"to": "whole", "offset": offset}},
+        {"id": "small", "size": 2, "start": 1, "end": 3},
+        {"id": "other", "size": 3, "start": 2, "end": 4},
+    ]
+    return Problem.model_validate({"buffers": rows, "may_share": shared})
+
+
+@pytest.mark.skipif(not INSTANCES.exists(), reason="the shared instances are not there")
+def test_hard_problems_are_packed_at_their_bound_by_short_questions() -> None:
+    files = [INSTANCES / "minimalloc" / f"{name}.1048576.csv" for name in "CHK"]
+    problems = [read_problem(file.read_bytes(), file.name) for file in files]
+    for outcome in outcomes(problems, limit_s=60):
+        assert outcome.stop_reason == "proved"
+
+
+def test_with_a_work_limit_it_finds_the_same_plan_again() -> None:
+    problem = random_problem(5, 60, frozenset({"conflicts", "alignment", "reserved"}))
+    first, second = outcomes([problem, problem], limit_s=60, deterministic=True)
+    assert first.best is not None
+    assert second.best is not None
+    assert first.best.offset.tolist() == second.best.offset.tolist()
+    assert first.bound == second.bound
+
+
+def test_numbers_beyond_its_own_are_refused_in_its_log_and_nothing_is_claimed() -> None:
+    rows = [{"id": k, "size": 2**61 + k, "start": k, "end": k + 2} for k in range(3)]
+    (outcome,) = outcomes([Problem.model_validate({"buffers": rows})])
+    assert outcome.best is None
+    assert outcome.stop_reason is None
+    assert outcome.lines == ("cp-sat: the sizes add up to more than its numbers hold",)
+
+
+def test_costs_finer_than_its_numbers_still_give_a_plan_and_a_sound_bound() -> None:
+    pools = [{"name": "fast", "size": 5, "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
+    rows = [{"id": k, "size": 2, "start": 0, "end": 2, "traffic": 2**61 + k} for k in range(4)]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
+    least = oracle.best_score(problem)
+    (outcome,) = outcomes([problem])
+    assert least is not None
+    assert outcome.best is not None
+    assert outcome.best.score[0] == pytest.approx(least[0], rel=1e-9)
+    assert outcome.bound[0] <= least[0] * (1 + 1e-12)
+    assert outcome.bound[0] == pytest.approx(least[0], rel=1e-9)
+
+
+def test_coarser_steps_of_cost_never_add_up_to_more_than_the_cost() -> None:
+    pools = [{"name": "fast", "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
+    rows = [{"id": k, "size": 2, "traffic": 2**61 + k} for k in range(4)]
+    instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"}))
+    exact, coarse = Costs.of(instance), goals.whole_costs(instance)
+    assert coarse.most < 2**60 < exact.most
+    for fine, rough in zip(exact.extra, coarse.extra, strict=True):
+        for q, steps in fine.items():
+            assert rough[q] * coarse.step <= steps * exact.step < (rough[q] + 1) * coarse.step

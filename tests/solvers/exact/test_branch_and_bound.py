@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.problem import Problem
+from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, solve
+from memplan.solvers.search.incumbent import Progress, Shared
+from tests.support import oracle
+from tests.support.tight_problems import FEATURES, full_load, tight_problem
+
+SMALL = Path(__file__).parents[3] / "../shared/instances/minimalloc_small"
+
+
+def searching(
+    instance: Instance,
+    work_limit: int = 10**7,
+    deterministic: bool = True,
+    seed: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Shared:
+    return Shared(
+        instance,
+        deadline=time.monotonic() + 60.0,
+        seed=seed,
+        deterministic=deterministic,
+        work_limit=work_limit,
+        on_progress=on_progress,
+        trusted=frozenset({"exact"}),
+    )
+
+
+def solved(instance: Instance, work_limit: int = 10**7, deterministic: bool = True, seed: int = 0) -> Shared:
+    search = searching(instance, work_limit, deterministic, seed)
+    solve(instance, search)
+    return search
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_the_peak_is_the_least_and_less_is_infeasible(feature: str) -> None:
+    for seed in range(40):
+        problem = tight_problem(seed, feature)
+        instance, least = compile_problem(problem), oracle.best_score(problem)
+        search = solved(instance)
+        if least is None:
+            assert search.infeasible is not None
+            continue
+        assert search.stop_reason == "proved"
+        assert search.best is not None
+        assert search.best.score[0] * instance.unit == search.bound[0] * instance.unit == least[0], seed
+        assert oracle.check(problem, list(lift(problem, instance, search.best.pool, search.best.offset))) == []
+        enough = tight_problem(seed, feature, capacity=int(least[0]))
+        assert solved(compile_problem(enough)).stop_reason == "proved"
+        too_little = tight_problem(seed, feature, capacity=int(least[0]) - 1)
+        assert solved(compile_problem(too_little)).infeasible is not None, seed
+
+
+def test_a_bound_above_the_largest_live_set_is_proved() -> None:
+    proved = [solved(compile_problem(full_load(seed, n=18))) for seed in range(12)]
+    assert all(search.stop_reason == "proved" for search in proved)
+    assert any(search.bound[0] > 1000 for search in proved)
+
+
+def test_independent_parts_are_solved_apart_and_the_highest_makes_the_peak() -> None:
+    parts = [full_load(seed, n=14) for seed in range(5)]
+    peaks = [solved(compile_problem(part)).bound[0] for part in parts]
+    joined = [
+        {"id": f"{k}-{row.id}", "size": row.size, "start": (row.start or 0) + 100 * k, "end": (row.end or 0) + 100 * k}
+        for k, part in enumerate(parts)
+        for row in part.buffers
+    ]
+    assert solved(compile_problem(Problem.model_validate({"buffers": joined}))).bound[0] == max(peaks)
+
+
+def test_sizes_in_other_units_give_the_same_placement_in_those_units() -> None:
+    problem = full_load(4, n=16)
+    larger = [row.model_dump(exclude_unset=True) | {"size": row.size * 10**12} for row in problem.buffers]
+    one, other = compile_problem(problem), compile_problem(Problem.model_validate({"buffers": larger}))
+    first, second = solved(one).best, solved(other).best
+    assert first is not None
+    assert second is not None
+    assert (first.offset * one.unit * 10**12 == second.offset * other.unit).all()
+
+
+def test_a_start_that_is_known_is_improved() -> None:
+    instance = compile_problem(full_load(5, n=20))
+    search = searching(instance)
+    search.offer(np.zeros(len(instance), np.int64), np.cumsum(instance.size) - instance.size, "stacked")
+    solve(instance, search)
+    assert search.best is not None
+    assert search.best.by == "exact"
+    assert search.stop_reason == "proved"
+
+
+def test_what_others_find_meanwhile_ends_the_search_too() -> None:
+    instance = compile_problem(full_load(6, n=20))
+    best = solved(instance).best
+    assert best is not None
+
+    def interrupt(progress: Progress) -> None:
+        if progress.by == "exact":
+            search.offer(best.pool, best.offset, "another")
+
+    search = searching(instance, on_progress=interrupt)
+    solve(instance, search)
+    assert search.best is not None
+    assert search.best.score == best.score
+
+
+def test_a_deterministic_search_repeats_itself_and_ends_at_its_work_limit() -> None:
+    instance = compile_problem(full_load(7, n=120, live=12))
+    first, second = (solved(instance, work_limit=20_000) for _ in range(2))
+    assert first.stop_reason is None
+    assert first.best is not None
+    assert second.best is not None
+    assert first.best.score == second.best.score
+    assert (first.best.offset == second.best.offset).all()
+
+
+def test_seeds_lead_to_different_searches() -> None:
+    instance = compile_problem(full_load(7, n=120, live=12))
+    found = {tuple(search.best.offset) for k in range(3) if (search := solved(instance, 400_000, seed=k)).best}
+    assert len(found) > 1
+
+
+def test_a_search_that_is_stopped_returns() -> None:
+    instance = compile_problem(full_load(7, n=120, live=12))
+    search = searching(instance, deterministic=False, on_progress=lambda _: search.stop("cancelled"))
+    solve(instance, search)
+    assert search.stop_reason == "cancelled"
+
+
+def test_several_climbers_prove_what_one_proves() -> None:
+    instance = compile_problem(full_load(24, n=40, live=6))
+    alone = solved(instance, work_limit=NODE_WORK * ALONE_NODES)
+    assert alone.stop_reason is None  # so that the others join
+    together, longer = solved(instance, deterministic=False), solved(instance, work_limit=10**9)
+    assert together.stop_reason == longer.stop_reason == "proved"
+    assert together.bound == longer.bound
+
+
+def test_a_search_that_is_not_believed_ends_all_the_same() -> None:
+    instance = compile_problem(full_load(3, n=18))
+    assert solved(instance).bound[0] > 1000
+    doubting = Shared(instance, deadline=time.monotonic() + 60.0)
+    solve(instance, doubting)
+    assert doubting.stop_reason is None
+    assert doubting.best is not None
+    assert doubting.claims == {"exact": doubting.best.score}
+
+
+def test_pins_that_collide_are_infeasible() -> None:
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 2 * k} for k in range(2)]
+    assert solved(compile_problem(Problem.model_validate({"buffers": rows}))).infeasible is not None
+
+
+def test_pinned_buffers_alone_are_placed_at_their_pins() -> None:
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 4 * k} for k in range(2)]
+    best = solved(compile_problem(Problem.model_validate({"buffers": rows}))).best
+    assert best is not None
+    assert best.offset.tolist() == [0, 1]
+
+
+def test_sums_that_int64_may_not_hold_are_left_to_others() -> None:
+    rows = [{"id": k, "size": 2**61 - k, "start": k, "end": k + 1} for k in range(4)]
+    search = solved(compile_problem(Problem.model_validate({"buffers": rows})))
+    assert search.best is None
+    assert search.infeasible is None
+
+
+@pytest.mark.skipif(not SMALL.is_dir(), reason="the shared instances are not here")
+def test_the_small_public_instances_are_proved() -> None:
+    for path in sorted(SMALL.glob("*.csv")):
+        header, *lines = path.read_text().splitlines()
+        rows = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
+        buffers = [
+            {"id": row["id"], "start": int(row["lower"]), "end": int(row["upper"]), "size": int(row["size"])}
+            for row in rows
+        ]
+        capacity = int(path.stem.split(".")[1])
+        problem = {"buffers": buffers, "pools": [{"name": "only", "size": capacity}]}
+        search = solved(compile_problem(Problem.model_validate(problem)))
+        assert search.stop_reason == "proved"
+        assert search.best is not None

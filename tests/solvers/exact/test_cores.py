@@ -1,0 +1,138 @@
+"""The exact search on cores: what it proves, what it packs around, and in which turns."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.exact import branch_and_bound, peak_cores
+from memplan.solvers.packing.packers import QuickPacker
+from memplan.solvers.search.incumbent import Shared
+from tests.support import oracle
+from tests.support.tight_problems import FEATURES, full_load, tight_problem
+
+HARD = full_load(3, 24)
+"""Some buffers whose least peak is above the bound."""
+
+
+def searching(instance: Instance, work_limit: int = 10**7) -> Shared:
+    return Shared(
+        instance,
+        deadline=time.monotonic() + 60.0,
+        deterministic=True,
+        work_limit=work_limit,
+        trusted=frozenset({"core", "exact"}),
+    )
+
+
+def among_easy_ones(hard: Problem, n: int, height: int = 700) -> Problem:
+    """The hard problem, and `n` buffers alive long after it, two at a time, which never need `height`."""
+    rng = np.random.default_rng(n)
+    rows = [row.model_dump(exclude_none=True) for row in hard.buffers]
+    for k in range(n):
+        rows.append({"id": f"easy{k}", "size": int(rng.integers(1, height // 2)), "start": 100 + k, "end": 102 + k})
+    return Problem.model_validate({"buffers": rows, "pools": [pool.model_dump() for pool in hard.pools]})
+
+
+def test_the_smallest_core_comes_first_and_none_is_too_large() -> None:
+    instance = compile_problem(among_easy_ones(HARD, 3000))
+    found = [int(kept.sum()) for kept in peak_cores.heaviest(instance)]
+    assert found == sorted(found)
+    assert 0 < found[0] <= len(HARD.buffers)
+    assert found[-1] <= peak_cores.LARGEST < len(instance)
+
+
+def test_a_small_problem_is_a_core_as_a_whole() -> None:
+    assert list(peak_cores.heaviest(compile_problem(HARD)))[-1].all()
+
+
+def test_a_proof_for_the_core_is_one_for_the_whole() -> None:
+    alone = searching(compile_problem(HARD))
+    bound = alone.bound
+    branch_and_bound.solve(alone.instance, alone)
+    assert alone.best is not None
+    assert bound < alone.best.score
+    whole = searching(compile_problem(among_easy_ones(HARD, 3000)))
+    peak_cores.solve(whole.instance, whole)
+    assert whole.stop_reason == "proved"
+    assert whole.best is not None
+    assert whole.best.score[0] * whole.instance.unit == alone.best.score[0] * alone.instance.unit
+    assert whole.proof.witness.by == "core"
+
+
+def test_what_is_found_is_a_plan_of_the_whole() -> None:
+    problem = among_easy_ones(HARD, 300)
+    search = searching(compile_problem(problem))
+    peak_cores.solve(search.instance, search)
+    assert search.best is not None
+    assert oracle.check(problem, list(lift(problem, search.instance, search.best.pool, search.best.offset))) == []
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_no_core_claims_too_much(feature: str) -> None:
+    for seed in range(25):
+        problem = tight_problem(seed, feature)
+        least = oracle.best_score(problem)
+        search = searching(compile_problem(problem))
+        if search.infeasible is None:
+            peak_cores.solve(search.instance, search)
+        if least is None:
+            assert search.infeasible is not None
+            continue
+        assert search.best is not None
+        assert search.best.score[0] * search.instance.unit == search.bound[0] * search.instance.unit == least[0], seed
+        too_little = searching(compile_problem(tight_problem(seed, feature, capacity=int(least[0]) - 1)))
+        if too_little.infeasible is None:
+            peak_cores.solve(too_little.instance, too_little)
+        assert too_little.infeasible is not None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_part_needs_more_than_the_whole(seed: int) -> None:
+    problem = full_load(seed, 4, height=12, live=3)
+    instance = compile_problem(problem)
+    search = searching(instance)
+    kept = np.random.default_rng(seed).random(len(instance)) < 0.7
+    kept[seed % len(instance)] = True
+    core = peak_cores.Core(instance, kept, search)
+    core.take_turn(10**5, QuickPacker(instance, search.flag))
+    least = oracle.best_score(problem)
+    assert least is not None
+    assert core.is_done
+    assert search.bound[0] * instance.unit <= least[0]
+    assert search.best is None or search.best.score[0] * instance.unit >= least[0]
+
+
+def test_a_core_starts_where_the_best_plan_has_it() -> None:
+    instance = compile_problem(among_easy_ones(HARD, 50))
+    search = searching(instance)
+    stacked = column(np.cumsum(instance.size) - instance.size)
+    search.offer(column(np.zeros(len(instance))), stacked, "a test")
+    kept = next(iter(peak_cores.heaviest(instance)))
+    core = peak_cores.Core(instance, kept, search)
+    core.take_turn(1, QuickPacker(instance, search.flag))
+    assert core.inner.best is not None
+    assert core.standing.peak[0] <= int((stacked + instance.size)[kept].max())
+
+
+def test_work_is_counted_where_the_search_is_deterministic() -> None:
+    instance = compile_problem(among_easy_ones(full_load(5, 60), 3000))
+    found = []
+    for _ in range(2):
+        search = searching(instance, work_limit=200_000)
+        peak_cores.solve(instance, search)
+        found.append((search.bound, None if search.best is None else search.best.offset.tolist()))
+    assert found[0] == found[1]
+
+
+def test_the_search_ends_when_it_is_cancelled() -> None:
+    search = searching(compile_problem(among_easy_ones(full_load(5, 60), 3000)))
+    search.stop("cancelled")
+    peak_cores.solve(search.instance, search)
+    assert search.best is None

@@ -1,0 +1,162 @@
+"""Fillers: what they add up to, and that what is found with them is a placement without them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.problem import Problem
+from memplan.solvers.bench.generators import perfect
+from memplan.solvers.exact import dummy_rounds
+from memplan.solvers.exact.branch_and_bound import Climber, Standing
+from memplan.solvers.exact.components import Part, split
+from memplan.solvers.exact.dummies import Filler, filled, fillers
+from memplan.solvers.exact.dummy_rounds import A_GUESS, HEAD_START, Filling
+from memplan.solvers.exact.restarts import AT_BOUND, Ladder
+from memplan.solvers.kernels.exact import FOUND
+from memplan.solvers.packing.packers import QuickPacker
+from memplan.solvers.packing.place import pins_collide
+from tests.solvers.exact.test_cores import searching
+from tests.support import oracle
+from tests.support.tight_problems import FEATURES, full_load, tight_problem
+
+FLAG = np.zeros(1, dtype=np.int64)
+LOOSE = perfect(seed=7, n=300, kind="guillotine", granule=1024, slack=5.0, by="shrinking")
+"""Full but for what a few of its buffers are smaller than they were."""
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def sums(rows: list[Filler], k: int) -> list[int]:
+    total = np.zeros(k, dtype=np.int64)
+    for row in rows:
+        total[row.start : row.end] += row.size
+    return total.tolist()
+
+
+def root_slack(part: Part, capacity: int) -> I64:
+    ladder = Ladder(part, rng())
+    ladder.run(AT_BOUND, 0, capacity, 1, FLAG)
+    return ladder.state.table.slack // part.sections.granule
+
+
+def test_fillers_add_up_to_the_slack_of_every_section() -> None:
+    for seed in range(100):
+        slack = rng(seed).integers(0, 6, 12) * rng(seed + 1).integers(0, 2, 12)
+        rows = fillers(slack, rng(seed))
+        assert sums(rows, 12) == slack.tolist()
+        assert all(row.size > 0 and row.start < row.end for row in rows)
+
+
+def test_the_fewest_fillers_that_explain_the_slack_are_found() -> None:
+    rows = [Filler(1, 7, 5), Filler(3, 9, 11), Filler(4, 12, 2), Filler(8, 10, 3)]
+    slack = np.array(sums(rows, 14))
+    for seed in range(10):
+        assert sorted(fillers(slack, rng(seed))) == rows
+
+
+def test_no_slack_asks_for_no_filler() -> None:
+    assert fillers(np.zeros(5, dtype=np.int64), rng()) == []
+
+
+@pytest.mark.parametrize("feature", ["plain", "holes", "conflicts", "one alignment", "pins"])
+def test_a_filled_part_has_no_slack(feature: str) -> None:
+    parts = [part for seed in range(20) for part in split(compile_problem(tight_problem(seed, feature)))]
+    for part in parts:
+        capacity = int(part.sections.size.sum() + part.sections.step.max()) + 20
+        slack = root_slack(part, capacity)
+        assert slack.max() > 0
+        more = filled(part, fillers(slack, rng()))
+        assert len(more.buffers) > len(part.buffers)
+        assert root_slack(more, capacity).tolist() == [0] * len(slack)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_what_is_found_with_fillers_is_a_placement_without_them(feature: str) -> None:
+    found = 0
+    for seed in range(20):
+        problem = tight_problem(seed, feature)
+        instance = compile_problem(problem)
+        if searching(instance).is_over or pins_collide(instance, QuickPacker(instance, FLAG)):
+            continue
+        whole = np.array(instance.pin)
+        outcomes = []
+        for part in split(instance):
+            capacity = int(part.sections.size.sum() + part.sections.step.max()) + 20
+            ladder = Ladder(filled(part, fillers(root_slack(part, capacity), rng())), rng())
+            outcome, _, offset = ladder.run(AT_BOUND, 0, capacity, 10_000, FLAG)
+            whole[part.buffers] = offset[: len(part.buffers)]
+            outcomes.append(outcome)
+        if all(outcome == FOUND for outcome in outcomes):
+            found += 1
+            pool = np.zeros(len(whole), dtype=np.int64)
+            assert oracle.check(problem, lift(problem, instance, pool, whole)) == []
+    assert found > 0
+
+
+def standing(problem: Problem) -> Standing:
+    instance: Instance = compile_problem(problem)
+    return Standing(instance, searching(instance))
+
+
+def test_a_climber_finds_with_fillers_what_it_does_not_find_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = []
+    for most in (dummy_rounds.MOST, 0.0):
+        monkeypatch.setattr(dummy_rounds, "MOST", most)
+        here = standing(LOOSE.problem)
+        Climber(here, seed=0).climb(30_000)
+        left.append(here.hardest())
+    assert left == [None, 0]
+
+
+def test_rounds_with_fillers_wait_for_others_and_take_as_many_nodes() -> None:
+    (part,) = split(compile_problem(LOOSE.problem))
+    ladder = Ladder(part, rng())
+    turns = Filling(ladder)
+    n = len(part.buffers)
+    dues = []
+    for ladder.nodes, turns.nodes in ((0, 0), (HEAD_START * n, 0), (HEAD_START * n + 500, 501)):
+        dues.append(turns.is_due(1024, FLAG))
+    assert dues == [False, True, False]
+
+
+def test_nothing_is_filled_where_there_is_no_slack_or_too_much_or_a_proof_to_be_made() -> None:
+    (full,) = split(compile_problem(full_load(1, n=30, live=6)))
+    (loose,) = split(compile_problem(LOOSE.problem))
+    for part, capacity, is_proving, is_due in (
+        (full, 1000, False, False),
+        (full, 1001, False, True),
+        (full, 1001, True, False),
+        (loose, 1024, False, True),
+    ):
+        ladder = Ladder(part, rng(), is_proving=is_proving)
+        ladder.nodes = 10**6
+        assert Filling(ladder).is_due(capacity, FLAG) == is_due
+
+
+def test_a_guess_is_given_up_when_its_nodes_are_spent() -> None:
+    posed = perfect(seed=8001, n=300, kind="pinwheel", granule=1024, slack=10.0, by="shrinking")
+    (part,) = split(compile_problem(posed.problem))
+    ladder = Ladder(part, rng())
+    ladder.nodes = 10**6
+    turns = Filling(ladder)
+    assert turns.is_due(1024, FLAG)
+    guesses = []
+    while turns.nodes < 3 * A_GUESS * len(part.buffers):
+        assert turns.round(10**6, FLAG) is None
+        if turns.filled is not None and turns.filled not in guesses:
+            guesses.append(turns.filled)
+    assert 1 < len(guesses) < 5
+
+
+def test_a_guess_that_is_refuted_at_once_costs_its_turn_all_the_same() -> None:
+    (part,) = split(compile_problem(LOOSE.problem))
+    turns = Filling(Ladder(part, rng()), capacity=1024, slack=root_slack(part, 1025))
+    assert turns.round(10**6, FLAG) is None
+    assert turns.filled is None
+    assert turns.nodes == dummy_rounds.GUESSING * len(part.buffers)

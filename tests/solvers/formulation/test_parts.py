@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.formulation.subinstance import alive_with, part_of, whole
+from memplan.solvers.packing.compiled import CompiledPacker
+from tests.support.constrained_problems import CONSTRAINTS, broken_rules, conflict, constrained_problem
+from tests.support.random_problems import random_problem
+
+MIXES = [frozenset[str](), frozenset({"holes"}), frozenset({"conflicts", "holes", "pools", "alignment", "pins"})]
+
+
+@pytest.mark.parametrize("features", MIXES, ids=len)
+@pytest.mark.parametrize("seed", range(5))
+def test_buffers_of_a_part_conflict_as_they_did_in_the_whole(seed: int, features: frozenset[str]) -> None:
+    instance = compile_problem(random_problem(seed, 20, features))
+    kept = np.random.default_rng(seed).random(20) < 0.6
+    part, chosen = part_of(instance, kept, len(instance.memories) - 1), np.flatnonzero(kept)
+    assert part.size.tolist() == instance.size[chosen].tolist()
+    assert part.source.tolist() == instance.source[chosen].tolist()
+    for i in range(len(part)):
+        for j in range(i):
+            assert conflict(part, i, j) == conflict(instance, int(chosen[i]), int(chosen[j]))
+
+
+def test_the_live_sets_of_a_part_carry_what_is_kept_of_their_load() -> None:
+    instance = compile_problem(random_problem(3, 40))
+    kept = np.random.default_rng(3).random(40) < 0.5
+    part = part_of(instance, kept)
+    assert part.load().max() == instance.load(np.where(kept, instance.size, 0)).max()
+    assert part.n_live_sets <= instance.n_live_sets
+
+
+def test_packing_a_part_equals_packing_only_its_buffers_in_the_whole() -> None:
+    for seed in range(5):
+        instance = compile_problem(random_problem(seed, 40, MIXES[2]))
+        kept = instance.allowed[2] & (np.random.default_rng(seed).random(40) < 0.6)
+        flag = column([0])
+        of_part = CompiledPacker(part_of(instance, kept, 2), flag).pack(0, column(np.arange(kept.sum())))
+        of_whole = CompiledPacker(instance, flag).pack(2, column(np.flatnonzero(kept)))
+        assert of_part.tolist() == of_whole.tolist()
+
+
+def test_a_part_of_nothing_is_empty() -> None:
+    instance = compile_problem(random_problem(0, 10))
+    part = part_of(instance, np.zeros(10, dtype=np.bool_))
+    assert (len(part), part.n_live_sets) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_lies_in_a_part_breaks_the_rules_of_the_part_where_it_breaks_those_of_the_whole(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = compile_problem(constrained_problem(seed, 14, frozenset({*CONSTRAINTS, "pools", "conflicts"})))
+    q = len(instance.memories) - 1
+    kept = whole(instance, instance.allowed[q] & (rng.random(14) < 0.6)) & instance.allowed[q]
+    part, chosen = part_of(instance, kept, q), np.flatnonzero(kept)
+    offsets = rng.integers(0, 60, len(part))
+    in_part = broken_rules(part, 0, dict(enumerate(offsets.tolist())))
+    in_whole = broken_rules(instance, q, dict(zip(chosen.tolist(), offsets.tolist(), strict=True)))
+    assert len(in_part) == len(in_whole) > 0
+    soft = [pair for pair in instance.soft_pairs.tolist() if kept[pair].all()]
+    assert chosen[part.soft_pairs].tolist() == soft
+    assert "together" not in part.features
+
+
+def test_a_rigid_group_is_whole_when_one_of_its_members_is_kept() -> None:
+    rows: list[dict[str, object]] = [{"id": k, "size": 1} for k in range(4)]
+    rows[2]["relative"] = {"to": 0, "offset": 3}
+    instance = compile_problem(Problem.model_validate({"buffers": rows}))
+    assert whole(instance, np.array([False, False, True, False])).tolist() == [True, False, True, False]
+    assert whole(instance, np.array([False, True, False, False])).tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_alive_with_some_are_those_who_share_a_live_set_with_them(seed: int) -> None:
+    instance = compile_problem(random_problem(seed, 30, MIXES[1]))
+    which = np.random.default_rng(seed).random(30) < 0.1
+    chosen = np.flatnonzero(which).tolist()
+    assert alive_with(instance, which).tolist() == [
+        which[i] or any(conflict(instance, i, j) for j in chosen) for i in range(len(instance))
+    ]
+
+
+def test_what_has_no_lifetime_is_alive_with_itself_alone() -> None:
+    buffers = [{"id": 0, "size": 1}, {"id": 1, "size": 1}, {"id": 2, "size": 1, "start": 0, "end": 1}]
+    instance = compile_problem(Problem.model_validate({"buffers": buffers, "conflicts": [[0, 1]]}))
+    assert alive_with(instance, np.array([True, False, False])).tolist() == [True, False, False]

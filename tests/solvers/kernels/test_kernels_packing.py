@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import I64_MAX, Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.kernels.packing_offsets import first_multiple
+from memplan.solvers.packing import rigid_bodies
+from memplan.solvers.packing.compiled import CompiledPacker
+from memplan.solvers.packing.packers import Packer, PlainPacker
+from tests.support.random_problems import random_problem
+
+RUNNING = column([0])
+FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved")
+MIXES = [frozenset(FEATURES[k] for k in range(6) if mix >> k & 1) for mix in range(64)]
+
+
+def naive_pack(instance: Instance, q: int, order: I64, best_fit: bool) -> list[int]:
+    """Try, for each buffer, every offset where a gap can begin."""
+    memory, placed, offsets = instance.memories[q], dict[int, int](), []
+    for i in order.tolist():
+        size, pin = int(instance.size[i]), int(instance.pin[i])
+        lowest, step = int(instance.residue[q, i]), int(instance.alignment[q, i])
+        blocked = [(low, high) for low, high in memory.reserved.tolist()]
+        blocked += [(at, at + int(instance.size[j])) for j, at in placed.items() if conflict(instance, i, j)]
+        starts = [lowest + max(0, -(-(high - lowest) // step)) * step for high in [0, *(b for _, b in blocked)]]
+        starts = [pin] if pin >= 0 else starts
+        free = [x for x in starts if x + size <= memory.capacity and all(b <= x or a >= x + size for a, b in blocked)]
+        gap = {x: min([a for a, _ in blocked if a >= x + size], default=I64_MAX) - x for x in free}
+        offsets.append(min(free, key=lambda x: (gap[x] if best_fit else 0, x), default=ABSENT))
+        if free:
+            placed[i] = offsets[-1]
+    return offsets
+
+
+def conflict(instance: Instance, i: int, j: int) -> bool:
+    lives = [
+        list(zip(instance.start[a:b].tolist(), instance.end[a:b].tolist(), strict=True)) for a, b in ends(instance)
+    ]
+    first = instance.conflict_first
+    is_named = j in instance.conflict[first[i] : first[i + 1]].tolist()
+    return is_named or any(a < d and c < b for a, b in lives[i] for c, d in lives[j])
+
+
+def ends(instance: Instance) -> list[tuple[int, int]]:
+    return list(zip(instance.first[:-1].tolist(), instance.first[1:].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "plain")
+def test_kernel_and_plain_python_place_like_the_naive_twin(features: frozenset[str]) -> None:
+    for seed in range(3):
+        instance = compile_problem(random_problem(seed, 14, features, capacity=None if seed else 45))
+        order = column(np.random.default_rng(seed).permutation(len(instance)))
+        packers: list[Packer] = [PlainPacker(instance), CompiledPacker(instance, RUNNING)]
+        packers += [
+            CompiledPacker(instance, RUNNING, width=1),
+            CompiledPacker(instance, RUNNING, width=2, is_flat=True),
+        ]
+        for q in range(len(instance.memories)):
+            mine = column(order[instance.allowed[q, order]])
+            for best_fit in (False, True):
+                expected = naive_pack(instance, q, mine, best_fit)
+                assert [packer.pack(q, mine, best_fit).tolist() for packer in packers] == [expected] * 4
+
+
+def test_block_width_and_tree_do_not_change_the_offsets_of_larger_problems() -> None:
+    for seed in range(6):
+        instance = compile_problem(random_problem(seed, 300, frozenset(FEATURES) - {"pools"}))
+        order = column(np.random.default_rng(seed).permutation(300))
+        for best_fit in (False, True):
+            expected = PlainPacker(instance).pack(0, order, best_fit).tolist()
+            for width in (1, 3, 16, 128, 10_000):
+                for is_flat in (False, True):
+                    packer = CompiledPacker(instance, RUNNING, width, is_flat)
+                    assert packer.pack(0, order, best_fit).tolist() == expected
+
+
+def huge(rows: list[tuple[int, int, int, int]], size: int | None) -> Instance:
+    buffers = [
+        {"id": i, "size": size, "start": start, "end": end, "alignment": alignment}
+        for i, (size, start, end, alignment) in enumerate(rows)
+    ]
+    return compile_problem(Problem.model_validate({"buffers": buffers, "pools": [{"name": "a", "size": size}]}))
+
+
+@pytest.mark.parametrize("size", [None, 2**63 - 1, 2**62, 2**62 + 2**61])
+def test_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        rows = [
+            (
+                int(rng.integers(2**59, 2**62)),
+                int(rng.integers(0, 4)),
+                int(rng.integers(4, 8)),
+                int(2 ** rng.integers(0, 62)),
+            )
+            for _ in range(6)
+        ]
+        instance = huge([*rows, (1, 0, 8, 3)], size)
+        order = column(rng.permutation(len(instance)))
+        for best_fit in (False, True):
+            expected = naive_pack(instance, 0, order, best_fit)
+            assert CompiledPacker(instance, RUNNING).pack(0, order, best_fit).tolist() == expected
+            assert PlainPacker(instance).pack(0, order, best_fit).tolist() == expected
+            assert CompiledPacker(instance, RUNNING, 1, False).pack(0, order, best_fit).tolist() == expected
+
+
+def test_a_buffer_larger_than_the_memory_is_left_out_and_the_others_go_on() -> None:
+    instance = huge([(5, 0, 9, 1), (30, 0, 9, 1), (7, 0, 9, 1)], 40)
+    assert CompiledPacker(instance, RUNNING).pack(0, column([0, 1, 2])).tolist() == [0, 5, ABSENT]
+    assert CompiledPacker(instance, RUNNING).pack(0, column([1, 0, 2])).tolist() == [0, 30, ABSENT]
+
+
+def test_buffers_without_lifetimes_keep_clear_of_those_they_are_paired_with_only() -> None:
+    data = {"buffers": [{"id": i, "size": 3} for i in range(3)], "conflicts": [[0, 2]]}
+    instance = compile_problem(Problem.model_validate(data))
+    assert instance.n_live_sets == 0
+    assert CompiledPacker(instance, RUNNING).pack(0, column([0, 1, 2])).tolist() == [0, 0, 1]
+
+
+def test_nothing_to_place_gives_nothing() -> None:
+    instance = compile_problem(random_problem(1, 5))
+    assert CompiledPacker(instance, RUNNING).pack(0, column([])).tolist() == []
+
+
+def test_a_raised_flag_stops_the_kernel() -> None:
+    instance = compile_problem(random_problem(1, 5))
+    assert CompiledPacker(instance, column([1])).pack(0, column(range(5))).tolist() == [ABSENT] * 5
+
+
+@pytest.mark.parametrize("is_flat", [True, False])
+def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
+    rng = np.random.default_rng(0)
+    start = rng.integers(0, 40, 700)
+    table = BufferTable.from_columns(range(700), rng.integers(1, 9, 700), start, start + rng.integers(1, 40, 700))
+    instance, order = compile_problem(Problem(buffers=table)), column(rng.permutation(700))
+    packer = CompiledPacker(instance, RUNNING, width=2, is_flat=is_flat)
+    expected = PlainPacker(instance).pack(0, order).tolist()
+    assert [packer.pack(0, order).tolist() for _ in range(2)] == [expected] * 2
+
+
+def test_the_kernel_reckons_multiples_as_bodies_do() -> None:
+    rng, levels = np.random.default_rng(0), np.zeros((64, 3), dtype=np.int64)
+    for k in range(4000):
+        modulus = int(rng.integers(2, 2 ** (4 + k % 58)))
+        step, low = int(rng.integers(1, 2 * modulus)), int(rng.integers(1, modulus))
+        high = int(rng.integers(low, modulus))
+        expected = rigid_bodies.first_multiple(step, modulus, low, high)
+        is_reached = expected is not None and expected * step <= I64_MAX
+        found = first_multiple(step, modulus, low, high, levels)
+        assert found == expected if is_reached else found in (ABSENT, expected)

@@ -1,0 +1,262 @@
+"""Memories chosen and packed: proofs against brute force, no-goods, plans at any size, real problems."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan.planner.formats import read_problem
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.bench.generators import random
+from memplan.solvers.heuristics import greedy
+from memplan.solvers.memory_choice import pursuit
+from memplan.solvers.memory_choice.filling import Filling
+from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.multipliers import for_cost
+from memplan.solvers.memory_choice.packing import Packings
+from memplan.solvers.memory_choice.pursuit import Pursuit
+from memplan.solvers.memory_choice.ways import Effort
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.incumbent import Shared
+from tests.support import oracle
+from tests.support.random_problems import random_problem
+from tests.support.small_problems import small_problems
+from tests.support.tiny import FEATURES
+
+FOLDER = Path(__file__).parents[4] / "shared" / "instances" / "executorch_cadence"
+MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
+
+
+def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> Shared:
+    return Shared(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({pursuit.NAME}), **options)
+
+
+def settled(problem: Problem) -> tuple[float, ...] | str | None:
+    """Return the score (bytes) that is proved best, None where it is proved that nothing fits, or what is wrong."""
+    instance = compile_problem(problem)
+    search = searching(instance)
+    if not search.is_over:
+        pursuit.solve(instance, search)
+    if search.infeasible is not None:
+        return None
+    best = search.best
+    if best is None or best.score > search.bound:
+        return "unsettled"
+    wrong = oracle.check(problem, lift(problem, instance, best.pool, best.offset))
+    p = len(instance.memories)
+    return wrong[0] if wrong else (*best.score[:-p], *(end * instance.unit for end in best.score[-p:]))
+
+
+@pytest.mark.parametrize("seed", range(0, 300, 15))
+def test_small_problems_are_settled_as_brute_force_says(seed: int) -> None:
+    for problem in small_problems(seed, 4):
+        if problem.objective != "fit" and not compile_problem(problem).homeless:
+            expected = oracle.best_score(problem)
+            assert settled(problem) == (None if expected is None else pytest.approx(expected, rel=1e-12))
+
+
+@pytest.mark.parametrize("seed", range(1, 200, 8))
+def test_what_is_left_open_proves_nothing(seed: int) -> None:
+    """With hardly any work for a packing and few ways for a choice, what is claimed must be true all the same."""
+    for problem in small_problems(seed, 3):
+        instance, least = compile_problem(problem), oracle.best_score(problem)
+        search = searching(instance)
+        if search.is_over or problem.objective == "fit":
+            continue
+        chosen = Pursuit(_knapsack(instance), search)
+        for _ in range(2):
+            chosen.run(1, Effort(ways=2))
+        assert (search.infeasible is not None) <= (least is None)
+        if least is not None:
+            p = len(instance.memories)
+            bound = (*search.bound[:-p], *(end * instance.unit for end in search.bound[-p:]))
+            assert bound <= least or bound == pytest.approx(least, rel=1e-12)
+
+
+def test_a_choice_that_does_not_pack_is_ruled_out_and_the_next_one_is_the_best() -> None:
+    """No two of a ring are more than the fast memory holds, but all five do not fit side by side: one has to go."""
+    ring = FEATURES["a ring of conflicts"]
+    fast: dict[str, Any] = {"name": "fast", "size": 5}
+    problem = Problem.model_validate(
+        {
+            "buffers": ring.buffers,
+            "conflicts": ring.conflicts,
+            "pools": [fast, {"name": "slow", "cost": 1}],
+            "objective": "cost",
+        }
+    )
+    instance = compile_problem(problem)
+    search = searching(instance)
+    chosen = Pursuit(_knapsack(instance), search)
+    chosen.run(*pursuit.ROUNDS[0])
+    assert [len(nogood.items) for nogood in chosen.nogoods] == [5]
+    assert search.best is not None
+    assert search.best.score[0] == 2
+    assert settled(problem) == oracle.best_score(problem)
+
+
+def _knapsack(instance: Instance) -> Knapsack:
+    knapsack = Knapsack.of(instance)
+    assert knapsack is not None
+    return knapsack
+
+
+def test_an_end_that_loads_allow_and_a_no_good_does_not_is_not_asked_for_again_and_again() -> None:
+    rows: list[dict[str, Any]] = [{"size": 3}, {"size": 2, "lifetimes": [[0, 1], [2, 3]]}]
+    rows += [{"size": size, "start": a, "end": b} for size, a, b in ((1, 1, 4), (4, 1, 4), (5, 3, 5), (4, 0, 3))]
+    rows[4]["alignment"] = 3
+    problem = Problem.model_validate(
+        {
+            "buffers": [{"id": k} | row for k, row in enumerate(rows)],
+            "conflicts": [[2, 3], [1, 4]],
+            "together": [[5, 1]],
+            "pools": [
+                {"name": "a", "size": 10, "alignment": 2, "base_address": 1},
+                {"name": "b", "alignment": 4, "base_address": 5},
+            ],
+        }
+    )
+    assert settled(problem) == oracle.best_score(problem)
+
+
+def test_a_set_that_does_not_fit_is_cut_down_to_a_stretch_of_time() -> None:
+    rows: list[dict[str, Any]] = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(40)]
+    rows += [{"id": "wide", "size": 3, "start": 20, "end": 22}]
+    instance = compile_problem(Problem.model_validate({"buffers": rows}))
+    packings = Packings(instance, searching(instance))
+    everything = np.ones(len(rows), dtype=np.bool_)
+    assert packings.ask(0, everything, 2, 2, 1000).need == 3
+    kept, need = packings.narrowed(0, everything, 2, 2, 1000)
+    assert need == 3
+    assert kept[40]
+    assert kept.sum() < 10
+
+
+def test_what_is_known_of_a_packing_is_not_asked_again() -> None:
+    instance = compile_problem(random_problem(1, 12))
+    packings = Packings(instance, searching(instance))
+    everything = np.ones(len(instance), dtype=np.bool_)
+    first = packings.ask(0, everything, 10**6, 10**6, 1000)
+    assert first.offset is not None
+    spent = packings.spent
+    assert packings.ask(0, everything, first.end, 10**6, 1000) is first
+    assert packings.spent == spent
+
+
+def test_the_memories_of_the_best_plan_are_packed_already() -> None:
+    instance = compile_problem(random_problem(2, 20, frozenset({"pools"})))
+    search = searching(instance)
+    greedy.solve(instance, search)
+    assert search.best is not None
+    packings = Packings(instance, search)
+    for q in range(len(instance.memories)):
+        kept = search.best.pool == q
+        assert packings.ask(q, kept, 10**6, 10**6, 1).offset is not None
+    assert packings.spent == 0
+
+
+@pytest.mark.parametrize("mix", range(0, 32, 3))
+def test_filled_plans_pass_a_pairwise_check_and_loads_are_kept_in_mind(mix: int) -> None:
+    features = {name for k, name in enumerate(MIXED) if mix >> k & 1} | {"pools", "cost"}
+    problem = random_problem(mix, 40, frozenset(features))
+    instance = compile_problem(problem)
+    search = searching(instance, deterministic=True, work_limit=2_000)
+    knapsack = _knapsack(instance)
+    limit = knapsack.limits([memory.capacity for memory in instance.memories])
+    filling = Filling(knapsack, search, for_cost(knapsack, limit, 10**6, 200, lambda: False))
+    filling.start("x")
+    assert search.best is not None
+    before = search.best.score
+    filling.improve("x")
+    assert search.best.score <= before
+    assert oracle.check(problem, lift(problem, instance, search.best.pool, search.best.offset)) == []
+
+
+def test_who_must_lie_together_leaves_a_memory_together() -> None:
+    rows = [{"id": k, "size": 6, "start": 0, "end": 2, "traffic": 100 - k} for k in range(6)]
+    pools = [{"name": "fast", "size": 20, "cost": 1}, {"name": "slow", "cost": 9}]
+    problem = Problem.model_validate(
+        {"buffers": rows, "pools": pools, "objective": "cost", "together": [[0, 1, 2, 3], [4, 5]]}
+    )
+    plan = solve(problem, time_limit_s=20, solver=pursuit.NAME)
+    where = {place.id: place.pool for place in plan.placements}
+    assert plan.status == "optimal"
+    assert [where[k] for k in range(6)] == ["slow"] * 4 + ["fast"] * 2
+
+
+def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_orders_and_a_bound() -> None:
+    drawn = random(1, 10_000, 0.01, 0.7).problem
+    pools = [
+        {"name": "tcm", "size": 2_000_000, "cost": 1},
+        {"name": "sram", "size": 2_800_000, "cost": 4},
+        {"name": "dram", "cost": 20},
+    ]
+    instance = compile_problem(Problem.model_validate({"buffers": drawn.buffers, "pools": pools, "objective": "cost"}))
+    search = searching(instance)
+    greedy.solve(instance, search)
+    assert search.best is not None
+    quick, plain = search.best.score[0], search.bound[0]
+    chosen = Pursuit(_knapsack(instance), search)
+    Filling(chosen.knapsack, search, chosen.multipliers).start(pursuit.NAME)
+    assert search.best.by == f"{pursuit.NAME}:fill"
+    assert search.best.score[0] < 0.85 * quick
+    assert plain < search.bound[0] < search.best.score[0]
+    assert search.bound[0] > 0.7 * search.best.score[0]
+
+
+def test_deterministic_searches_end_with_the_same_plan_and_by_their_work() -> None:
+    problem = random_problem(5, 60, frozenset({"pools", "cost"}))
+    plans = [solve(problem, deterministic=True, time_limit_s=2, solver=pursuit.NAME) for _ in range(2)]
+    assert plans[0] == plans[1]
+
+
+def test_a_search_that_is_over_is_left_alone() -> None:
+    instance = compile_problem(random_problem(6, 30, frozenset({"pools", "cost"})))
+    search = searching(instance)
+    search.stop("cancelled")
+    pursuit.solve(instance, search)
+    assert search.best is None
+
+
+def real(entry: dict[str, Any], objective: str) -> Problem:
+    """Return a recorded problem; where costs count, what lies in the last memory costs 1, and what lies before 0."""
+    table = read_problem((FOLDER / entry["file"]).read_bytes(), entry["file"])
+    pools = [dict(pool) for pool in entry["pools"]]
+    if objective == "cost":
+        pools[-1]["cost"] = 1
+    return Problem.model_validate({"buffers": table.buffers, "pools": pools, "objective": objective})
+
+
+def recorded() -> list[dict[str, Any]]:
+    index = FOLDER / "index.json"
+    found: list[dict[str, Any]] = json.loads(index.read_bytes()) if index.exists() else []
+    return found
+
+
+@pytest.mark.skipif(not recorded(), reason="the shared instances are not here")
+@pytest.mark.parametrize("entry", recorded(), ids=lambda entry: entry["file"])
+def test_no_real_problem_spills_more_than_the_compiler_that_posed_it(entry: dict[str, Any]) -> None:
+    problem = real(entry, "peak")
+    plan = solve(problem, time_limit_s=20)
+    assert verify(problem, plan) == ()
+    slow = min(peer["bufsizes"][-1] for peer in entry["peer_peaks"].values() if isinstance(peer, dict))
+    assert plan.pools[-1].used is not None
+    assert plan.pools[-1].used <= slow
+    assert plan.status == "optimal"
+
+
+@pytest.mark.skipif(not recorded(), reason="the shared instances are not here")
+@pytest.mark.parametrize("name", ["handmade_transformer2_f50.csv", "resnet18_f25.csv"])
+def test_the_least_cost_of_real_problems_is_proved(name: str) -> None:
+    entry = next(entry for entry in recorded() if entry["file"] == name)
+    plan = solve(real(entry, "cost"), time_limit_s=20)
+    assert (plan.status, plan.cost) == ("optimal", plan.cost_lower_bound)
+    assert plan.cost == {"handmade_transformer2_f50.csv": 360_448, "resnet18_f25.csv": 13_287_424}[name]

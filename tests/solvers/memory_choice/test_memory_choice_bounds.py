@@ -1,0 +1,197 @@
+"""The choice of memories without offsets: knapsack, multipliers and dynamic program against brute force."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
+from memplan.solvers.memory_choice.timeline import NoGood
+from memplan.solvers.memory_choice.ways import NEVER, Choice, Effort, cheapest
+from tests.support.random_problems import random_problem
+from tests.support.strategies import problems
+
+FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
+ROOMY = 2**40
+"""An end that no memory here reaches."""
+COSTS = {"objective": "cost"}
+
+
+def knapsack_of(problem: Problem) -> Knapsack:
+    knapsack = Knapsack.of(compile_problem(problem))
+    assert knapsack is not None
+    return knapsack
+
+
+def posed(*buffers: dict[str, Any], **fields: Any) -> Knapsack:
+    rows = [{"id": k} | row for k, row in enumerate(buffers)]
+    return knapsack_of(Problem.model_validate({"buffers": rows, **fields}))
+
+
+def never() -> bool:
+    return False
+
+
+def choices(knapsack: Knapsack) -> list[I64]:
+    homes = [np.flatnonzero(column_) for column_ in knapsack.homes.T]
+    return [column(home) for home in product(*homes)]
+
+
+def least(knapsack: Knapsack, limit: I64, nogoods: tuple[NoGood, ...] = ()) -> int | None:
+    """Return the least cost of a choice within the limits, by looking at all of them."""
+    costs = [
+        knapsack.cost(home)
+        for home in choices(knapsack)
+        if (knapsack.loads(home) <= limit).all()
+        and not any(all(home[j] == nogood.memory for j in nogood.items) for nogood in nogoods)
+    ]
+    return min(costs, default=None)
+
+
+def find(
+    knapsack: Knapsack, limit: I64, nogoods: tuple[NoGood, ...] = (), at_most: int = ROOMY, effort: Effort | None = None
+) -> Choice:
+    most = int(knapsack.price.max(axis=0).sum())
+    multipliers = for_cost(knapsack, limit, most, 100, never)
+    return cheapest(knapsack, limit, multipliers, nogoods, min(at_most, most), effort or Effort(), never)
+
+
+def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
+    """Return a knapsack with all features as they fall, and limits that are tight."""
+    rng = np.random.default_rng(seed)
+    mixed = {name for name in FEATURES if rng.random() < 0.5} | {"pools", "cost"}
+    knapsack = knapsack_of(random_problem(seed, n, frozenset(mixed)))
+    ends = [int(rng.integers(3, 40)) * int(knapsack.size.max()) // 12 for _ in knapsack.rooms]
+    return knapsack, knapsack.limits(ends)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_dynamic_program_finds_the_cheapest_choice_and_proves_it(seed: int) -> None:
+    knapsack, limit = random_choice_problem(seed)
+    expected, found = least(knapsack, limit), find(knapsack, limit)
+    assert (None if found.home is None else found.cost) == expected
+    if found.home is None:
+        assert found.bound == NEVER or found.bound > knapsack.price.max(axis=0).sum()
+    else:
+        assert found.bound == found.cost == knapsack.cost(found.home)
+        assert (knapsack.loads(found.home) <= limit).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_ruled_out_is_not_chosen_and_the_next_best_is(seed: int) -> None:
+    knapsack, limit = random_choice_problem(seed, 7)
+    nogoods: tuple[NoGood, ...] = ()
+    for _ in range(4):
+        found = find(knapsack, limit, nogoods)
+        assert (None if found.home is None else found.cost) == least(knapsack, limit, nogoods)
+        if found.home is None:
+            return
+        q = int(found.home[seed % len(found.home)])
+        nogoods = (*nogoods, NoGood(q, frozenset(np.flatnonzero(found.home == q).tolist()), ROOMY))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(seed: int) -> None:
+    knapsack, limit = random_choice_problem(seed)
+    expected = least(knapsack, limit)
+    found = find(knapsack, limit, effort=Effort(ways=2))
+    if expected is not None:
+        assert found.bound <= expected
+    if found.home is not None:
+        assert expected is not None
+        assert found.cost >= expected
+        assert (knapsack.loads(found.home) <= limit).all()
+
+
+def test_nothing_dearer_than_asked_for_is_found_and_the_bound_says_so() -> None:
+    knapsack, limit = random_choice_problem(3)
+    best = find(knapsack, limit).cost
+    found = find(knapsack, limit, at_most=best - 1)
+    assert found.home is None
+    assert found.bound == best
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_multipliers_give_a_bound(seed: int) -> None:
+    knapsack, limit = random_choice_problem(seed)
+    rng = np.random.default_rng(seed)
+    worth = column(rng.integers(0, 50, (len(limit), knapsack.rows)))
+    expected = least(knapsack, limit)
+    if expected is not None:
+        assert Multipliers(worth, 7).cost_bound(knapsack, limit) <= expected
+        assert for_cost(knapsack, limit, expected, 300, never).cost_bound(knapsack, limit) <= expected
+
+
+def test_multipliers_come_close_to_what_the_relaxation_can_prove() -> None:
+    """Of five equal buffers two and a half fit into the fast memory, so two and a half, that is three, do not."""
+    pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
+    knapsack = posed({"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS)
+    limit = knapsack.limits([5, ROOMY])
+    assert for_cost(knapsack, limit, 10, 300, never).cost_bound(knapsack, limit) >= 5
+    assert find(knapsack, limit).cost == 6
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_on_a_load_holds(seed: int) -> None:
+    knapsack = knapsack_of(random_problem(seed, 8, frozenset({"pools", "alignment"})))
+    ends = [int(knapsack.size.max()) * 2] * len(knapsack.rooms)
+    limit = knapsack.limits(ends)
+    last = len(ends) - 1
+    bound = for_load(knapsack, limit, last, float(limit[last].max()), 300, never).load_bound(knapsack, limit, last)
+    fits = [
+        int(loads[last].max())
+        for loads in map(knapsack.loads, choices(knapsack))
+        if (loads[:last] <= limit[:last]).all()
+    ]
+    assert fits == [] or bound <= min(fits)
+
+
+def test_room_is_counted_in_granules_without_what_is_reserved() -> None:
+    pool = {"name": "only", "alignment": 8, "reserved": [[16, 4], [40, 8]], "size": 100}
+    knapsack = posed({"size": 12, "start": 0, "end": 1}, {"size": 4, "start": 0, "end": 1}, pools=[pool])
+    assert knapsack.instance.unit == 4
+    assert knapsack.size.tolist() == [[4, 2]]
+    rooms = {end: int(knapsack.rooms[0].below(end)[0]) for end in (3, 4, 5, 6, 8, 9, 12, 25)}
+    assert rooms == {3: 4, 4: 4, 5: 4, 6: 4, 8: 6, 9: 6, 12: 6, 25: 6}
+    assert [knapsack.rooms[0].least_reach(load) for load in (0, 2, 4, 6)] == [0, 1, 3, 7]
+
+
+def test_buffers_that_must_lie_together_are_one_item() -> None:
+    rows = [{"size": 4, "start": k, "end": k + 1} for k in range(3)]
+    pools = [{"name": "fast", "size": 4, "cost": 1}, {"name": "slow", "cost": 3}]
+    knapsack = posed(*rows, pools=pools, together=[[0, 2]], **COSTS)
+    assert knapsack.item.tolist() == [0, 1, 0]
+    assert knapsack.price.tolist() == [[0, 0], [2, 1]]
+    assert find(knapsack, knapsack.limits([1, ROOMY])).cost == 0
+
+
+def test_what_conflicts_by_name_only_does_not_share_room() -> None:
+    pools = [{"name": "fast", "size": 8}, {"name": "slow", "cost": 1}]
+    knapsack = posed({"size": 8}, {"size": 8}, {"size": 8}, pools=pools, conflicts=[[0, 1]], **COSTS)
+    assert find(knapsack, knapsack.limits([1, ROOMY])).cost == 1
+
+
+def test_numbers_that_int64_does_not_hold_are_left_to_others() -> None:
+    rows = [{"id": k, "size": 2**60 + k, "start": k, "end": k + 1} for k in range(3)]
+    assert Knapsack.of(compile_problem(Problem.model_validate({"buffers": rows}))) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems(5))
+def test_no_choice_of_a_plan_breaks_a_room(problem: Problem) -> None:
+    """Everything that can be placed at all is a choice: each buffer alone at its lowest place keeps to its room."""
+    instance = compile_problem(problem)
+    knapsack = Knapsack.of(instance)
+    if knapsack is None or instance.homeless:
+        return
+    for q, memory in enumerate(instance.memories):
+        for i in np.flatnonzero(instance.allowed[q]).tolist():
+            assert knapsack.size[q, i] <= knapsack.rooms[q].below(memory.capacity).min()

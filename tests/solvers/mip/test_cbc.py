@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from tests.support import engine_checks
+
+
+def test_it_agrees_with_brute_force_on_every_feature() -> None:
+    engine_checks.check_that_it_agrees_with_brute_force("cbc", count=40)
+
+
+def test_it_keeps_every_constraint() -> None:
+    engine_checks.check_that_it_keeps_every_constraint("cbc", count=25)
+
+
+def test_it_proves_the_small_public_set() -> None:
+    engine_checks.check_that_it_proves_the_small_set("cbc")
+
+
+def test_it_takes_the_start() -> None:
+    answer = engine_checks.minimised_from_a_start("cbc")
+    assert "MIPStart provided solution with cost" in answer.log
+
+
+def test_large_sizes_make_no_false_claim() -> None:
+    engine_checks.check_that_large_sizes_make_no_false_claim("cbc")
+
+
+def test_limited_work_gives_the_same_twice() -> None:
+    engine_checks.check_that_limited_work_gives_the_same_twice("cbc")

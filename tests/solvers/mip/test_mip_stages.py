@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.mip.draft import F64, Program
+from memplan.solvers.mip.stages import Effort, Outcome, pursue
+from memplan.solvers.search.incumbent import Shared
+
+Take = Callable[[F64], None]
+Log = Callable[[str], None]
+
+
+class Engine:
+    """Gives prepared answers; keeps what it was asked: is there an objective, and the first peak's two limits."""
+
+    def __init__(self, *answers: Outcome, values: Callable[[Program], F64] | None = None) -> None:
+        self.answers, self.values = list(answers), values
+        self.asked: list[tuple[float, ...]] = []
+        self.programs: list[Program] = []
+        self.efforts: list[Effort] = []
+        self.had_start: list[bool] = []
+
+    def __call__(self, program: Program, start: F64 | None, effort: Effort, take: Take, log: Log) -> Outcome:
+        peak = program.at["peak", 0]
+        self.asked.append((bool(program.cost.any()), program.lower[peak], program.upper[peak]))
+        self.programs.append(program)
+        self.efforts.append(effort)
+        self.had_start.append(start is not None)
+        if self.values is not None:
+            take(self.values(program))
+        return self.answers.pop(0)
+
+
+def ring(*sizes: int) -> Instance:
+    """Buffers in a ring, each in conflict with the next one; of an odd ring the bound knows the heaviest pair only."""
+    rows = [{"id": k, "size": size} for k, size in enumerate(sizes)]
+    pairs = [(k, (k + 1) % len(sizes)) for k in range(len(sizes))]
+    return compile_problem(Problem.model_validate({"buffers": rows, "conflicts": pairs}))
+
+
+RING = ring(20, 21, 20, 21, 20)
+"""The bound is 41, the optimum 61."""
+
+
+def searching(instance: Instance) -> Shared:
+    return Shared(instance, deadline=time.monotonic() + 10)
+
+
+def nearly_best(program: Program) -> F64:
+    """Values of the columns that give a best plan of the ring, a little above where it belongs."""
+    values = np.zeros(len(program.keys))
+    for b, at in enumerate((0.0004, 20.0001, 0.0, 20.3, 41.7)):
+        values[program.at["offset", b]] = at
+    return values
+
+
+def test_the_decision_at_the_bound_comes_first() -> None:
+    engine = Engine(Outcome("open"), Outcome("open"))
+    pursue(RING, searching(RING), "engine", engine)
+    assert [asked[:2] for asked in engine.asked] == [(False, 41), (True, 41)]
+    assert engine.asked[0][2] == 41
+
+
+def test_a_no_raises_the_claim_and_asks_again_one_unit_above() -> None:
+    engine = Engine(*[Outcome("infeasible")] * 4, Outcome("open"))
+    search = searching(RING)
+    pursue(RING, search, "engine", engine)
+    assert [floor for _, floor, _ in engine.asked] == [41, 42, 43, 44, 45]
+    assert search.claims == {"engine": (45,)}
+
+
+def test_raw_offsets_are_dropped_in_exact_integers() -> None:
+    search = searching(RING)
+    pursue(RING, search, "engine", Engine(Outcome("open"), Outcome("open"), values=nearly_best))
+    assert search.best is not None
+    assert (search.best.offset.tolist(), search.best.score) == ([0, 20, 0, 20, 41], (61,))
+
+
+def test_minimising_starts_from_the_best_plan_and_looks_no_higher() -> None:
+    search = searching(RING)
+    search.offer(column([0] * 5), column([0, 20, 41, 61, 82]), "start")
+    engine = Engine(Outcome("open"), Outcome("open"))
+    pursue(RING, search, "engine", engine)
+    assert (engine.asked[1], engine.had_start) == ((True, 41, 102), [False, True])
+
+
+def test_what_does_not_fit_after_the_drop_is_not_offered() -> None:
+    rows = [{"id": k, "size": 3, "start": 0, "end": 1} for k in range(3)]
+    problem = {"buffers": rows, "pools": [{"size": 10, "reserved": [[4, 1]]}]}
+    instance = compile_problem(Problem.model_validate(problem))
+    search = searching(instance)
+    pursue(instance, search, "engine", Engine(*[Outcome("open")] * 2, values=lambda p: np.zeros(len(p.keys))))
+    assert search.best is None
+
+
+@pytest.mark.parametrize(("bound", "claim"), [(60.1, 61), (60.001, 60), (45.0, 45), (41.0, None)])
+def test_a_bound_is_claimed_rounded_up_but_for_the_tolerance(bound: float, claim: int | None) -> None:
+    search = searching(RING)
+    pursue(RING, search, "engine", Engine(Outcome("open"), Outcome("open", bound)))
+    assert search.claims == ({} if claim is None else {"engine": (claim,)})
+
+
+def test_large_numbers_are_scaled_and_their_bounds_claimed_with_a_margin() -> None:
+    size = 2**40 + 1
+    instance = ring(size, size + 2, size, size + 2, size)
+    search = searching(instance)
+    engine = Engine(Outcome("open"), Outcome("open", 3 * 2.0**14))
+    pursue(instance, search, "engine", engine)
+    scale = engine.programs[1].scale
+    assert 2**13 <= 5 * size / scale <= 2**20
+    assert engine.asked[1][1] == (2 * size + 2) / scale
+    assert 3 * 2**14 * scale - scale < claimed(search) < 3 * 2**14 * scale
+
+
+def claimed(search: Shared) -> float:
+    claim = search.claims["engine"]
+    assert claim is not None
+    return claim[0]
+
+
+def test_infeasible_is_claimed_where_no_plan_is_known() -> None:
+    rows = [{"id": k, "size": size} for k, size in enumerate((20, 21, 20, 21, 20))]
+    pairs = [(k, (k + 1) % 5) for k in range(5)]
+    instance = compile_problem(Problem.model_validate({"buffers": rows, "conflicts": pairs, "pools": [{"size": 60}]}))
+    search = searching(instance)
+    pursue(instance, search, "engine", Engine(*[Outcome("infeasible")] * 5))
+    assert search.claims == {"engine": None}
+
+
+def test_the_last_memory_is_settled_before_the_first() -> None:
+    rows = [{"id": k, "size": 5, "start": 0, "end": 1} for k in range(2)]
+    pools = [{"name": "fast"}, {"name": "slow"}]
+    instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools}))
+    search = searching(instance)
+    search.offer(column([0, 1]), column([0, 0]), "start")
+    engine = Engine(Outcome("open"), Outcome("optimal", 0.0), values=lambda p: np.zeros(len(p.keys)))
+    pursue(instance, search, "engine", engine)
+    first = engine.programs[0]
+    assert (first.lower[first.at["peak", 1]], first.upper[first.at["peak", 1]]) == (0, 0)
+
+
+def test_no_clock_decides_where_the_search_is_deterministic() -> None:
+    search = searching(RING)
+    search.deterministic, search.work_limit = True, 10_000_000
+    engine = Engine(Outcome("open"), Outcome("open"))
+    pursue(RING, search, "engine", engine)
+    assert [effort.seconds for effort in engine.efforts] == [None, None]
+    assert all(effort.nodes is not None and effort.nodes > 0 for effort in engine.efforts)
+
+
+def test_what_is_too_large_to_write_is_left_alone_and_said() -> None:
+    rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]
+    instance = compile_problem(Problem.model_validate({"buffers": rows}))
+    search = searching(instance)
+    pursue(instance, search, "engine", Engine())
+    assert "more than 200000; not tried" in search.lines[0]

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.errors import OptionError
+from memplan.planner.model.problem import Problem
+from memplan.solvers.mip.model_file import write_model
+from tests.support.oracle import best_score
+from tests.support.small_problems import small_problems
+from tests.support.tied_problems import tied_problem
+
+READ_BY_HIGHS = """
+import highspy, json, sys
+objectives = []
+for path in sys.argv[1:]:
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    assert highs.readModel(path) == highspy.HighsStatus.kOk, path
+    highs.run()
+    is_optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    objectives.append(highs.getInfo().objective_function_value if is_optimal else None)
+print(json.dumps(objectives))
+"""
+READ_BY_CBC = """
+import json, pulp, re, subprocess, sys
+cbc = pulp.PULP_CBC_CMD().path
+objectives = []
+for path in sys.argv[1:]:
+    said = subprocess.run([cbc, path, "-solve"], capture_output=True, text=True).stdout
+    assert "read with 0 errors" in said or path.endswith(".lp"), said
+    found = re.search(r"(?:^Objective value:|Optimal - objective value) +(\\S+)$", said, re.MULTILINE)
+    objectives.append(float(found.group(1)) if found and "Optimal" in said else None)
+print(json.dumps(objectives))
+"""
+
+
+def read_back(program: str, files: list[Path]) -> list[float | None]:
+    """The optima that an engine finds in files, in a process of its own."""
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, *map(str, files)], stdout=subprocess.PIPE, check=True
+    )
+    objectives: list[float | None] = json.loads(child.stdout)
+    return objectives
+
+
+def names() -> Problem:
+    rows = [
+        {"id": "conv/1", "size": 8, "start": 0, "end": 3},
+        {"id": "conv 1", "size": 16, "start": 2, "end": 5},
+        {"id": 7, "size": 24, "start": 2, "end": 4},
+    ]
+    return Problem.model_validate({"buffers": rows})
+
+
+def test_a_model_says_the_four_sentences_with_the_names_of_the_buffers() -> None:
+    text = write_model(names(), ".lp").decode()
+    lines = [line.strip() for line in text.splitlines()]
+    assert "\\ (1) minimise the largest end offset: the peak" in lines
+    assert "in units of 8 bytes." in text
+    assert "total: peak" in lines
+    assert "peak_7: + peak - e_7 >= 0" in lines
+    assert "end_7: + e_7 - o_7 = 3" in lines
+    assert "0 <= o_7 <= 3" in lines
+    assert "below_conv_1_7: + o_7 - e_conv_1 - 6 below_conv_1_7 >= -6" in lines
+
+
+def test_ids_that_look_alike_get_names_of_their_own() -> None:
+    text = write_model(names(), ".mps").decode()
+    assert {"o_conv_1", "o_conv_1_2", "o_7"} <= set(text.split())
+
+
+def test_names_that_run_together_stay_apart() -> None:
+    rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in ("a", "b_c", "a_b", "c")]
+    lines = write_model(Problem.model_validate({"buffers": rows}), ".mps").decode().split("ROWS")[1].splitlines()
+    defined = [line.split()[1] for line in lines[: lines.index("COLUMNS")] if line]
+    assert len(defined) == len(set(defined))
+    assert {"below_a_b_c", "below_a_b_c_2"} <= set(defined)
+
+
+@pytest.mark.parametrize("reader", [READ_BY_HIGHS, READ_BY_CBC], ids=["highs", "cbc"])
+def test_an_engine_reads_the_files_and_finds_the_optimum(reader: str, tmp_path: Path) -> None:
+    problems = [*small_problems(seed=17, count=40), *(tied_problem(seed) for seed in range(50))]
+    files, wanted = [], []
+    for k, problem in enumerate(problems):
+        best = best_score(problem)
+        if problem.objective == "cost" or best is None:
+            continue
+        for suffix in (".lp", ".mps"):
+            files.append(tmp_path / f"{k}{suffix}")
+            files[-1].write_bytes(write_model(problem, suffix))
+            wanted.append(best[0])
+    assert len(files) > 60
+    units = [_unit(file) for file in files]
+    found = read_back(reader, files)
+    assert [None if value is None else value * unit for value, unit in zip(found, units, strict=True)] == wanted
+
+
+def test_each_constraint_is_written_with_what_it_says() -> None:
+    rows = [
+        {"id": "a", "size": 8, "start": 0, "end": 3, "no_cross": 16},
+        {"id": "b", "size": 8, "start": 1, "end": 4, "relative": {"to": "a", "offset": 8}},
+        {"id": "c", "size": 12, "start": 2, "end": 5},
+        {"id": "d", "size": 4, "start": 0, "end": 1},
+    ]
+    pools = [{"name": "fast", "size": 64, "bank_size": 16}, {"name": "slow", "cost": 1}]
+    ties = {"may_share": [["a", "c"]], "bank": [{"buffers": ["b", "c"]}, {"buffers": ["c", "d"], "weight": 2}]}
+    problem = Problem.model_validate(
+        {"buffers": rows, "pools": pools, **ties, "together": [["c", "d"]], "objective": "cost"}
+    )
+    lines = [line.strip() for line in write_model(problem, ".lp").decode().splitlines()]
+    assert "rigid_b: + o_b - o_a = 2" in lines
+    assert "company_fast_b: + in_fast_b - in_fast_a = 0" in lines
+    assert "page_start_a: + o_a - 4 page_fast_a - 4 page_slow_a >= 0" in lines
+    assert "bank_fast_c: + o_c - 4 bank_fast_c >= 0" in lines
+    assert any(line.startswith("start_a_c: + o_c - o_a") for line in lines)
+    assert any(line.startswith("banks_fast_c_d: + clash_c_d + parted_fast_c_d + parted_fast_d_c") for line in lines)
+
+
+def _unit(file: Path) -> int:
+    words = " ".join(line[2:] for line in file.read_text().splitlines()[:4]).split("in units of ")[1].split()
+    return int(words[0])
+
+
+def test_costs_are_minimised_in_steps() -> None:
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
+    pools = [{"name": "fast", "size": 4, "cost": 1}, {"name": "slow", "cost": 3}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
+    text = write_model(problem, ".lp").decode()
+    assert "in steps of 4." in text
+    assert " total: cost" in text.splitlines()
+
+
+def test_numbers_above_what_floats_hold_are_written_exactly() -> None:
+    rows = [{"id": k, "size": 2**60 + k, "start": 0, "end": 1} for k in range(2)]
+    assert f"= {2**60 + 1}" in write_model(Problem.model_validate({"buffers": rows}), ".lp").decode()
+
+
+def test_a_problem_that_fits_nowhere_still_makes_a_file() -> None:
+    rows = [{"id": k, "size": 5, "start": 0, "end": 1} for k in range(2)]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"size": 4}]})
+    assert write_model(problem, ".lp").decode().endswith("End\n")
+
+
+def test_a_problem_without_buffers_still_makes_a_file() -> None:
+    assert write_model(Problem.model_validate({"buffers": []}), ".mps").decode().endswith("ENDATA\n")
+
+
+def test_too_large_a_model_is_refused_with_its_number_of_rows() -> None:
+    rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]
+    with pytest.raises(OptionError, match="at most 200000 rows, got up to 252001"):
+        write_model(Problem.model_validate({"buffers": rows}), ".lp")
+
+
+def test_another_suffix_is_refused() -> None:
+    with pytest.raises(OptionError, match=r'suffix: must be .lp or .mps, got ".txt"'):
+        write_model(names(), ".txt")

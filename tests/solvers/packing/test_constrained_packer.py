@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.packing.compiled import CompiledPacker
+from memplan.solvers.packing.constrained import ConstrainedPacker
+from memplan.solvers.packing.packers import Packer
+from memplan.solvers.packing.sharing_decisions import Pair, share_pairs
+from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
+
+RUNNING = column([0])
+HORIZON = 500
+MIXES = [frozenset({name}) for name in CONSTRAINTS] + [
+    frozenset(name for k, name in enumerate(CONSTRAINTS + OTHERS) if seed >> k & 1)
+    for seed in np.random.default_rng(0).integers(0, 4096, 18).tolist()
+]
+
+
+def plain(instance: Instance, glued: tuple[Pair, ...] = ()) -> Packer:
+    return ConstrainedPacker(instance, RUNNING, glued)
+
+
+def compiled(instance: Instance, glued: tuple[Pair, ...] = ()) -> Packer:
+    return CompiledPacker(instance, RUNNING, glued=glued)
+
+
+packers = pytest.mark.parametrize("packer", [plain, compiled])
+Make = Callable[..., Packer]
+
+
+def naive_pack(instance: Instance, q: int, order: I64) -> list[int]:
+    """Try, for each rigid group, every offset from 0 up."""
+    placed: dict[int, int] = {}
+    is_met: set[int] = set()
+    for i in order.tolist():
+        anchor = instance.anchor[i]
+        group = np.flatnonzero(instance.anchor == anchor).tolist()
+        for at in range(HORIZON if i not in is_met else 0):
+            trial = {j: at + int(instance.distance[j]) for j in group}
+            if not broken_rules(instance, q, trial) and not broken_rules(instance, q, placed | trial):
+                placed |= trial
+                break
+        is_met.update(group)
+    return [placed.get(i, ABSENT) for i in order.tolist()]
+
+
+def placeable(instance: Instance, q: int, seed: int) -> I64:
+    order = np.random.default_rng(seed).permutation(len(instance))
+    return column(order[instance.allowed[q, order]])
+
+
+@pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
+def test_first_fit_takes_the_lowest_offset_that_breaks_no_rule(features: frozenset[str]) -> None:
+    for seed in range(2):
+        instance = compile_problem(constrained_problem(seed, 8, features - {"pins"}, capacity=None if seed else 40))
+        for q in range(len(instance.memories)):
+            order = placeable(instance, q, seed)
+            assert plain(instance).pack(q, order).tolist() == naive_pack(instance, q, order)
+
+
+@pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
+def test_kernel_and_plain_python_give_the_same_offsets_and_break_no_rule(features: frozenset[str]) -> None:
+    for seed in range(3):
+        instance = compile_problem(constrained_problem(seed, 30, features, capacity=None if seed else 600))
+        rng = np.random.default_rng(seed)
+        glued = [pair for pair in share_pairs(instance) if rng.random() < 0.5]
+        pack: list[Packer] = [ConstrainedPacker(instance, RUNNING, glued)]
+        pack += [CompiledPacker(instance, RUNNING, glued=glued)]
+        pack += [CompiledPacker(instance, RUNNING, 1, glued=glued), CompiledPacker(instance, RUNNING, 2, True, glued)]
+        for q in range(len(instance.memories)):
+            order = placeable(instance, q, seed)
+            for best_fit in (False, True):
+                first, *others = (each.pack(q, order, best_fit).tolist() for each in pack)
+                assert others == [first] * 3
+                found = {i: at for i, at in zip(order.tolist(), first, strict=True) if at != ABSENT}
+                assert broken_rules(instance, q, found) == []
+
+
+def packed(make: Make, *buffers: dict[str, Any], glued: tuple[Pair, ...] = (), **rest: Any) -> list[int]:
+    """Pack buffers, alive all the time if nothing else is said, in the order given; offsets are in bytes."""
+    rows = [{"id": k, "size": 4, "start": 0, "end": 9} | row for k, row in enumerate(buffers)]
+    instance = compile_problem(Problem.model_validate({"buffers": rows, **rest}))
+    found = make(instance, glued).pack(0, column(range(len(instance)))).tolist()
+    return [at if at == ABSENT else at * instance.unit for at in found]
+
+
+@packers
+def test_a_rigid_group_goes_where_all_of_it_is_free(packer: Make) -> None:
+    below = {"size": 6, "end": 2}
+    offsets = packed(packer, below, {"size": 4, "start": 2}, {"relative": {"to": 1, "offset": 4}, "end": 3})
+    assert offsets == [0, 2, 6]
+
+
+@packers
+def test_members_of_a_rigid_group_may_overlap_each_other_but_nobody_else(packer: Make) -> None:
+    inside = {"size": 2, "relative": {"to": 0, "offset": 1}}
+    assert packed(packer, {}, inside, {}) == [0, 1, 4]
+
+
+@packers
+def test_a_rigid_group_that_does_not_fit_is_left_out_as_a_whole(packer: Make) -> None:
+    rows: list[dict[str, Any]] = [{}, {}, {"relative": {"to": 1, "offset": 7}}, {"size": 5}]
+    assert packed(packer, *rows, pools=[{"name": "small", "size": 12}]) == [0, ABSENT, ABSENT, 4]
+
+
+@packers
+def test_what_may_share_lies_at_the_same_offset_where_that_is_the_lowest(packer: Make) -> None:
+    assert packed(packer, {"end": 3}, {"start": 2}, may_share=[[0, 1]]) == [0, 0]
+    assert packed(packer, {"end": 3}, {"start": 2, "size": 3}, {"size": 5}, may_share=[[0, 1]]) == [0, 0, 4]
+
+
+@packers
+def test_what_may_share_never_overlaps_at_different_offsets(packer: Make) -> None:
+    third = {"size": 2, "end": 1}  # keeps the first off the bottom, but not the second
+    assert packed(packer, third, {"end": 3}, {"size": 3, "start": 2}, may_share=[[1, 2]]) == [0, 2, 2]
+
+
+@packers
+def test_best_fit_prefers_a_shared_offset(packer: Make) -> None:
+    rows = [{"id": 0, "size": 2, "start": 0, "end": 9}, {"id": 1, "size": 4, "start": 0, "end": 3}]
+    rows.append({"id": 2, "size": 4, "start": 2, "end": 9})
+    instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [[1, 2]]}))
+    assert packer(instance).pack(0, column([0, 1, 2]), True).tolist() == [0, 1, 1]
+
+
+@packers
+def test_glued_pairs_share_though_another_offset_would_be_lower(packer: Make) -> None:
+    rows = [{"size": 2, "end": 2}, {"end": 3}, {"start": 2, "size": 2}]
+    assert packed(packer, *rows, may_share=[[1, 2]]) == [0, 2, 0]
+    assert packed(packer, *rows, may_share=[[1, 2]], glued=((1, 2),)) == [0, 2, 2]
+
+
+@packers
+def test_no_page_border_runs_through_a_buffer_that_must_not_cross_it(packer: Make) -> None:
+    assert packed(packer, {"size": 5}, {"no_cross": 8}) == [0, 8]
+    assert packed(packer, {"size": 5}, {"no_cross": 8}, pools=[{"name": "high", "base_address": 7}]) == [0, 5]
+
+
+@packers
+def test_a_page_and_an_alignment_that_do_not_divide_each_other_are_both_kept(packer: Make) -> None:
+    offsets = packed(packer, {"size": 1}, {"size": 5, "no_cross": 7, "alignment": 5})
+    assert offsets == [0, 15]
+
+
+@packers
+def test_buffers_used_at_one_step_touch_no_common_bank_even_if_never_alive_together(packer: Make) -> None:
+    pools = [{"name": "banked", "bank_size": 8, "base_address": 4}]
+    rows = [{"end": 3}, {"start": 5, "size": 3}]
+    assert packed(packer, *rows, pools=pools) == [0, 0]
+    assert packed(packer, *rows, pools=pools, bank=[{"buffers": [0, 1]}]) == [0, 4]
+
+
+def test_offsets_near_two_to_the_62_do_not_overflow() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        rows: list[dict[str, Any]] = [
+            {"id": i, "size": int(rng.integers(2**57, 2**58)), "start": int(rng.integers(3)), "end": 4}
+            for i in range(8)
+        ]
+        rows[1]["relative"] = {"to": 0, "offset": int(rng.integers(2**58))}
+        rows[2]["no_cross"] = 2**59 + 2
+        data = {"buffers": rows, "pools": [{"name": "banked", "bank_size": 2**60 + 2, "base_address": 2**59}]}
+        sharing = {"may_share": [[5, 6]], "bank": [{"buffers": [3, 4, 6]}]}
+        instance = compile_problem(Problem.model_validate(data | sharing))
+        order = column(rng.permutation(8))
+        for best_fit in (False, True):
+            assert len({tuple(make(instance).pack(0, order, best_fit)) for make in (plain, compiled)}) == 1
+
+
+@packers
+def test_a_raised_flag_stops_it(packer: Make) -> None:
+    instance = compile_problem(constrained_problem(0, 6, frozenset(CONSTRAINTS)))
+    pack: Packer = (
+        ConstrainedPacker(instance, column([1])) if packer is plain else CompiledPacker(instance, column([1]))
+    )
+    assert pack.pack(0, column(range(len(instance)))).tolist() == [ABSENT] * len(instance)
+
+
+@packers
+def test_those_that_moved_into_one_body_still_touch_no_common_bank(packer: Make) -> None:
+    upper = {"size": 1, "relative": {"to": 0, "offset": 8}}
+    pool = {"name": "only", "bank_size": 8, "base_address": 7, "reserved": [[17, 2]]}
+    rules: dict[str, Any] = {"may_share": [[1, 2], [0, 1]], "bank": [{"buffers": [0, 1]}], "pools": [pool]}
+    offsets = packed(packer, {"size": 3}, {"size": 8}, upper, glued=((1, 2),), **rules)
+    assert offsets == [1, 9, 9]
+
+
+@packers
+def test_pages_and_alignments_without_a_common_divisor_meet_far_up(packer: Make) -> None:
+    page = 1 << 20
+    above = {"size": page - 1, "alignment": 1_000_003, "no_cross": page}
+    offsets = packed(packer, {"size": 1}, above, pools=[{"name": "only", "base_address": 1}])
+    assert offsets == [0, 1_000_003 * 105_067 - 1]

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import score
+from memplan.planner.model.buffer_table import ABSENT, column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.packing.compiled import CompiledPacker
+from memplan.solvers.packing.packers import Packer, PlainPacker, QuickPacker
+from memplan.solvers.packing.place import drop, pins_collide, place
+from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
+from tests.support.oracle import check
+from tests.support.random_problems import random_problem
+
+RUNNING = column([0])
+SOME_OF_ALL = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved"})
+
+
+def compiled(*buffers: dict[str, object], **rest: object) -> Instance:
+    return compile_problem(Problem.model_validate({"buffers": buffers, **rest}))
+
+
+def quick(instance: Instance) -> Packer:
+    return QuickPacker(instance, RUNNING)
+
+
+def placed(instance: Instance, order: Iterable[int]) -> list[tuple[int, int]]:
+    """Place buffers in the memories in turn; offsets are in bytes."""
+    found = place(quick(instance), instance, column(list(order)), tuple(range(len(instance.memories))))
+    assert found is not None
+    return list(zip(found[0].tolist(), (found[1] * instance.unit).tolist(), strict=True))
+
+
+A = {"id": "a", "size": 4, "start": 0, "end": 3}
+B = {"id": "b", "size": 6, "start": 2, "end": 5}
+
+
+def test_dropped_buffers_keep_the_order_of_their_raw_offsets() -> None:
+    instance = compiled(A, B)
+    zeros = np.zeros(2, dtype=np.int64)
+    assert (instance.unit * np.asarray(drop(instance, zeros, [0.5, 0.49]))).tolist() == [6, 0]
+    assert (instance.unit * np.asarray(drop(instance, zeros, [0.49, 0.5]))).tolist() == [0, 4]
+
+
+def test_equal_raw_offsets_drop_by_position() -> None:
+    instance = compiled(A, B)
+    assert (instance.unit * np.asarray(drop(instance, np.zeros(2, dtype=np.int64), [7, 7]))).tolist() == [0, 4]
+
+
+def test_dropping_lets_pinned_buffers_lie_at_their_pins_and_others_beside_them() -> None:
+    instance = compiled({**A, "offset": 2}, B, {"id": "c", "size": 2, "start": 0, "end": 5})
+    dropped = drop(instance, np.zeros(3, dtype=np.int64), [50, 0, 1])
+    assert dropped is not None
+    assert (instance.unit * dropped).tolist() == [2, 6, 0]
+
+
+@pytest.mark.parametrize("raw", [[0.0, 0.0], [1e300, -1e300], [2**62, 2**62 + 1]])
+def test_any_raw_numbers_drop_to_a_valid_packing(raw: list[float]) -> None:
+    instance = compiled({**A, "size": 2**61}, {**B, "size": 2**62})
+    dropped = drop(instance, np.zeros(2, dtype=np.int64), raw)
+    assert dropped is not None
+    assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
+
+
+def test_dropping_gives_none_where_a_buffer_does_not_fit() -> None:
+    instance = compiled(A, B, pools=[{"name": "tight", "size": 9}])
+    assert drop(instance, np.zeros(2, dtype=np.int64), [0, 4]) is None
+
+
+def test_dropping_gives_none_where_a_buffer_may_not_live_in_its_memory() -> None:
+    instance = compiled({**A, "pools": ["x"]}, pools=[{"name": "x"}, {"name": "y"}])
+    assert drop(instance, column([1]), [0]) is None
+
+
+def test_what_was_dropped_before_does_not_move_when_dropped_again() -> None:
+    for seed in range(10):
+        instance = compile_problem(random_problem(seed, 40, SOME_OF_ALL - {"pools"}))
+        pool = column(np.zeros(len(instance)))
+        once = drop(instance, pool, np.random.default_rng(seed).random(len(instance)))
+        assert once is not None
+        again = drop(instance, pool, once)
+        assert again is not None
+        assert (again <= once).all()
+
+
+@pytest.mark.parametrize("best_fit", [False, True])
+def test_what_is_placed_passes_a_pairwise_check(best_fit: bool) -> None:
+    for seed in range(20):
+        problem = random_problem(seed, 30, SOME_OF_ALL)
+        instance = compile_problem(problem)
+        order = column(np.random.default_rng(seed).permutation(len(instance)))
+        found = place(CompiledPacker(instance, RUNNING), instance, order, (0, 1, 2), best_fit)
+        assert found is not None
+        assert check(problem, lift(problem, instance, *found)) == []
+
+
+def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
+    for seed in range(10):
+        instance = compile_problem(random_problem(seed, 20, frozenset({"pools", "alignment", "holes"})))
+        order = column(np.random.default_rng(seed).permutation(len(instance)))
+        packer = PlainPacker(instance)
+        kept: list[list[int]] = [[], [], []]
+        offset = np.full(len(instance), ABSENT)
+        for i in order.tolist():
+            for q in range(3):
+                last = packer.pack(q, column([*kept[q], i]))[-1] if instance.allowed[q, i] else ABSENT
+                if last != ABSENT:
+                    kept[q].append(i)
+                    offset[i] = last
+                    break
+        found = place(packer, instance, order, (0, 1, 2))
+        assert found is not None
+        assert found[1].tolist() == offset.tolist()
+
+
+def test_placing_gives_none_where_a_buffer_fits_nowhere() -> None:
+    instance = compiled(A, B, pools=[{"name": "tight", "size": 9}])
+    assert place(PlainPacker(instance), instance, column([0, 1]), (0,)) is None
+
+
+@pytest.mark.parametrize("packer", [PlainPacker, lambda instance: CompiledPacker(instance, RUNNING)])
+def test_pins_collide_where_conflicting_ones_overlap(packer: Callable[[Instance], Packer]) -> None:
+    def collide(*buffers: dict[str, object], **rest: object) -> bool:
+        instance = compiled(*buffers, **rest)
+        return pins_collide(instance, packer(instance))
+
+    later = {"id": "b", "size": 1, "start": 1, "end": 3, "offset": 1}
+    assert not collide({"id": "a", "size": 1, "start": 0, "end": 2, "offset": 0}, later)
+    assert collide({"id": "a", "size": 2, "start": 0, "end": 2, "offset": 0}, later)
+    assert not collide({"id": "a", "size": 2, "start": 0, "end": 1, "offset": 0}, later)
+    timeless = ({"id": "a", "size": 2, "offset": 0}, {"id": "b", "size": 1, "offset": 1})
+    assert collide(*timeless, conflicts=[("a", "b")])
+
+
+def test_pins_do_not_collide_where_buffers_may_share_or_belong_to_one_group() -> None:
+    first, second = {**A, "offset": 4}, {**B, "offset": 4}
+    instance = compiled(first, second, may_share=[("a", "b")])
+    assert not pins_collide(instance, quick(instance))
+    instance = compiled(first, {**B, "offset": 5}, may_share=[("a", "b")])
+    assert pins_collide(instance, quick(instance))
+    instance = compiled(first, {**B, "offset": 5, "relative": {"to": "a", "offset": 1}})
+    assert not pins_collide(instance, quick(instance))
+
+
+POOLS = [{"name": "fast", "size": 10}, {"name": "slow"}]
+C = {"id": "c", "size": 5, "start": 0, "end": 5}
+
+
+def test_a_company_goes_to_the_first_memory_where_all_of_it_fits_in_nobodys_way() -> None:
+    instance = compiled(A, B, C, pools=POOLS)
+    assert placed(instance, [0, 1, 2]) == [(0, 0), (0, 4), (1, 0)]
+    instance = compiled(A, B, C, pools=POOLS, together=[("a", "c")])
+    assert placed(instance, [0, 2, 1]) == [(0, 0), (1, 0), (0, 4)]
+    assert placed(instance, [0, 1, 2]) == [(1, 0), (0, 0), (1, 4)]
+
+
+def test_of_several_companies_the_first_stay_where_they_are() -> None:
+    rows: list[dict[str, object]] = [{"id": k, "size": 3, "start": 0, "end": 5} for k in range(6)]
+    instance = compiled(*rows, pools=POOLS, together=[(0, 3), (1, 4), (2, 5)])
+    assert [pool for pool, _ in placed(instance, range(6))] == [0, 1, 1, 0, 1, 1]
+
+
+def test_a_company_that_must_go_where_there_is_no_room_is_placed_nowhere() -> None:
+    instance = compiled({**A, "pools": ["fast"]}, B, C, pools=POOLS, together=[("a", "b", "c")])
+    assert place(quick(instance), instance, column(range(3)), (0, 1)) is None
+
+
+def test_dropping_gives_none_where_a_company_is_in_two_memories() -> None:
+    instance = compiled(A, B, pools=POOLS, together=[("a", "b")])
+    assert drop(instance, column([0, 1]), [0, 0]) is None
+    assert drop(instance, column([0, 0]), [0, 4]) is not None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_placed_or_dropped_breaks_no_constraint(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    features = frozenset(name for name in CONSTRAINTS + OTHERS if rng.random() < 0.5)
+    problem = constrained_problem(seed, 12, features)
+    instance = compile_problem(problem)
+    found = place(quick(instance), instance, column(rng.permutation(12)), (0, 1)[: len(instance.memories)])
+    assert found is not None
+    assert (found[0][instance.company] == found[0]).all()
+    dropped = drop(instance, found[0], found[1] + rng.random(12) / 4)
+    assert dropped is not None
+    assert score(instance, found[0], dropped) <= score(instance, *found)
+    for q in range(len(instance.memories)):
+        here = np.flatnonzero(found[0] == q)
+        for offset in (found[1], dropped):
+            assert broken_rules(instance, q, dict(zip(here.tolist(), offset[here].tolist(), strict=True))) == []

@@ -1,0 +1,102 @@
+"""The contract that every registered solver keeps: tiny problems x features x time enough, none, or cancelled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+import pytest
+
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import Score
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.search.incumbent import Assignment, Shared
+from tests.support import oracle
+from tests.support.tiny import CONSTRAINED, FEATURES, random_tiny
+
+PROBLEMS = FEATURES | CONSTRAINED | {f"random {seed}": random_tiny(seed) for seed in range(12)}
+LIMITS_S = {"time enough": 10.0, "hardly any time": 0.001, "no time": 0.0, "cancelled": 10.0}
+INSTALLED = [row for row in registry.SOLVERS if row.is_installed]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one solver made of one instance, all alone."""
+
+    best: Assignment | None
+    bounds: tuple[Score, ...]
+    says_infeasible: bool
+    wall_time_s: float
+
+
+@pytest.fixture(scope="module", params=INSTALLED, ids=lambda row: row.name)
+def row(request: pytest.FixtureRequest) -> Row:
+    found: Row = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def child(row: Row) -> Iterator[ProcessPoolExecutor]:
+    """One process for each solver, as engines cannot share one."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        executor.submit(_outcome, row, compile_problem(PROBLEMS["plain"]), "time enough").result()
+        yield executor
+
+
+def _outcome(row: Row, instance: Instance, when: str) -> Outcome:
+    started = time.monotonic()
+    trusted = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
+    search = Shared(instance, deadline=started + LIMITS_S[when], trusted=trusted)
+    if when == "cancelled":
+        search.stop("cancelled")
+    if search.infeasible is None:  # what has no solution at first sight reaches no solver
+        row.load()(instance, search)
+    claimed = [claim for claim in search.claims.values() if claim is not None]
+    says_infeasible = search.infeasible is not None or None in search.claims.values()
+    return Outcome(search.best, (search.bound, *claimed), says_infeasible, time.monotonic() - started)
+
+
+def test_every_constraint_is_asked_for() -> None:
+    asked = frozenset[str]().union(*(compile_problem(problem).features for problem in CONSTRAINED.values()))
+    assert asked >= registry.CONSTRAINTS
+
+
+def in_bytes(problem: Problem, instance: Instance, score: Score) -> Score:
+    is_cost = problem.objective == "cost"
+    return (*score[:is_cost], *(end * instance.unit for end in score[is_cost:]))
+
+
+def is_above(score: Score, other: Score) -> bool:
+    """Whether a score is larger, by more than sums of costs are rounded."""
+    return score > other and score != pytest.approx(other, rel=1e-12)
+
+
+@pytest.mark.parametrize("when", LIMITS_S)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_solver_is_right_honest_and_in_time(child: ProcessPoolExecutor, row: Row, name: str, when: str) -> None:
+    problem = PROBLEMS[name]
+    instance, least = compile_problem(problem), oracle.best_score(problem)
+    if instance.features - row.can:
+        pytest.skip(f"{row.name} cannot do {', '.join(sorted(instance.features - row.can))}")
+    outcome = child.submit(_outcome, row, instance, when).result()
+    if not row.is_isolated:  # one that is isolated is killed when it overruns
+        assert outcome.wall_time_s < LIMITS_S[when] + 0.5
+    assert not (outcome.says_infeasible and least is not None)
+    if outcome.best is not None:
+        placements = lift(problem, instance, outcome.best.pool, outcome.best.offset)
+        assert oracle.check(problem, list(placements)) == []
+    if least is not None:
+        for bound in outcome.bounds:
+            assert not is_above(in_bytes(problem, instance, bound), least)
+    if row.proves and when == "time enough":
+        assert outcome.says_infeasible == (least is None)
+        if least is not None and problem.objective != "fit":
+            assert outcome.best is not None
+            assert in_bytes(problem, instance, outcome.best.score) == pytest.approx(least, rel=1e-12)
+            assert max(outcome.bounds) == outcome.best.score

@@ -1,0 +1,176 @@
+"""What a solver in a process of its own may do, and what is left of it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
+from memplan.solvers.search.incumbent import Shared
+
+HERE = Path(__file__).parents[2] / "support"
+
+
+@pytest.fixture(autouse=True)
+def _pid_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("MEMPLAN_TEST_PID_FILE", str(tmp_path / "pids"))
+
+
+def row(function: str) -> Row:
+    return Row(function, "a solver for tests", f"misbehaving:{function}", is_isolated=True)
+
+
+def instance_with_a_gap() -> Instance:
+    """Three buffers of which two are alive together: what the tower of all three leaves room above."""
+    buffers = [{"id": 0, "size": 3, "start": 0, "end": 2}, {"id": 1, "size": 5, "start": 1, "end": 3}]
+    return compile_problem(Problem.model_validate({"buffers": [*buffers, {"id": 2, "size": 2, "start": 3, "end": 4}]}))
+
+
+def search_for(instance: Instance, limit_s: float) -> Shared:
+    return Shared(instance, deadline=time.monotonic() + limit_s)
+
+
+def wait_for_pids(path: Path) -> list[int]:
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, "the solver never started"
+        time.sleep(0.01)
+    return [int(word) for word in path.read_text().split()]
+
+
+def stop_once_started(search: Shared, pid_file: Path) -> None:
+    wait_for_pids(pid_file)
+    search.stop("cancelled")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead and not yet buried does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def assert_gone_soon(pids: list[int]) -> None:
+    deadline = time.monotonic() + 10
+    while any(map(is_alive, pids)):
+        assert time.monotonic() < deadline, f"still there: {[pid for pid in pids if is_alive(pid)]}"
+        time.sleep(0.01)
+
+
+def test_a_solver_that_returns_leaves_the_search_as_it_is() -> None:
+    instance = instance_with_a_gap()
+    search = search_for(instance, 20)
+    run_isolated(row("returns_without_a_word"), instance, search)
+    assert search.best is None
+    assert not search.is_over
+
+
+def test_what_a_solver_offered_before_its_deadline_counts_and_its_process_is_gone(tmp_path: Path) -> None:
+    instance = instance_with_a_gap()
+    search = search_for(instance, 20)
+    stopper = threading.Thread(target=stop_once_started, args=(search, tmp_path / "pids"))
+    stopper.start()
+    run_isolated(row("offers_then_sleeps"), instance, search)
+    stopper.join()
+    assert search.best is not None
+    assert (search.best.score, search.best.by) == ((10,), "sleeper")
+    assert_gone_soon(wait_for_pids(tmp_path / "pids"))
+
+
+def test_a_solver_that_hears_nothing_is_killed_at_the_deadline() -> None:
+    instance = instance_with_a_gap()
+    search = search_for(instance, 0.3)
+    started = time.monotonic()
+    run_isolated(row("offers_then_sleeps"), instance, search)
+    assert search.stop_reason == "time_limit"
+    assert time.monotonic() - started < 0.3 + 0.5
+
+
+def test_the_children_of_a_solver_are_killed_with_it(tmp_path: Path) -> None:
+    instance = instance_with_a_gap()
+    search = search_for(instance, 20)
+    stopper = threading.Thread(target=stop_once_started, args=(search, tmp_path / "pids"))
+    stopper.start()
+    run_isolated(row("has_a_sleeping_child"), instance, search)
+    stopper.join()
+    pids = wait_for_pids(tmp_path / "pids")
+    assert len(pids) == 2
+    assert_gone_soon(pids)
+
+
+def test_a_solver_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", "import test_isolation; test_isolation.run_until_killed()"])
+    try:
+        pids = wait_for_pids(tmp_path / "pids")
+        assert all(map(is_alive, pids))
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    assert_gone_soon(pids)
+
+
+def run_until_killed() -> None:
+    """Be the parent of the test above."""
+    instance = instance_with_a_gap()
+    run_isolated(row("has_a_sleeping_child"), instance, search_for(instance, 600))
+
+
+def test_an_exception_is_an_engine_error_and_what_was_offered_before_counts() -> None:
+    instance = instance_with_a_gap()
+    search = search_for(instance, 20)
+    with pytest.raises(EngineError, match=r"^offers_then_raises: (.|\n)*RuntimeError: the engine fell over"):
+        run_isolated(row("offers_then_raises"), instance, search)
+    assert search.best is not None
+    assert search.best.by == "raiser"
+
+
+def test_a_solver_killed_by_others_is_an_engine_error_and_what_it_had_offered_counts() -> None:
+    instance = instance_with_a_gap()
+    search = search_for(instance, 20)
+    with pytest.raises(EngineError, match=r"^is_killed: its process ended early, with status -9$"):
+        run_isolated(row("is_killed"), instance, search)
+    assert search.best is not None
+    assert search.best.by == "victim"
+
+
+def test_what_an_engine_prints_does_not_get_among_its_answers() -> None:
+    instance = instance_with_a_gap()
+    search = search_for(instance, 20)
+    run_isolated(row("prints_garbage"), instance, search)
+    assert search.best is not None
+    assert search.best.by == "printer"
+
+
+def test_garbage_among_the_answers_is_an_engine_error() -> None:
+    instance = instance_with_a_gap()
+    with pytest.raises(EngineError, match=r"^writes_among_the_answers: "):
+        run_isolated(row("writes_among_the_answers"), instance, search_for(instance, 20))
+
+
+def test_a_solver_that_cannot_be_imported_is_an_engine_error() -> None:
+    instance = instance_with_a_gap()
+    missing = Row("missing", "nowhere", "no_such_module:solve", is_isolated=True)
+    with pytest.raises(EngineError, match="No module named 'no_such_module'"):
+        run_isolated(missing, instance, search_for(instance, 20))
+
+
+def test_a_search_that_is_over_does_not_wait_for_its_solver() -> None:
+    instance = instance_with_a_gap()
+    search = search_for(instance, 20)
+    search.stop("cancelled")
+    started = time.monotonic()
+    run_isolated(row("offers_then_sleeps"), instance, search)
+    assert time.monotonic() - started < 0.5
+    assert search.best is None

@@ -1,0 +1,126 @@
+"""Who runs when: rungs, engines that fail, second opinions."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.errors import OptionError
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.heuristics import greedy
+from memplan.solvers.portfolio import registry, stages
+from memplan.solvers.portfolio.registry import EVERYTHING, Row
+from memplan.solvers.search.incumbent import Shared
+from tests.support import lying
+from tests.support.tiny import FEATURES
+
+RING = compile_problem(FEATURES["a ring of conflicts"])
+FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no clique shows"])
+GREEDY = registry.BY_NAME["greedy"]
+
+
+def search_for(instance: Instance, limit_s: float = 60.0) -> Shared:
+    return Shared(instance, deadline=time.monotonic() + limit_s)
+
+
+def names(ladder: list[list[Row]]) -> list[list[str]]:
+    return [[row.name for row in rung] for rung in ladder]
+
+
+def test_every_engine_stands_on_the_quick_orders() -> None:
+    assert names(stages.rungs(RING, "cp-sat")) == [["greedy"], ["cp-sat"]]
+    assert names(stages.rungs(RING, "greedy")) == [["greedy"]]
+
+
+def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines() -> None:
+    ladder = names(stages.rungs(RING, "auto"))
+    assert ladder[0] == ["greedy"]
+    assert ladder[-1] == ["cp-sat", "highs"]
+
+
+def test_the_quick_orders_are_cut_short_only_where_the_exact_search_follows() -> None:
+    assert stages.rungs(RING, "auto")[0][0].load() is greedy.begin
+    assert stages.rungs(RING, "exact")[0][0].load() is greedy.solve
+    assert stages.rungs(compile_problem(FEATURES["pools"]), "auto")[0][0].load() is greedy.solve
+
+
+def test_memories_are_chosen_where_there_are_several() -> None:
+    several = compile_problem(FEATURES["pools"])
+    assert ["memory-choice", "local-search"] in names(stages.rungs(several, "auto"))
+    assert all("memory-choice" not in rung for rung in names(stages.rungs(RING, "auto")))
+    assert names(stages.rungs(RING, "memory-choice")) == [["greedy"], ["memory-choice"]]
+
+
+def test_a_solver_that_cannot_do_what_is_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    weak = Row("weak", "knows no conflicts", "tests.support.lying:waits", can=EVERYTHING - {"conflicts", "capacity"})
+    monkeypatch.setitem(registry.BY_NAME, "weak", weak)
+    with pytest.raises(OptionError) as caught:
+        stages.rungs(FULL_RING, "weak")
+    assert str(caught.value) == "solver: weak cannot do capacity, conflicts"
+
+
+def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = Row("absent", "needs what nobody has", "tests.support.lying:waits", needs=("no_such_package",))
+    monkeypatch.setitem(registry.BY_NAME, "absent", absent)
+    with pytest.raises(OptionError) as caught:
+        stages.rungs(RING, "absent")
+    assert str(caught.value) == "solver: absent needs no_such_package, which is not installed"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Row("highs", "can do nothing", "tests.support.lying:waits", can=frozenset()),
+        Row("highs", "is not installed", "tests.support.lying:waits", needs=("no_such_package",)),
+        Row("highs", "is for less", "tests.support.lying:waits", at_most=4),
+    ],
+    ids=lambda row: row.summary,
+)
+def test_auto_leaves_out_who_does_not_suit(monkeypatch: pytest.MonkeyPatch, row: Row) -> None:
+    monkeypatch.setitem(registry.BY_NAME, "highs", row)
+    assert names(stages.rungs(RING, "auto"))[-1] == ["cp-sat"]
+
+
+def test_rungs_are_climbed_until_the_search_is_over() -> None:
+    search = search_for(compile_problem(FEATURES["plain"]))
+    ladder = [[GREEDY], [Row("broken", "does not exist", "no_such_module:solve")]]
+    assert stages.climb(search.instance, search, ladder) == []
+    assert search.stop_reason == "proved"
+
+
+def test_the_solvers_of_one_rung_run_side_by_side() -> None:
+    search = search_for(RING)
+    ender = Row("ender", "ends the search", "tests.support.lying:ends")
+    started = time.monotonic()
+    stages.climb(RING, search, [[lying.row("waits"), ender]])
+    assert search.stop_reason == "cancelled"
+    assert time.monotonic() - started < 30
+
+
+def test_a_failing_engine_is_reported_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    raiser = Row("raiser", "falls over", "misbehaving:offers_then_raises", is_isolated=True)
+    search = search_for(RING)
+    failures = stages.climb(RING, search, [[raiser], [GREEDY]])
+    assert len(failures) == 1
+    assert failures[0].startswith("raiser: ")
+    assert search.best is not None
+    assert search.best.score == (3,)
+
+
+def test_nobody_is_asked_again_where_no_claim_is_open() -> None:
+    search = search_for(RING)
+    stages.climb(RING, search, [[GREEDY]])
+    assert search.claims == {}
+    assert not search.is_over
+
+
+def test_a_claim_is_put_to_others_until_one_agrees() -> None:
+    search = search_for(FULL_RING)
+    assert stages.climb(FULL_RING, search, [[lying.row("denies")]]) == []
+    assert search.stop_reason == "proved"
+    assert search.infeasible is not None
+    assert search.claims.keys() > {"denies"} or search.infeasible.kind == "search"

@@ -1,0 +1,225 @@
+"""The gate: options, honesty, cancelling, and that no plan leaves it unverified."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.registry import EVERYTHING
+from memplan.solvers.portfolio.solve import advance, finish, solve, steps
+from memplan.solvers.search.incumbent import Progress
+from tests.support import lying, oracle
+from tests.support.tiny import FEATURES
+
+RING = FEATURES["a ring of conflicts"]
+"""Its optimum, 6, is above the bound, 4, and above what quick orders can prove."""
+FULL_RING = FEATURES["infeasible, which no live set and no clique shows"]
+
+
+@pytest.fixture
+def liars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the solvers that lie into the registry."""
+    for function in ("overlaps", "denies", "exaggerates", "waits"):
+        row = lying.row(function)
+        monkeypatch.setitem(registry.BY_NAME, row.name, row)
+
+
+def assert_is_plan(problem: Problem, plan: Plan) -> None:
+    assert verify(problem, plan) == ()
+    assert oracle.check(problem, list(plan.placements)) == []
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_every_tiny_problem_is_settled(name: str) -> None:
+    problem = FEATURES[name]
+    plan, least = solve(problem), oracle.best_score(problem)
+    if least is None:
+        assert (plan.status, plan.stop_reason) == ("infeasible", "proved")
+        assert len(plan.placements) == 0
+        assert plan.explanation is not None
+        return
+    assert_is_plan(problem, plan)
+    if problem.objective != "fit":
+        ends = tuple(pool.used for pool in reversed(plan.pools))
+        assert plan.status == "optimal"
+        assert ends == least[-len(problem.pools) :]
+        assert plan.cost is None or plan.cost == pytest.approx(least[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize("solver", ["auto", *registry.BY_NAME])
+def test_without_time_the_answer_is_honest_and_at_once(name: str, solver: str) -> None:
+    problem = FEATURES[name]
+    missing = compile_problem(problem).features - (EVERYTHING if solver == "auto" else registry.BY_NAME[solver].can)
+    if missing:
+        with pytest.raises(OptionError, match=f"^solver: {solver} cannot do {', '.join(sorted(missing))}$"):
+            solve(problem, solver=solver)
+        return
+    started = time.monotonic()
+    plan, least = solve(problem, solver=solver, time_limit_s=0.001), oracle.best_score(problem)
+    assert time.monotonic() - started < 0.001 + 0.5
+    if least is None:
+        assert plan.status in ("infeasible", "unknown")
+    elif len(plan.placements) or plan.status == "optimal":
+        assert_is_plan(problem, plan)
+        assert (
+            plan.status == "feasible" or tuple(pool.used for pool in reversed(plan.pools)) == least[-len(plan.pools) :]
+        )
+    else:
+        assert plan.status == ("optimal" if not problem.buffers else "unknown")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"time_limit_s": 0}, "time_limit_s: must be above 0 and at most 604800, got 0"),
+        ({"time_limit_s": -1.5}, "time_limit_s: must be above 0 and at most 604800, got -1.5"),
+        ({"time_limit_s": float("nan")}, "time_limit_s: must be above 0 and at most 604800, got NaN"),
+        ({"time_limit_s": float("inf")}, "time_limit_s: must be above 0 and at most 604800, got Infinity"),
+        ({"accept": "fat"}, 'accept: must be fit or a percentage such as 5%, got "fat"'),
+        ({"accept": ""}, 'accept: must be fit or a percentage such as 5%, got ""'),
+        ({"accept": "-5%"}, 'accept: must be fit or a percentage such as 5%, got "-5%"'),
+        ({"accept": -5}, "accept: must be fit or a percentage such as 5%, got -5"),
+        ({"accept": "nan%"}, 'accept: must be fit or a percentage such as 5%, got "nan%"'),
+        ({"accept": "inf"}, 'accept: must be fit or a percentage such as 5%, got "inf"'),
+    ],
+)
+def test_a_wrong_option_is_named_with_its_rule_and_value(options: dict[str, str | float], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        solve(FEATURES["plain"], **options)  # type: ignore[arg-type]  # wrong on purpose
+    assert caught.value.sentences == (message,)
+
+
+def test_an_unknown_solver_is_named_beside_those_there_are() -> None:
+    with pytest.raises(OptionError) as caught:
+        solve(FEATURES["plain"], solver="gurobi")
+    known = ", ".join(registry.BY_NAME)
+    others = "or reference: and a planner's name"
+    assert str(caught.value) == f"solver: must be one of auto, {known}, {others}, got 'gurobi'"
+
+
+@pytest.mark.parametrize("accept", ["fit", "50%", "50", 50, 62.5])
+def test_a_plan_that_is_good_enough_ends_the_search(accept: str | float, liars: None) -> None:
+    plan = solve(RING, accept=accept, solver="waits")
+    assert (plan.status, plan.stop_reason, plan.peak, plan.lower_bound) == ("feasible", "accepted", 6, 4)
+
+
+def test_a_plan_that_is_not_good_enough_does_not_end_the_search(liars: None) -> None:
+    plan = solve(RING, accept="49%", solver="waits", time_limit_s=0.2)
+    assert (plan.status, plan.stop_reason) == ("feasible", "time_limit")
+
+
+def test_what_is_asked_to_fit_is_not_searched_for_a_better_plan(liars: None) -> None:
+    plan = solve(Problem(buffers=RING.buffers, conflicts=RING.conflicts, objective="fit"), solver="waits")
+    assert (plan.status, plan.stop_reason) == ("feasible", "accepted")
+
+
+def test_a_solver_that_has_nothing_more_to_say_ends_the_search_by_its_work() -> None:
+    plan = solve(RING, solver="greedy")
+    assert (plan.status, plan.stop_reason, plan.peak, plan.gap) == ("feasible", "work_limit", 6, 0.5)
+
+
+def test_nothing_found_and_nothing_proved_is_unknown(liars: None) -> None:
+    plan = solve(FULL_RING, solver="waits", time_limit_s=0.2)
+    assert (plan.status, plan.stop_reason, plan.peak, plan.gap) == ("unknown", "time_limit", None, None)
+    assert len(plan.placements) == 0
+
+
+def test_cancelling_keeps_the_best_plan(liars: None) -> None:
+    cancelled = threading.Event()
+
+    def cancel_at_first_plan(progress: Progress) -> None:
+        cancelled.set()
+
+    started = time.monotonic()
+    plan = solve(RING, solver="waits", time_limit_s=60, cancelled=cancelled, on_progress=cancel_at_first_plan)
+    assert time.monotonic() - started < 5
+    assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "cancelled", 6)
+    assert_is_plan(RING, plan)
+
+
+def test_what_is_cancelled_before_it_starts_answers_at_once() -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    started = time.monotonic()
+    plan = solve(FULL_RING, cancelled=cancelled, time_limit_s=60)
+    assert time.monotonic() - started < 5
+    assert plan.stop_reason == "cancelled"
+    assert plan.status == "unknown"
+
+
+def test_progress_tells_peak_bound_and_gap() -> None:
+    seen: list[Progress] = []
+    solve(RING, solver="greedy", on_progress=seen.append)
+    assert [(now.peak, now.lower_bound, now.gap) for now in seen][-1] == (6, 4, 0.5)
+
+
+@pytest.mark.parametrize("solver", ["auto", *registry.BY_NAME])
+def test_deterministic_means_the_same_bytes(solver: str) -> None:
+    plans = [solve(RING, solver=solver, deterministic=True, time_limit_s=60, seed=7) for _ in range(2)]
+    assert plans[0].model_dump_json() == plans[1].model_dump_json()
+    assert plans[0].wall_time_s is None
+
+
+def test_an_assignment_that_overlaps_does_not_leave_and_the_plan_before_it_does(liars: None) -> None:
+    plan = solve(RING, solver="overlaps")
+    assert_is_plan(RING, plan)
+    assert (plan.status, plan.stop_reason, plan.peak, plan.lower_bound) == ("feasible", None, 6, 4)
+
+
+def test_where_no_valid_plan_is_left_none_is_shown(liars: None) -> None:
+    with pytest.raises(InvalidPlanError, match="overlaps"):
+        solve(FULL_RING, solver="overlaps")
+
+
+def test_who_says_that_nothing_fits_is_not_believed_where_a_plan_is_known(liars: None) -> None:
+    plan = solve(RING, solver="denies")
+    assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "work_limit", 6)
+
+
+def test_an_engine_that_says_rightly_that_nothing_fits_is_borne_out_by_another(liars: None) -> None:
+    plan = solve(FULL_RING, solver="denies", time_limit_s=60)
+    assert (plan.status, plan.stop_reason) == ("infeasible", "proved")
+
+
+def test_a_bound_that_one_engine_alone_claims_is_not_believed(liars: None) -> None:
+    plan = solve(RING, solver="exaggerates")
+    assert (plan.status, plan.peak, plan.lower_bound) == ("feasible", 6, 4)
+
+
+def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
+    shown: list[Callable[[], Plan | None]] = []
+    seen: list[Plan | None] = []
+    plan = solve(RING, on_start=shown.append, on_progress=lambda _: seen.append(shown[0]()))
+    assert shown[0]() is not None
+    assert seen
+    for so_far in filter(None, seen):
+        assert_is_plan(RING, so_far)
+        assert so_far.peak is not None
+        assert plan.peak is not None
+        assert so_far.peak >= plan.peak
+
+
+def test_a_solve_pauses_after_the_quick_orders_and_goes_on_in_any_thread() -> None:
+    solving = steps(RING, deterministic=True)
+    assert advance(solving) is None
+    with ThreadPoolExecutor(1) as threads:
+        plan = threads.submit(finish, solving).result()
+    assert plan == solve(RING, deterministic=True)
+    assert (plan.status, plan.peak) == ("optimal", 6)
+
+
+def test_what_quick_orders_settle_takes_one_step() -> None:
+    plan = advance(steps(FEATURES["plain"]))
+    assert plan is not None
+    assert plan.status == "optimal"

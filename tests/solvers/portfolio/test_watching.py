@@ -1,0 +1,68 @@
+"""Searches are ended from outside: at their deadlines, and when they are cancelled."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.watchdog import watched
+from memplan.solvers.search.incumbent import Shared
+
+PROBLEM = Problem.model_validate({"buffers": [{"id": 0, "size": 8, "start": 0, "end": 1}]})
+
+
+def search(lasts_s: float) -> Shared:
+    return Shared(compile_problem(PROBLEM), deadline=time.monotonic() + lasts_s)
+
+
+def wait_for_the_flag(running: Shared) -> bool:
+    """Wait as a kernel does, which sees nothing but its flag."""
+    give_up = time.monotonic() + 20
+    while running.flag[0] == 0 and time.monotonic() < give_up:
+        time.sleep(0.001)
+    return bool(running.flag[0] == 1)
+
+
+def test_a_search_that_sees_only_its_flag_ends_at_its_deadline() -> None:
+    with watched(running := search(0.01), None):
+        assert wait_for_the_flag(running)
+    assert running.stop_reason == "time_limit"
+
+
+def test_a_search_ends_when_it_is_cancelled() -> None:
+    cancelled = threading.Event()
+    with watched(running := search(60), cancelled):
+        assert running.flag[0] == 0
+        cancelled.set()
+        assert wait_for_the_flag(running)
+    assert running.stop_reason == "cancelled"
+
+
+def test_what_is_cancelled_before_it_starts_does_nothing() -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    with watched(running := search(60), cancelled):
+        assert running.stop_reason == "cancelled"
+
+
+def test_many_are_watched_by_one_thread() -> None:
+    cancelled = threading.Event()
+    searches = [search(60) for _ in range(20)]
+    with watched(first := search(60), cancelled):
+        watchers = [thread for thread in threading.enumerate() if thread.name == "memplan-watch"]
+        assert len(watchers) == 1
+        for each in searches:
+            with watched(each, None):
+                pass
+        cancelled.set()
+        assert wait_for_the_flag(first)
+    assert [each.stop_reason for each in searches] == [None] * 20
+
+
+def test_what_is_over_is_not_looked_at_any_more() -> None:
+    with watched(running := search(0.02), None):
+        pass
+    time.sleep(0.2)
+    assert running.stop_reason is None

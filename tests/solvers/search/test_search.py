@@ -1,0 +1,215 @@
+"""What a running search shares, and whom it believes."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.search.incumbent import Accept, Progress, Shared
+from tests.support.tiny import FEATURES
+
+RING = compile_problem(FEATURES["a ring of conflicts"])
+"""Five buffers of one unit (2 bytes); the bound is 2 units and the optimum 3."""
+FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no clique shows"])
+ONE_POOL = column(np.zeros(5))
+TOWER, FOUR_HIGH, OPTIMUM = column([0, 1, 2, 3, 4]), column([0, 1, 2, 3, 1]), column([0, 1, 0, 1, 2])
+
+
+def search_for(instance: Instance, limit_s: float = 60.0, accept: Accept | None = None) -> Shared:
+    return Shared(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({"exact"}), accept=accept)
+
+
+def test_a_better_assignment_is_kept_and_the_best_of_each_solver_too() -> None:
+    search = search_for(RING)
+    assert search.offer(ONE_POOL, TOWER, "first:size")
+    assert search.offer(ONE_POOL, FOUR_HIGH, "first:area")
+    assert search.offer(ONE_POOL, OPTIMUM, "second")
+    assert search.best is not None
+    assert (search.best.score, search.best.by) == ((3,), "second")
+    assert {name: offer.score for name, offer in search.offers.items()} == {"first": (4,), "second": (3,)}
+
+
+@pytest.mark.parametrize("offset", [TOWER, FOUR_HIGH])
+def test_an_assignment_that_is_no_better_is_refused(offset: I64) -> None:
+    search = search_for(RING)
+    search.offer(ONE_POOL, FOUR_HIGH, "first")
+    assert not search.offer(ONE_POOL, offset, "second")
+    assert search.best is not None
+    assert search.best.by == "first"
+
+
+def test_what_is_offered_can_be_changed_afterwards_without_harm() -> None:
+    search, mine = search_for(RING), np.array(TOWER)
+    search.offer(ONE_POOL, mine, "first")
+    mine[:] = 0
+    assert search.best is not None
+    assert search.best.offset.tolist() == TOWER.tolist()
+
+
+def test_an_assignment_at_the_bound_ends_the_search() -> None:
+    instance = compile_problem(FEATURES["plain"])
+    search = search_for(instance)
+    search.offer(column(np.zeros(6)), column([1, 6, 0, 4, 5, 4]), "guess")
+    assert search.stop_reason == "proved"
+
+
+def test_a_bound_that_one_engine_claims_is_not_believed() -> None:
+    search = search_for(RING)
+    search.offer_bound((3,), "cp-sat")
+    search.offer_bound((3,), "cp-sat")
+    assert list(search.bound) == [2]
+
+
+def test_of_two_engines_bounds_the_weaker_one_is_believed() -> None:
+    search = search_for(RING)
+    search.offer_bound((4,), "cp-sat")
+    search.offer_bound((3,), "highs")
+    assert list(search.bound) == [3]
+    assert (search.proof.witness.kind, search.proof.witness.by) == ("engines", "cp-sat and highs")
+
+
+def test_an_agreed_bound_that_is_met_ends_the_search() -> None:
+    search = search_for(RING)
+    search.offer(ONE_POOL, OPTIMUM, "cp-sat")
+    search.offer_bound((3,), "cp-sat")
+    assert not search.is_over
+    search.offer_bound((3,), "highs")
+    assert search.stop_reason == "proved"
+
+
+def test_a_bound_of_our_own_search_is_believed_at_once() -> None:
+    search = search_for(RING)
+    search.offer(ONE_POOL, OPTIMUM, "exact")
+    search.offer_bound((3,), "exact")
+    assert list(search.bound) == [3]
+    assert search.stop_reason == "proved"
+
+
+def test_a_bound_below_the_known_one_changes_nothing() -> None:
+    search = search_for(RING)
+    before = search.proof
+    search.offer_bound((1,), "exact")
+    assert search.proof is before
+
+
+def test_that_nothing_fits_is_believed_when_two_engines_say_so() -> None:
+    search = search_for(FULL_RING)
+    search.claim_infeasible("cp-sat")
+    search.claim_infeasible("cp-sat")
+    assert not search.is_over
+    search.claim_infeasible("highs")
+    assert search.infeasible is not None
+    assert (search.infeasible.kind, search.infeasible.by) == ("engines", "cp-sat and highs")
+    assert search.stop_reason == "proved"
+
+
+def test_that_nothing_fits_is_believed_of_our_own_search() -> None:
+    search = search_for(FULL_RING)
+    search.claim_infeasible("exact")
+    assert search.infeasible is not None
+    assert (search.infeasible.kind, search.infeasible.by) == ("search", "exact")
+
+
+@pytest.mark.parametrize("by", ["exact", "cp-sat"])
+def test_that_nothing_fits_is_never_believed_against_a_plan(by: str) -> None:
+    search = search_for(RING)
+    search.offer(ONE_POOL, TOWER, "greedy")
+    search.claim_infeasible("highs")
+    search.claim_infeasible(by)
+    assert search.infeasible is None
+    assert not search.is_over
+
+
+def test_who_said_that_nothing_fits_has_no_say_in_bounds() -> None:
+    search = search_for(RING)
+    search.claim_infeasible("highs")
+    search.offer_bound((3,), "cp-sat")
+    search.offer_bound((3,), "highs")
+    assert list(search.bound) == [2]
+
+
+def test_that_nothing_fits_is_an_open_claim_until_a_plan_is_known() -> None:
+    search = search_for(RING)
+    search.claim_infeasible("highs")
+    before = search.has_open_claims
+    search.offer(ONE_POOL, OPTIMUM, "greedy")
+    assert (before, search.has_open_claims) == (True, False)
+
+
+def test_a_claimed_bound_is_open_where_the_best_plan_meets_it_and_until_it_is_believed() -> None:
+    search = search_for(RING)
+    seen = []
+    for bound, by in (((3,), "cp-sat"), ((4,), "highs")):
+        search.offer(ONE_POOL, OPTIMUM, "greedy")
+        search.offer_bound(bound, by)
+        seen.append(search.has_open_claims)
+    assert seen == [True, False]
+
+
+def test_what_cannot_fit_at_first_sight_is_over_before_it_starts() -> None:
+    search = search_for(compile_problem(FEATURES["infeasible by one byte"]))
+    assert search.is_over
+    assert search.stop_reason == "proved"
+    assert search.infeasible is not None
+    assert search.infeasible.missing == 1
+
+
+def test_the_first_reason_to_stop_counts_and_kernels_see_it() -> None:
+    search = search_for(RING)
+    assert search.flag.tolist() == [0]
+    search.stop("cancelled")
+    search.stop("proved")
+    assert search.stop_reason == "cancelled"
+    assert search.flag.tolist() == [1]
+
+
+def test_a_search_is_over_at_its_deadline() -> None:
+    search = search_for(RING, limit_s=0.0)
+    assert search.remaining_s == 0.0
+    assert search.is_over
+    assert search.stop_reason == "time_limit"
+
+
+@pytest.mark.parametrize(("gap", "reason"), [(None, "accepted"), (0.5, "accepted"), (0.49, None)])
+def test_a_target_of_the_caller_ends_the_search_when_it_is_met(gap: float | None, reason: str | None) -> None:
+    search = search_for(RING, accept=Accept(gap))
+    search.offer(ONE_POOL, OPTIMUM, "greedy")
+    assert search.stop_reason == reason
+
+
+def test_progress_is_told_in_bytes() -> None:
+    seen: list[Progress] = []
+    search = search_for(RING)
+    search.on_progress = seen.append
+    search.offer(ONE_POOL, TOWER, "greedy")
+    search.offer(ONE_POOL, OPTIMUM, "exact")
+    search.offer_bound((3,), "exact")
+    assert [(now.peak, now.lower_bound, now.by) for now in seen] == [
+        (10, 4, "greedy"),
+        (6, 4, "exact"),
+        (6, 6, "exact"),
+    ]
+    assert [now.gap for now in seen] == [1.5, 0.5, 0.0]
+
+
+def test_the_gap_is_absent_where_there_is_no_plan_or_no_bound() -> None:
+    assert search_for(RING).progress().gap is None
+    assert Progress(0.0, 5, 0, "greedy").gap is None
+    assert Progress(0.0, 0, 0, "greedy").gap == 0.0
+
+
+def test_scores_of_several_pools_compare_the_last_one_first() -> None:
+    pools = [{"name": "fast", "size": 4}, {"name": "slow"}]
+    rows = [{"id": k, "size": size, "start": 0, "end": 1} for k, size in enumerate((3, 2))]
+    search = search_for(compile_problem(Problem.model_validate({"buffers": rows, "pools": pools})))
+    assert search.offer(column([1, 0]), column([0, 0]), "large one out")
+    assert search.offer(column([0, 1]), column([0, 0]), "small one out")
+    assert not search.offer(column([1, 0]), column([0, 0]), "large one out")
+    assert search.best is not None
+    assert search.best.score == (2, 3)

@@ -1,0 +1,74 @@
+"""Clusters for tests: real ones, and tasks that are soon solved, or never."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from memplan.api.cluster.cluster import Cluster
+from memplan.api.cluster.task import Task
+from memplan.api.options import Options
+from memplan.api.settings import Settings
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+PATIENCE_S = 60.0
+NOBODY = "tcp://127.0.0.1:9"
+"""Where no scheduler is."""
+SMALL = Problem.model_validate(
+    {"buffers": [{"id": i, "size": 64 + i, "start": i, "end": i + 3} for i in range(8)], "name": "small"}
+)
+
+
+def _hard() -> Problem:
+    draw = random.Random(7)
+    starts = [draw.randrange(4000) for _ in range(3000)]
+    rows = [
+        {"id": i, "size": draw.randrange(10_000, 99_999), "start": start, "end": start + draw.randrange(100, 700)}
+        for i, start in enumerate(starts)
+    ]
+    return Problem.model_validate({"buffers": rows, "name": "hard"})
+
+
+HARD = _hard()
+"""A problem that nobody proves soon."""
+
+
+def task(problem: Problem, limit_s: float = PATIENCE_S, **facts: object) -> Task:
+    """Make a task that has its whole time before it; facts beyond Task's are options."""
+    start, wants_plans = facts.pop("start", None), bool(facts.pop("wants_plans", False))
+    assert start is None or isinstance(start, Plan)
+    options = Options.model_validate({"time_limit_s": limit_s, **facts})
+    return Task(problem, options, limit_s, start, wants_plans)
+
+
+async def solved(cluster: Cluster, asked: Task, cancelled: asyncio.Event | None = None, **options: Any) -> Plan:
+    """Solve a task, from now on."""
+    deadline = time.monotonic() + asked.time_limit_s
+    return await cluster.solve(asked, deadline=deadline, cancelled=cancelled or asyncio.Event(), **options)
+
+
+@asynccontextmanager
+async def opened(**settings: object) -> AsyncIterator[Cluster]:
+    """Open a cluster; with workers=0 it solves in threads of the tests."""
+    cluster = await Cluster.open(Settings.model_validate(settings))
+    try:
+        yield cluster
+    finally:
+        await cluster.close()
+
+
+async def soon(is_so: Callable[[], bool]) -> None:
+    """Wait until it is so."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+def is_no_worse(peak: int | None, than: int | None) -> bool:
+    """Say whether there are two peaks, and the first is at most the second."""
+    return peak is not None and than is not None and peak <= than

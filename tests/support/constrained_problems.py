@@ -1,0 +1,156 @@
+"""Random problems from a seed with rigid groups, pairs that share, pages, banks and companies; and a naive check."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.problem import Problem
+
+CONSTRAINTS = ("relative", "sharing", "pages", "banks", "bank-weights", "together")
+OTHERS = ("holes", "conflicts", "pools", "alignment", "pins", "reserved")
+
+
+def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: int | None = None) -> Problem:
+    """Return a problem of `n` buffers; the last pool is unlimited unless a `capacity` is given.
+
+    Weights come with the objective `cost`. Relatives are above what they are relative to, by less than a small size.
+    """
+    rng = np.random.default_rng(seed)
+    names = ["fast", "slow"] if "pools" in features else ["only"]
+    pools: list[dict[str, Any]] = [{"name": name, "size": 24} for name in names]
+    pools[-1]["size"] = capacity
+    for k, pool in enumerate(pools):
+        if "banks" in features or "bank-weights" in features:
+            pool |= {"bank_size": int(rng.choice([8, 16])), "base_address": int(rng.integers(0, 9))}
+        if "reserved" in features:
+            pool["reserved"] = [[int(rng.integers(3, 20)), int(rng.integers(1, 4))]]
+        if "bank-weights" in features:
+            pool["cost"] = 1 + 2 * k
+    rows = [_buffer(rng, i, n, features, names) for i in range(n)]
+    free = [row["id"] for row in rows if "offset" not in row]
+    _add_relatives(rng, rows, free, n // 4 * ("relative" in features))
+    joined = _groups(rows)
+    apart = [pair for pair in _pairs(rng, free, 2 * n) if joined[pair[0]] != joined[pair[1]]]
+    data: dict[str, Any] = {"buffers": rows, "pools": pools}
+    if "conflicts" in features:
+        data["conflicts"] = [pair for pair in _pairs(rng, free, n // 3) if joined[pair[0]] != joined[pair[1]]]
+    if "sharing" in features:
+        named = {frozenset(pair) for pair in data.get("conflicts", [])}
+        data["may_share"] = [pair for pair in apart[: n // 2] if frozenset(pair) not in named]
+    if "banks" in features:
+        data["bank"] = [{"buffers": pair} for pair in apart[-max(1, n // 4) :]]
+    if "bank-weights" in features:
+        soft = [{"buffers": pair, "weight": float(rng.integers(1, 9))} for pair in apart[-max(1, n // 2) :]]
+        data |= {"bank": [*data.get("bank", []), *soft], "objective": "cost"}
+    if "together" in features:
+        data["together"] = [rng.choice(free, min(3, len(free)), replace=False).tolist() for _ in range(max(1, n // 8))]
+    return Problem.model_validate(data)
+
+
+def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], names: list[str]) -> dict[str, Any]:
+    start, life = int(rng.integers(0, n)), int(rng.integers(1, 2 + n // 3))
+    row: dict[str, Any] = {"id": i, "size": int(rng.integers(1, 9))}
+    if "holes" in features and rng.random() < 0.3:
+        row["lifetimes"] = [[start, start + life], [start + life + 1, start + life + 2]]
+    else:
+        row |= {"start": start, "end": start + life}
+    if "alignment" in features:
+        row["alignment"] = int(rng.choice([1, 1, 2, 4]))
+    if "pages" in features and rng.random() < 0.5:
+        row["no_cross"] = int(rng.choice([8, 12, 16]))
+    if "pins" in features and i % 9 == 0:
+        row |= {"offset": 240 + 24 * i, "alignment": 1, "pools": [names[-1]]}
+        row.pop("no_cross", None)
+    return row
+
+
+def _pairs(rng: np.random.Generator, ids: list[int], count: int) -> list[list[int]]:
+    """Draw pairs of two, each once."""
+    found = {tuple(sorted(pair)): None for pair in rng.choice(ids, (count, 2)).tolist() if pair[0] != pair[1]}
+    return [[int(a), int(b)] for a, b in found]
+
+
+def _add_relatives(rng: np.random.Generator, rows: list[dict[str, Any]], free: list[int], count: int) -> None:
+    """Lay some buffers above an earlier one; those have no alignment and no page, so that some offset suits all."""
+    for i in free[len(free) - count :]:
+        to = int(rng.choice(free[: max(1, len(free) // 2)]))
+        if to != i:
+            rows[i]["relative"] = {"to": to, "offset": int(rng.integers(0, 12))}
+        for k in (i, to):
+            rows[k].pop("no_cross", None)
+            rows[k].pop("alignment", None)
+
+
+def _groups(rows: list[dict[str, Any]]) -> list[int]:
+    """Return, for each buffer, the one at the end of its chain of relatives."""
+    found = []
+    for row in rows:
+        at = row
+        while "relative" in at:
+            at = rows[at["relative"]["to"]]
+        found.append(at["id"])
+    return found
+
+
+def broken_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str]:
+    """Say what is wrong with buffers that lie in memory `q`, one by one and pair by pair, at the instance's level."""
+    wrong = [f"{i}: {rule}" for i, at in offset.items() for rule in _broken_alone(instance, q, i, at)]
+    for (i, x), (j, y) in combinations(offset.items(), 2):
+        if instance.anchor[i] == instance.anchor[j]:
+            if x - instance.distance[i] != y - instance.distance[j]:
+                wrong.append(f"{i}, {j}: relative")
+        elif _overlap(instance, i, x, j, y) and conflict(instance, i, j) and not (x == y and may_share(instance, i, j)):
+            wrong.append(f"{i}, {j}: overlap")
+        if j in listed(instance.bank_first, instance.bank_with, i) and _in_one_bank(instance, q, i, x, j, y):
+            wrong.append(f"{i}, {j}: bank")
+    return wrong
+
+
+def _broken_alone(instance: Instance, q: int, i: int, at: int) -> list[str]:
+    memory, size = instance.memories[q], int(instance.size[i])
+    page, shift = int(instance.page[q, i]), int(instance.page_shift[q, i])
+    holds = {
+        "allowed": bool(instance.allowed[q, i]),
+        "bounds": 0 <= at <= memory.capacity - size,
+        "alignment": at >= instance.residue[q, i] and (at - instance.residue[q, i]) % instance.alignment[q, i] == 0,
+        "pin": instance.pin[i] in (-1, at),
+        "page": page == 0 or (at + shift) % page + size <= page,
+        "reserved": all(high <= at or at + size <= low for low, high in memory.reserved.tolist()),
+    }
+    return [rule for rule, is_kept in holds.items() if not is_kept]
+
+
+def _overlap(instance: Instance, i: int, x: int, j: int, y: int) -> bool:
+    return bool(x < y + instance.size[j] and y < x + instance.size[i])
+
+
+def _in_one_bank(instance: Instance, q: int, i: int, x: int, j: int, y: int) -> bool:
+    bank, shift = instance.memories[q].bank, instance.memories[q].bank_shift
+    if bank == 0:
+        return False
+    mine, others = (
+        {(byte + shift) // bank for byte in range(at, at + int(instance.size[k]))} for k, at in ((i, x), (j, y))
+    )
+    return not mine.isdisjoint(others)
+
+
+def conflict(instance: Instance, i: int, j: int) -> bool:
+    """Say whether two buffers are alive together or in conflict by name."""
+    lives = [range(int(instance.first[k]), int(instance.first[k + 1])) for k in (i, j)]
+    start, end = instance.start, instance.end
+    meets = any(start[a] < end[b] and start[b] < end[a] for a in lives[0] for b in lives[1])
+    return meets or j in listed(instance.conflict_first, instance.conflict, i)
+
+
+def may_share(instance: Instance, i: int, j: int) -> bool:
+    """Say whether two buffers may have one offset although they are alive together."""
+    return j in listed(instance.share_first, instance.share, i)
+
+
+def listed(first: np.ndarray, neighbour: np.ndarray, i: int) -> list[int]:
+    """Return the neighbours of one buffer."""
+    return [int(j) for j in neighbour[first[i] : first[i + 1]]]

@@ -1,0 +1,117 @@
+"""Runs an engine on many problems in one child process, as each child takes half a second to start.
+
+highspy, pulp and OR-Tools must not be loaded into the process of the tests.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from memplan.planner.bounds.lower_bound import Bound, Witness
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import Score
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Placement
+from memplan.solvers.packing.place import drop
+from memplan.solvers.portfolio import registry
+from memplan.solvers.search.incumbent import Shared
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """A problem; `is_untold` keeps the bound from the engine, `has_start` gives it a plan, a poor one."""
+
+    problem: Problem
+    is_untold: bool = False
+    has_start: bool = False
+    seconds: float = LIMIT_S
+    work_limit: int | None = None
+
+    def __reduce__(self) -> tuple[Callable[..., Job], tuple[object, ...]]:
+        text = self.problem.model_dump_json()
+        return _spelled, (text, self.is_untold, self.has_start, self.seconds, self.work_limit)
+
+
+def _spelled(text: str, *rest: object) -> Job:
+    return Job(Problem.model_validate_json(text), *rest)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an engine said: the best plan, whether it `found` it, what it claimed, in bytes, and its log."""
+
+    placements: tuple[Placement, ...] | None
+    score: Score | None
+    claim: Score | None
+    says_infeasible: bool
+    log: str
+    found: bool
+
+    @property
+    def is_proved(self) -> bool:
+        return self.says_infeasible or (self.score is not None and self.claim is not None and self.score <= self.claim)
+
+
+def ask(engine: str, jobs: list[Job]) -> list[Answer]:
+    """Run the jobs one after the other in one child process."""
+    command = [sys.executable, "-W", "ignore", "-c", f"from {__name__} import main; main()", engine]
+    child = subprocess.run(command, input=pickle.dumps(jobs), stdout=subprocess.PIPE, cwd=ROOT, check=True)
+    answers: list[Answer] = pickle.loads(child.stdout)
+    return answers
+
+
+def poor_plan(instance: Instance) -> tuple[I64, I64] | None:
+    """Return a plan with the buffers in their order, each in the last memory that it may use."""
+    pool = column(len(instance.memories) - 1 - instance.allowed[::-1].argmax(axis=0))
+    offset = drop(instance, pool, np.arange(len(instance)))
+    return None if offset is None else (pool, offset)
+
+
+def _solve(engine: str, job: Job) -> Answer:
+    instance = compile_problem(job.problem)
+    search = Shared(instance, deadline=time.monotonic() + job.seconds)
+    if job.work_limit is not None:
+        search.deterministic, search.work_limit = True, job.work_limit
+    if job.is_untold:
+        nothing = (0,) * len(search.bound)
+        search.proof, search.infeasible, search.stop_reason = Bound(nothing, Witness("empty"), 0), None, None
+    start = poor_plan(instance) if job.has_start else None
+    if start is not None:
+        search.offer(*start, "start")
+    registry.find(engine).load()(instance, search)
+    best, claim = search.best, search.claims.get(engine, search.bound)
+    if search.bound > (claim or search.bound):
+        claim = search.bound
+    placements = None if best is None else tuple(lift(job.problem, instance, best.pool, best.offset))
+    return Answer(
+        placements=placements,
+        score=None if best is None else _in_bytes(instance, best.score),
+        claim=None if claim is None else _in_bytes(instance, claim),
+        says_infeasible=search.infeasible is not None or claim is None,
+        log="\n".join(search.lines),
+        found=best is not None and best.by == engine,
+    )
+
+
+def _in_bytes(instance: Instance, score: Score) -> Score:
+    is_cost = [instance.objective == "cost" and k == 0 for k in range(len(score))]
+    return tuple(entry if cost else entry * instance.unit for entry, cost in zip(score, is_cost, strict=True))
+
+
+def main() -> None:
+    """Be the child."""
+    answers = [_solve(sys.argv[1], job) for job in pickle.load(sys.stdin.buffer)]
+    sys.stdout.buffer.write(pickle.dumps(answers))

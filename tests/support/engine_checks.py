@@ -1,0 +1,92 @@
+"""What every MILP engine must do, asked of each by its own test file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.model.problem import Problem
+from tests.support.engine_batch import ROOT, Answer, Job, ask
+from tests.support.oracle import best_score, check
+from tests.support.small_problems import small_problems
+from tests.support.tied_problems import tied_problem
+
+INSTANCES = ROOT.parent / "shared" / "instances" / "minimalloc_small"
+
+
+def check_that_it_agrees_with_brute_force(engine: str, count: int) -> None:
+    """Ask with and without the bound and a start: the optimum is found and proved, what fits not is said to."""
+    _check_against_brute_force(engine, small_problems(seed=5, count=count))
+
+
+def check_that_it_keeps_every_constraint(engine: str, count: int) -> None:
+    """Ask the same of problems that mix rigid groups, sharing, pages, banks and companies."""
+    _check_against_brute_force(engine, [tied_problem(seed, most=5) for seed in range(700, 700 + count)])
+
+
+def _check_against_brute_force(engine: str, problems: list[Problem]) -> None:
+    ways = [Job(p, is_untold=k % 2 == 0, has_start=k % 3 == 0) for k, p in enumerate(problems)]
+    for problem, answer in zip(problems, ask(engine, ways), strict=True):
+        wanted = best_score(problem)
+        named = problem.model_dump_json(exclude_defaults=True)
+        assert answer.score == wanted, named
+        assert answer.is_proved, named
+        assert wanted is None or answer.claim == wanted, named
+        if answer.placements is not None:
+            assert check(problem, answer.placements) == [], named
+
+
+def check_that_it_proves_the_small_set(engine: str) -> None:
+    """The number in a file's name is the optimum."""
+    files = sorted(INSTANCES.glob("*.csv"))
+    if not files:
+        pytest.skip("the folder of shared instances is not here")
+    answers = ask(engine, [Job(_read(file)) for file in files])
+    assert [answer.is_proved for answer in answers] == [True] * len(files)
+    assert [answer.score for answer in answers] == [(int(file.stem.split(".")[1]),) for file in files]
+
+
+def _read(file: Path) -> Problem:
+    rows = [line.split(",") for line in file.read_text().splitlines()[1:]]
+    return Problem.model_validate(
+        {"buffers": [{"id": r[0], "start": int(r[1]), "end": int(r[2]), "size": int(r[3])} for r in rows]}
+    )
+
+
+def ring(*sizes: int) -> Problem:
+    """Buffers in a ring, each in conflict with the next one; of an odd ring the bound knows the heaviest pair only."""
+    rows = [{"id": k, "size": size} for k, size in enumerate(sizes)]
+    return Problem.model_validate(
+        {"buffers": rows, "conflicts": [(k, (k + 1) % len(sizes)) for k in range(len(sizes))]}
+    )
+
+
+def minimised_from_a_start(engine: str) -> Answer:
+    """Ask for the proof that a ring takes 61 bytes, where the bound is 41, given a plan that takes no more."""
+    (answer,) = ask(engine, [Job(ring(20, 21, 20, 21, 20), has_start=True)])
+    assert answer.is_proved
+    assert list(answer.score or ()) == [61]
+    return answer
+
+
+def check_that_large_sizes_make_no_false_claim(engine: str) -> None:
+    """Ask for rings whose optimum is 3 sizes, above 2^29 and odd; scaled, they are known to a few units only."""
+    sizes = [2**k + 1 for k in (29, 34, 45, 60)]
+    for size, answer in zip(
+        sizes, ask(engine, [Job(ring(size, size + 2, size, size, size)) for size in sizes]), strict=True
+    ):
+        assert answer.score is not None
+        assert answer.score[0] <= 3 * size + 2
+        assert not answer.says_infeasible
+        assert answer.claim is not None
+        assert 2.99 * size < answer.claim[0] <= 3 * size
+
+
+def check_that_limited_work_gives_the_same_twice(engine: str) -> None:
+    """Ask twice, without a clock, for what takes more than the work allowed."""
+    sizes = [31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83]
+    rows = [{"id": k, "size": size, "start": 5 * k % 11, "end": 5 * k % 11 + 4} for k, size in enumerate(sizes)]
+    job = Job(Problem.model_validate({"buffers": rows}), is_untold=True, work_limit=2_000_000)
+    first, second = ask(engine, [job, job])
+    assert (first.score, first.claim, first.placements) == (second.score, second.claim, second.placements)

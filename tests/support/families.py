@@ -1,0 +1,174 @@
+"""What the rows of a problem say of buffers with their aliases: read by the oracle, shares no code with the planner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.rows import Buffer
+
+LAST_END = 2**63 - 1
+"""Where a pool without a size ends."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A buffer and its aliases: (distance from its start, row), the buffer itself first."""
+
+    members: tuple[tuple[int, Buffer], ...]
+
+    @property
+    def size(self) -> int:
+        return self.members[0][1].size
+
+    @property
+    def intervals(self) -> list[tuple[int, int]]:
+        return [interval for _, row in self.members for interval in row.intervals]
+
+    @property
+    def ids(self) -> set[int | str]:
+        return {row.id for _, row in self.members}
+
+    def may_live_in(self, pool: Pool) -> bool:
+        return all(
+            (row.pools is None or pool.name in row.pools) and pool.name not in row.forbid_pools
+            for _, row in self.members
+        )
+
+    def traffic(self) -> int:
+        moving = [row for _, row in self.members if row.size > 0]
+        return sum(row.size if row.traffic is None else row.traffic for row in moving)
+
+    def lowest(self, pool: Pool, at: int) -> int | None:
+        """The lowest offset, `at` or above, that alignments and pins allow; None where there is none.
+
+        A sieve: each alignment in turn is met by steps that keep those before it.
+        """
+        pins = {row.offset - distance for distance, row in self.members if row.offset is not None}
+        if pins:
+            pin = pins.pop()
+            return pin if not pins and pin >= at and self.is_aligned(pool, pin) else None
+        rules = {(step, distance) for distance, row in self.members for step in (row.alignment, pool.alignment)}
+        stride = 1
+        for step, distance in sorted(rules, reverse=True):
+            if stride == 1:
+                at += -(pool.base_address + at + distance) % step
+            for _ in range(step // gcd(step, stride)):
+                if (pool.base_address + at + distance) % step == 0:
+                    break
+                at += stride
+            else:
+                return None
+            stride = stride * step // gcd(stride, step)
+        return at
+
+    def is_aligned(self, pool: Pool, offset: int) -> bool:
+        return all(
+            (pool.base_address + offset + distance) % step == 0
+            for distance, row in self.members
+            for step in (row.alignment, pool.alignment)
+        )
+
+    def remainders(self, pool: Pool) -> list[tuple[int, int]]:
+        """What its offset must leave when it is divided: (modulus, remainder)."""
+        found = []
+        for distance, row in self.members:
+            found += [(step, (-pool.base_address - distance) % step) for step in (row.alignment, pool.alignment)]
+            if row.offset_mod is not None:
+                modulus = row.offset_mod.modulus
+                found.append((modulus, (row.offset_mod.remainder - distance) % modulus))
+        return found
+
+    def may_start_at(self, pool: Pool, offset: int) -> bool:
+        """Whether it may lie there if nothing else is placed."""
+        end = offset + self.size
+        if offset < 0 or end > (LAST_END if pool.size is None else pool.size):
+            return False
+        if any(offset % modulus != remainder for modulus, remainder in self.remainders(pool)):
+            return False
+        if any(row.offset not in (None, offset + distance) for distance, row in self.members):
+            return False
+        if any(crosses(pool, offset + distance, row) for distance, row in self.members):
+            return False
+        return not self.size or all(end <= low or low + size <= offset for low, size in pool.reserved if size)
+
+
+def crosses(pool: Pool, offset: int, row: Buffer) -> bool:
+    """Whether a buffer's bytes lie on both sides of a multiple of its `no_cross`."""
+    page = row.no_cross or max(1, row.size)
+    address = pool.base_address + offset
+    return row.no_cross is not None and row.size > 0 and address // page != (address + row.size - 1) // page
+
+
+def families(problem: Problem) -> list[Family]:
+    """Group the buffers of a problem with their aliases."""
+    rows = {row.id: row for row in problem.buffers}
+    groups: dict[int | str, list[tuple[int, Buffer]]] = {
+        row.id: [(0, row)] for row in rows.values() if row.alias_of is None
+    }
+    for row in rows.values():
+        at, distance = row, 0
+        while at.alias_of is not None:
+            at, distance = rows[at.alias_of], distance + (at.alias_offset or 0)
+        if at is not row:
+            groups[at.id].append((distance, row))
+    return [Family(tuple(members)) for members in groups.values()]
+
+
+def conflicts(problem: Problem, first: Family, second: Family) -> bool:
+    """Whether two families may not share bytes: alive together, or named as a pair."""
+    if any(a < d and c < b for a, b in first.intervals for c, d in second.intervals):
+        return True
+    return conflict_by_name(problem, first, second)
+
+
+def conflict_by_name(problem: Problem, first: Family, second: Family) -> bool:
+    """Whether the problem's conflicts name a pair of two families."""
+    return any(_is_between(pair, first, second) for pair in problem.conflicts)
+
+
+def may_share(problem: Problem, first: Family, second: Family) -> bool:
+    """Whether two families may start at one offset."""
+    return any(_is_between(pair, first, second) for pair in problem.may_share)
+
+
+def bank_rule(problem: Problem, first: Family, second: Family) -> tuple[bool, float]:
+    """Whether two families must touch no common bank, and what it costs if they should not but do."""
+    must, weight = False, 0.0
+    for use in problem.bank:
+        mine = [a for a in use.buffers if a in first.ids]
+        if mine and any(b in second.ids for b in use.buffers):
+            must, weight = must or use.weight is None, weight + (use.weight or 0)
+    return must, weight
+
+
+def apart(problem: Problem, first: Family, second: Family) -> int | None:
+    """How far above the first family the second one must lie, by one `relative`; None if none says so."""
+    for a, b, sign in ((first, second, -1), (second, first, 1)):
+        row = a.members[0][1]
+        if row.relative is not None and row.relative.to in b.ids:
+            distance = next(distance for distance, other in b.members if other.id == row.relative.to)
+            return sign * (distance + row.relative.offset)
+    return None
+
+
+def rigid_groups(problem: Problem) -> list[list[tuple[int, Family]]]:
+    """All families, those at fixed distances together: (distance from the lowest, family)."""
+    waiting = families(problem)
+    found = []
+    while waiting:
+        group = [(0, waiting.pop(0))]
+        for at, here in group:  # grows while it is gone through
+            for there in list(waiting):
+                distance = apart(problem, here, there)
+                if distance is not None:
+                    waiting.remove(there)
+                    group.append((at + distance, there))
+        lowest = min(at for at, _ in group)
+        found.append([(at - lowest, family) for at, family in group])
+    return found
+
+
+def _is_between(pair: tuple[int | str, int | str], first: Family, second: Family) -> bool:
+    return any(a in first.ids and b in second.ids for a, b in (pair, pair[::-1]))

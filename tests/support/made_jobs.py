@@ -1,0 +1,43 @@
+"""Jobs for tests, and what a store says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.api.store.arrivals import Room
+from memplan.api.store.job import Claim, NewJob, PackedPlan, Progress
+from memplan.api.store.jobs import Wanted
+from memplan.api.store.store import Store
+
+ROOM = Room(jobs=1000)
+EVERYBODY = Wanted(of_everybody=True)
+FOUND = Progress(peak=30, lower_bound=20, gap=0.5, solver="greedy")
+BETTER = Progress(peak=2**70, lower_bound=2**70, gap=0.0, solver="exact")
+REASON = "its server stopped"
+PLAN = PackedPlan(b"plan", "feasible")
+
+
+def new(**said: Any) -> NewJob:
+    usual: dict[str, Any] = {"problem": b"problem", "problem_hash": "sha256:0", "n_buffers": 2, "time_limit_s": 10.0}
+    return NewJob(**usual | {"options": {"seed": 3}} | said)
+
+
+def add(store: Store, **said: Any) -> str:
+    return store.arrivals.add(new(**said), ROOM).id
+
+
+def claim(store: Store, owner: str = "here") -> Claim:
+    (claimed,) = store.leases.claim(owner, 1)
+    return claimed
+
+
+def told(store: Store, job_id: str) -> list[str]:
+    events = store.events.after(job_id, 0)
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    return [event.kind for event in events]
+
+
+def state(store: Store, job_id: str) -> str:
+    job = store.jobs.find(job_id)
+    assert job is not None
+    return job.state

@@ -1,0 +1,76 @@
+"""Solvers that do what engines have been seen to do; run in child processes, which find this module on PYTHONPATH."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.search.incumbent import Search
+
+PID_FILE = "MEMPLAN_TEST_PID_FILE"
+"""The environment variable that says where a solver shall write its process id, and its child's."""
+
+
+def offers_then_sleeps(instance: Instance, search: Search) -> None:
+    """Offer all buffers on top of each other in the last memory, then hear and see nothing."""
+    _offer_a_tower(instance, search, "sleeper")
+    _write_pids(os.getpid())
+    time.sleep(600)
+
+
+def has_a_sleeping_child(instance: Instance, search: Search) -> None:
+    """Start a process, as CBC's callers do, and wait for it."""
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as child:
+        _write_pids(os.getpid(), child.pid)
+
+
+def offers_then_raises(instance: Instance, search: Search) -> None:
+    """Fail after an offer."""
+    _offer_a_tower(instance, search, "raiser")
+    raise RuntimeError("the engine fell over")
+
+
+def prints_garbage(instance: Instance, search: Search) -> None:
+    """Write to standard output, as Python and as C do, before and after an offer."""
+    print("Welcome to the engine", flush=True)
+    os.write(1, b"\x80\x04garbage" * 1000)
+    _offer_a_tower(instance, search, "printer")
+    os.write(1, b"bye")
+
+
+def writes_among_the_answers(instance: Instance, search: Search) -> None:
+    """Write to every open file, the pipe to the parent among them."""
+    for handle in range(3, 16):
+        try:
+            os.write(handle, b"\x80\x04garbage" * 1000)
+        except OSError:
+            continue
+
+
+def is_killed(instance: Instance, search: Search) -> None:
+    """Die as under the out-of-memory killer."""
+    _offer_a_tower(instance, search, "victim")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def returns_without_a_word(instance: Instance, search: Search) -> None:
+    """Do nothing."""
+
+
+def _offer_a_tower(instance: Instance, search: Search, by: str) -> None:
+    offset = np.cumsum(instance.size) - instance.size
+    search.offer(np.full(len(instance), len(instance.memories) - 1), offset, by)
+
+
+def _write_pids(*pids: int) -> None:
+    path = Path(os.environ[PID_FILE])
+    part = path.with_suffix(".part")
+    part.write_text(" ".join(map(str, pids)))
+    part.rename(path)

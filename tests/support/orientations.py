@@ -1,0 +1,241 @@
+"""The least score of a problem with constraints among buffers, by brute force over what lies below what.
+
+Shares no code with the planner. Orders and dropping, as in `oracle`, do not do here: a buffer that shares an
+offset must stay with its partner, a rigid group may hold others in its holes, and weights ask for room, not for low
+offsets.
+
+Let every two buffers that must keep apart be *oriented*: the one lies below the other, or both at one offset where that
+may be; below means in lower banks where banks must differ. Then each rule is either about one rigid group's offset x
+alone, or says x >= f(y) of two groups with a growing f. If two assignments keep such rules, so does the lesser of the
+two in each place. So one assignment is the least in all places, with the least end; raising offsets from 0 to what the
+rules ask, again and again, comes to it. Every plan is oriented somehow. So it is enough to start without orientations,
+and to try each way to orient some two buffers that the least assignment lets clash, and so on.
+
+If offsets rise above all pins and reserved ranges by more than P + D for each group and once more, there is no
+assignment, where everything repeats every P bytes (alignments, remainders, pages, banks) and groups span less than D
+bytes together: in one there would be two neighbours, in the order of offsets, that are P + D apart, so that no rule
+keeps those above from moving down by P.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations, product
+from math import fsum, inf, lcm
+
+from memplan.planner.model.problem import Pool, Problem
+from tests.support.families import LAST_END, Family, bank_rule, conflicts, may_share, rigid_groups
+
+Place = tuple[int, int]
+"""A rigid group's position, and bytes from its lowest buffer."""
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """That `high` lies at least as high as `low`; or, counted in addresses, as the next bank's begin."""
+
+    low: Place
+    high: Place
+    bank: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Families at fixed distances from the lowest of them, in one pool."""
+
+    members: tuple[tuple[int, Family], ...]
+    pool: Pool
+
+    def rules(self) -> list[tuple[int, int]]:
+        """All (modulus, remainder) of the group's offset."""
+        found = [(m, (r - d) % m) for d, family in self.members for m, r in family.remainders(self.pool)]
+        return sorted(set(found), reverse=True)
+
+    def moduli(self) -> list[int]:
+        """All that its rules repeat after."""
+        pages = [row.no_cross or 1 for _, family in self.members for _, row in family.members]
+        return [*(modulus for modulus, _ in self.rules()), *pages]
+
+    @property
+    def span(self) -> int:
+        """The bytes from its start to its end."""
+        return max(distance + family.size for distance, family in self.members)
+
+    def next_legal(self, at: int, horizon: int) -> int | None:
+        """The lowest offset from `at` to the horizon that all rules about single buffers allow."""
+        step = 1
+        for modulus, remainder in self.rules():  # a sieve: each rule is met by steps that keep those before it
+            for _ in range(modulus):
+                if at % modulus == remainder:
+                    break
+                at += step
+            else:
+                return None
+            step = lcm(step, modulus)
+        while at <= horizon:
+            if all(family.may_start_at(self.pool, at + distance) for distance, family in self.members):
+                return at
+            at += step
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """Two families in one pool, and what may not be: bytes in common, or at another offset, or a common bank."""
+
+    first: Place
+    second: Place
+    sizes: tuple[int, int]
+    conflict: bool
+    may_share: bool
+    bank: int  # 0: they may touch a common bank
+    weight: float | None  # what it costs if they do; None: they may not
+
+    def clash(self, x: list[int], base: int) -> bool:
+        """Whether they lie as they may not, all weights unpaid."""
+        low, high = x[self.first[0]] + self.first[1], x[self.second[0]] + self.second[1]
+        if self.bank:
+            banks = [
+                ((base + at) // self.bank, (base + at + size - 1) // self.bank)
+                for at, size in zip((low, high), self.sizes, strict=True)
+            ]
+            if banks[0][0] <= banks[1][1] and banks[1][0] <= banks[0][1]:
+                return True
+        share = self.may_share and low == high
+        return self.conflict and not share and low < high + self.sizes[1] and high < low + self.sizes[0]
+
+    def ways(self) -> Iterator[tuple[list[AtLeast], Rivals | None, float]]:
+        """Each way not to clash: what it asks, what is left to ask of the two where a weight is paid, and that."""
+        first_end = (self.first[0], self.first[1] + self.sizes[0])
+        second_end = (self.second[0], self.second[1] + self.sizes[1])
+        bank = self.bank or 1
+        yield [AtLeast(first_end, self.second, bank)], None, 0
+        yield [AtLeast(second_end, self.first, bank)], None, 0
+        if self.may_share and not self.bank:
+            yield [AtLeast(self.first, self.second), AtLeast(self.second, self.first)], None, 0
+        if self.bank and self.weight is not None:
+            yield [], replace(self, bank=0, weight=None), self.weight
+
+
+def best_score(problem: Problem) -> tuple[float, ...] | None:
+    """The least score, as `tests.support.oracle.best_score` has it."""
+    scores = (
+        (cost, *reversed(ends)) if problem.objective == "cost" else ends[::-1]
+        for cost, ends in _fits(problem, problem.objective == "cost")
+    )
+    return min(scores, default=None)
+
+
+def least_total(problem: Problem) -> int | None:
+    """The least sum of what is used over the pools, whatever it costs."""
+    return min((sum(ends) for _, ends in _fits(problem, has_weights=False)), default=None)
+
+
+def _fits(problem: Problem, has_weights: bool) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Yield, for each choice of pools that fits, the least cost of it and the least ends at that cost."""
+    groups = rigid_groups(problem)
+    company = _company(problem, groups)
+
+    @cache
+    def pack(q: int, chosen: tuple[int, ...]) -> tuple[float, int] | None:
+        return _Packing(problem, problem.pools[q], [groups[k] for k in chosen], has_weights).best()
+
+    for choice in product(range(len(problem.pools)), repeat=len(groups)):
+        if any(choice[k] != choice[mate] for k, mate in company):
+            continue
+        ends, costs = [], []
+        for q, pool in enumerate(problem.pools):
+            found = pack(q, tuple(k for k, home in enumerate(choice) if home == q))
+            if found is None:
+                break
+            ends.append(found[1])
+            costs.append(found[0])
+            costs += [f.traffic() * pool.cost for k, home in enumerate(choice) if home == q for _, f in groups[k]]
+        else:
+            yield fsum(costs), tuple(ends)
+
+
+def _company(problem: Problem, groups: list[list[tuple[int, Family]]]) -> list[tuple[int, int]]:
+    """Pairs of groups that must lie in one pool."""
+    home = {row.id: k for k, group in enumerate(groups) for _, family in group for _, row in family.members}
+    return [(home[names[0]], home[name]) for names in problem.together for name in names]
+
+
+class _Packing:
+    """Some groups in one pool."""
+
+    def __init__(self, problem: Problem, pool: Pool, groups: list[list[tuple[int, Family]]], has_weights: bool) -> None:
+        self.pool = pool
+        self.groups = [Group(tuple(members), pool) for members in groups]
+        self.problem = problem
+        self.rivals = list(self._rivals(has_weights))
+        self.horizon = self._horizon()
+        self.least: tuple[float, int] = (inf, 0)
+
+    def best(self) -> tuple[float, int] | None:
+        """The least weight, and the least end at that; None if they do not fit."""
+        if all(family.may_live_in(self.pool) for group in self.groups for _, family in group.members):
+            self._search([], self.rivals, 0)
+        return None if self.least[0] == inf else self.least
+
+    def _rivals(self, has_weights: bool) -> Iterator[Rivals]:
+        problem, bank = self.problem, self.pool.bank_size or 0
+        places = [((g, d), f) for g, group in enumerate(self.groups) for d, f in group.members if f.size]
+        for (first, a), (second, b) in combinations(places, 2):
+            if first[0] == second[0]:
+                continue
+            must, weight = bank_rule(problem, a, b)
+            is_banked = bank > 0 and (must or (has_weights and weight > 0))
+            is_conflict = conflicts(problem, a, b)
+            if is_conflict or is_banked:
+                share = may_share(problem, a, b)
+                price = None if must or not is_banked else weight
+                yield Rivals(first, second, (a.size, b.size), is_conflict, share, bank * is_banked, price)
+
+    def _horizon(self) -> int:
+        rows = [row for group in self.groups for _, family in group.members for _, row in family.members]
+        base = max([row.offset or 0 for row in rows] + [low + size for low, size in self.pool.reserved], default=0)
+        period = lcm(self.pool.bank_size or 1, *(m for group in self.groups for m in group.moduli()))
+        span = sum(group.span for group in self.groups)
+        return min(base + (len(self.groups) + 1) * (period + span), LAST_END)
+
+    def _search(self, asked: list[AtLeast], rivals: list[Rivals], paid: float) -> None:
+        x = self._lowest(asked)
+        if x is None:
+            return
+        end = max(
+            (x[g] + d + f.size for g, group in enumerate(self.groups) for d, f in group.members if f.size), default=0
+        )
+        if (paid, end) >= self.least:
+            return
+        clash = next((pair for pair in rivals if pair.clash(x, self.pool.base_address)), None)
+        if clash is None:
+            self.least = (paid, end)
+            return
+        others = [pair for pair in rivals if pair is not clash]
+        for more, left, price in clash.ways():
+            self._search(asked + more, others if left is None else [left, *others], paid + price)
+
+    def _lowest(self, asked: list[AtLeast]) -> list[int] | None:
+        """The least assignment that keeps what is asked, or None."""
+        x: list[int] = []
+        for group in self.groups:
+            at = group.next_legal(0, self.horizon)
+            if at is None:
+                return None
+            x.append(at)
+        rises = True
+        while rises:
+            rises = False
+            for rule in asked:
+                (low, above), (high, more) = rule.low, rule.high
+                address = self.pool.base_address + x[low] + above
+                least = -(-address // rule.bank) * rule.bank - self.pool.base_address - more
+                if x[high] < least:
+                    at = self.groups[high].next_legal(least, self.horizon)
+                    if at is None:
+                        return None
+                    x[high], rises = at, True
+        return x

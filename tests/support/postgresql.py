@@ -1,0 +1,119 @@
+"""A PostgreSQL server of the tests' own, from the system's package."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.ports import free_port
+
+_FAST = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "shared_buffers=16MB")
+_SAFE = ("-c", "shared_buffers=16MB")
+_PATIENCE_S = 30.0
+
+
+def why_not() -> str | None:
+    """Say why no server can be started here; None if one can."""
+    if _program("initdb") is None:
+        return "PostgreSQL's server is not installed"
+    if os.geteuid() == 0 and (_user() is None or shutil.which("setpriv") is None):
+        return "PostgreSQL does not run as root, and there is no user postgres to run it"
+    return None
+
+
+def _program(name: str) -> str | None:
+    versions = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
+    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *versions]))
+
+
+def _user() -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam("postgres")
+    except KeyError:
+        return None
+
+
+def _run_as() -> list[str]:
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.geteuid() == 0 else []
+
+
+@dataclass
+class PostgreSQL:
+    """A server that can be stopped, killed and started again; its data stays."""
+
+    folder: Path
+    port: int
+    is_safe: bool
+    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def url(self, database: str = "postgres") -> str:
+        """Return where a database is."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        places = ("-D", str(self.folder / "data"), "-k", str(self.folder), "-h", "127.0.0.1", "-p", str(self.port))
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*_run_as(), str(_program("postgres")), *places, *(_SAFE if self.is_safe else _FAST)],
+                cwd="/",
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + _PATIENCE_S
+        while not self._answers():
+            assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
+            assert time.monotonic() < deadline, "PostgreSQL did not start in time"
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End the server and all its processes at once, as a power cut does."""
+        assert self.process is not None
+        root = self.process.pid
+        children = [int(pid) for pid in Path(f"/proc/{root}/task/{root}/children").read_text().split()]
+        for pid in (root, *children):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(_PATIENCE_S)
+        deadline = time.monotonic() + _PATIENCE_S
+        while any(Path(f"/proc/{pid}/exe").exists() for pid in children):  # one that lives keeps the next from starting
+            assert time.monotonic() < deadline, "PostgreSQL's processes do not die"
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """End the server in order, cutting off who is connected."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(_PATIENCE_S)
+
+    def _answers(self) -> bool:
+        asked = [str(_program("pg_isready")), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        return subprocess.run(asked, check=False).returncode == 0
+
+
+@contextmanager
+def postgresql(is_safe: bool = False) -> Iterator[PostgreSQL]:
+    """Make and start a server, and remove it at the end; where `is_safe`, what it was told survives a power cut."""
+    folder = Path(tempfile.mkdtemp(prefix="memplan-postgresql-"))
+    server = PostgreSQL(folder, free_port(), is_safe)
+    try:
+        if (user := _user()) is not None and os.geteuid() == 0:
+            os.chown(folder, user.pw_uid, user.pw_gid)
+        made = [*_run_as(), str(_program("initdb")), "-D", str(folder / "data"), "-U", "postgres"]
+        options = ["--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8"]
+        subprocess.run([*made, *options], cwd="/", check=True, capture_output=True)
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)

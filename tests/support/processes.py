@@ -1,0 +1,53 @@
+"""Processes of clusters, found and killed by tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+WORKER, ENGINE = "memplan.api.cluster.worker_process", "memplan.solvers.portfolio.subprocess_solver"
+
+
+def below(pid: int, module: str) -> list[psutil.Process]:
+    """Return the processes below one that run a module of ours."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [child for child in psutil.Process(pid).children(recursive=True) if runs(child, module)]
+    return []
+
+
+def workers() -> list[psutil.Process]:
+    """Return the worker processes of the tests' own process."""
+    return below(os.getpid(), WORKER)
+
+
+def runs(process: psutil.Process, module: str) -> bool:
+    """Say whether a process lives and runs a module."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE and module in process.cmdline()
+    return False
+
+
+@contextmanager
+def command(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `memplan` with its own session, and end it with the block."""
+    memplan = [sys.executable, "-m", "memplan.api.cli.main", *arguments]
+    process = subprocess.Popen(memplan, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def kill(process: psutil.Process) -> None:
+    """Kill a process as nothing can prevent."""
+    process.send_signal(signal.SIGKILL)

@@ -1,0 +1,51 @@
+"""Programs for tests, written in a few characters: `op("x y -> z")` reads x and y and writes z."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.planner.operations.operations import Operations, operations_from
+
+Statement = dict[str, Any]
+
+
+def op(arrow: str = "->", *body: Statement, temporaries: str = "", name: str = "op") -> Statement:
+    """Spell an operation."""
+    inputs, _, outputs = arrow.partition("->")
+    return {
+        "op": name,
+        "inputs": inputs.split(),
+        "outputs": outputs.split(),
+        "temporaries": temporaries.split(),
+        "body": list(body),
+    }
+
+
+def call(function: str, arrow: str = "->") -> Statement:
+    """Spell a call."""
+    inputs, _, outputs = arrow.partition("->")
+    return {"call": function, "inputs": inputs.split(), "outputs": outputs.split()}
+
+
+def choice(*branches: list[Statement]) -> Statement:
+    """Spell branches, one of which is gone through."""
+    return {"branches": list(branches)}
+
+
+def loop(*body: Statement, trips: int | None = None) -> Statement:
+    """Spell a loop."""
+    return {"loop": list(body), "trips": trips}
+
+
+def function(
+    *body: Statement, takes: str = "", gives: str = "", constants: str = "", **sizes: int | Statement
+) -> Statement:
+    """Spell a function; its buffers are given by their sizes, or with all that is to be said of them."""
+    rows = [{"id": name, **(row if isinstance(row, dict) else {"size": row})} for name, row in sizes.items()]
+    lists = {"params": takes.split(), "results": gives.split(), "constants": constants.split()}
+    return {**lists, "buffers": rows, "body": list(body)}
+
+
+def program(main: Statement, **others: Statement) -> Operations:
+    """Make operations of functions; the first is run."""
+    return operations_from({"functions": {"main": main, **others}})

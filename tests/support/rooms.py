@@ -1,0 +1,89 @@
+"""A room where problems are solved, with workers that wait, and who asks there."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from memplan.api.cluster.task import News
+from memplan.api.metrics import Metrics
+from memplan.api.options import Options
+from memplan.api.service.admission import WaitingLine
+from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.service.plan_service import Solving
+from memplan.api.store.store import Store
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.bench.generators import tight
+from tests.api.http.test_http_line import problem_that_nobody_proves_soon
+from tests.support.respelling import respelled, spelled
+from tests.support.workers import PatientWorkers
+
+QUICK = Problem.model_validate(
+    {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
+)
+HARD = Problem.model_validate(problem_that_nobody_proves_soon()["problem"])
+HARD_TOO = Problem.model_validate(respelled(spelled(HARD), random.Random(5), 2))
+SMALL = tight(seed=1, n=300, height=100_000, live=20, turnover=3.0).problem
+"""Small enough to be tried while everybody waits, and nobody proves it soon."""
+SMALL_TOO = Problem.model_validate(respelled(spelled(SMALL), random.Random(5), 2))
+LONG = Options(time_limit_s=60.0)
+
+
+@dataclass
+class Room:
+    """A room of one place, and those who ask there."""
+
+    solving: Solving
+    cache: PlanCache
+    workers: PatientWorkers
+    metrics: Metrics
+
+    async def ask(
+        self,
+        problem: Problem,
+        options: Options = LONG,
+        cancelled: asyncio.Event | None = None,
+        on_news: Callable[[News], None] | None = None,
+        start: Plan | None = None,
+    ) -> Plan:
+        plan = await self.solving.plan(
+            problem,
+            options,
+            deadline=time.monotonic() + options.time_limit_s,
+            cancelled=cancelled or asyncio.Event(),
+            on_news=on_news,
+            start=start,
+        )
+        assert verify(problem, plan) == ()
+        return plan
+
+    def lookups(self) -> dict[str, float]:
+        families = text_string_to_metric_families(self.metrics.rendered({}, {}).decode())
+        samples = next(one.samples for one in families if one.name == "memplan_cache_lookups")
+        return {one.labels["result"]: one.value for one in samples if one.name.endswith("_total")}
+
+
+def cache_over(store: Store | None) -> PlanCache:
+    return PlanCache(store, memory_bytes=2**20, most_plans=9, most_bytes=2**20)
+
+
+@asynccontextmanager
+async def room(store: Store | None) -> AsyncIterator[Room]:
+    cache, workers, metrics = cache_over(store), PatientWorkers(), Metrics()
+    yield Room(Solving(cache, workers, WaitingLine(1, 0), metrics, 1), cache, workers, metrics)
+
+
+def in_a_room(day: Callable[[Room], Awaitable[None]], store: Store | None = None) -> None:
+    async def run() -> None:
+        async with room(store) as found:
+            await day(found)
+
+    asyncio.run(run())

@@ -1,0 +1,67 @@
+"""A real server on the loopback interface, in a thread of the tests, so that tests can look at what it shares."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+
+from memplan.api.http.app_state import Service
+from memplan.api.http.server import Server, listening
+from memplan.api.settings import Settings
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that answers."""
+
+    client: httpx.Client
+    port: int
+    service: Service
+
+
+@contextmanager
+def running(settings: Settings | None = None) -> Iterator[Running]:
+    """Run the service on a free port until the block ends.
+
+    It has a store of its own and solves in threads, unless the settings say otherwise.
+    """
+    with (
+        TemporaryDirectory(prefix="memplan-") as folder,
+        _running(_in_threads(_away_from_home(settings or Settings(), Path(folder)))) as found,
+    ):
+        yield found
+
+
+def _in_threads(settings: Settings) -> Settings:
+    return settings if "workers" in settings.model_fields_set else settings.model_copy(update={"workers": 0})
+
+
+def _away_from_home(settings: Settings, folder: Path) -> Settings:
+    if settings.database_url is not None or "data_folder" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"data_folder": folder})
+
+
+@contextmanager
+def _running(settings: Settings) -> Iterator[Running]:
+    server = Server(settings, log_level="error")
+    listener = listening("127.0.0.1", 0)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            time.sleep(0.01)
+        port: int = listener.getsockname()[1]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0, trust_env=False) as client:
+            yield Running(client, port, server.service)
+    finally:
+        server.should_exit = True
+        thread.join()

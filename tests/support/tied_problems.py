@@ -1,0 +1,104 @@
+"""Small problems from a seed that mix all constraints: rigid groups, sharing, pages, remainders, banks, company."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from pydantic import ValidationError
+
+from memplan.planner.model.problem import Problem
+
+RULES = ("relative", "alias", "page", "remainder", "forbidden", "pin", "alignment", "conflicts", "may_share", "bank")
+Rules = frozenset[str] | set[str]
+
+
+def tied_problem(seed: int, most: int = 6) -> Problem:
+    """Return a problem of two to `most` buffers in one or two pools; each rule is asked with a chance of 4 in 10."""
+    return draw_tied_problem(random.Random(seed), most, f"seed {seed}")
+
+
+def draw_tied_problem(rng: random.Random, most: int, name: str | None = None) -> Problem:
+    """Draw such a problem."""
+    asked = {rule for rule in (*RULES, "weights", "together", "holes", "reserved") if rng.random() < 0.4}
+    names = rng.choice((["one"], ["fast", "slow"], ["fast", "slow"]))
+    data: dict[str, Any] = {
+        "name": name,
+        "buffers": [],
+        "pools": [_pool(rng, name, asked, is_last=name == names[-1]) for name in names],
+        "objective": "cost" if "weights" in asked else rng.choice(("peak", "peak", "fit", "cost")),
+    }
+    for k in range(rng.randint(2, most)):
+        row = _buffer(rng, k, asked)
+        data["buffers"].append(row)
+        for rule in _rules(rng, k, asked, names):
+            data["buffers"][k] = row | rule
+            if _is_sound(data):
+                row = row | rule
+        data["buffers"][k] = row
+    for name, entry in _entries(rng, len(data["buffers"]), asked):
+        data.setdefault(name, []).append(entry)
+        if not _is_sound(data):
+            data[name].pop()
+    return Problem.model_validate(data)
+
+
+def _is_sound(data: dict[str, Any]) -> bool:
+    """Say whether the rules so far do not contradict each other."""
+    try:
+        Problem.model_validate(data)
+    except ValidationError:
+        return False
+    return True
+
+
+def _pool(rng: random.Random, name: str, asked: Rules, is_last: bool) -> dict[str, Any]:
+    pool: dict[str, Any] = {"name": name, "cost": rng.choice((0, 1, 2.5))}
+    if not is_last or rng.random() < 0.4:
+        pool["size"] = rng.randint(4, 22)
+    if "alignment" in asked or "page" in asked or "bank" in asked:
+        pool |= {"alignment": rng.choice((1, 1, 2)), "base_address": rng.choice((0, 0, 1, 3, 6))}
+    if "reserved" in asked:
+        pool["reserved"] = [[rng.randint(0, 10), rng.randint(1, 3)]]
+    if ("bank" in asked or "weights" in asked) and rng.random() < 0.8:
+        pool["bank_size"] = rng.choice((3, 4, 6, 8))
+    return pool
+
+
+def _buffer(rng: random.Random, k: int, asked: Rules) -> dict[str, Any]:
+    start = rng.randint(0, 4)
+    row: dict[str, Any] = {"id": k, "size": rng.choice((0, 1, 2, 2, 3, 3, 4, 5, 6))}
+    if "conflicts" in asked and rng.random() < 0.2:
+        return row
+    if "holes" in asked and rng.random() < 0.4:
+        return row | {"lifetimes": [[start, start + 1], [start + 2, start + 3]]}
+    return row | {"start": start, "end": start + rng.randint(1, 4)}
+
+
+def _rules(rng: random.Random, k: int, asked: Rules, names: list[str]) -> list[dict[str, Any]]:
+    """Return what one buffer is asked, each as fields of it; k buffers come before it."""
+    other, modulus = rng.randrange(max(1, k)), rng.choice((2, 3, 4, 6))
+    drawn: dict[str, tuple[float, dict[str, Any]]] = {
+        "alias": (0.2, {"alias_of": other, "alias_offset": rng.randint(0, 2), "size": rng.randint(0, 3)}),
+        "relative": (0.4, {"relative": {"to": other, "offset": rng.randint(-6, 8)}}),
+        "page": (0.5, {"no_cross": rng.choice((4, 5, 6, 8, 8))}),
+        "remainder": (0.3, {"offset_mod": {"modulus": modulus, "remainder": rng.randrange(modulus)}}),
+        "forbidden": (0.3, {"forbid_pools": [rng.choice(names)]}),
+        "pin": (0.2, {"pools": [rng.choice(names)], "offset": rng.randint(0, 9)}),
+        "alignment": (0.4, {"alignment": rng.choice((1, 2, 3, 4))}),
+    }
+    return [fields for rule, (chance, fields) in drawn.items() if rule in asked and rng.random() < chance]
+
+
+def _entries(rng: random.Random, n: int, asked: Rules) -> list[tuple[str, Any]]:
+    """Return what pairs and sets of buffers are asked, as (field of the problem, entry)."""
+    found: list[tuple[str, Any]] = []
+    for name in ("conflicts", "may_share"):
+        found += [(name, rng.sample(range(n), 2)) for _ in range(rng.randint(1, 4) if name in asked else 0)]
+    for name, weighted in (("bank", False), ("weights", True)):
+        for _ in range(rng.randint(1, 2) if name in asked else 0):
+            entry: dict[str, Any] = {"buffers": rng.sample(range(n), rng.randint(2, min(3, n)))}
+            found.append(("bank", entry | {"weight": rng.choice((0, 1, 2.5, 7))} if weighted else entry))
+    if "together" in asked:
+        found.append(("together", rng.sample(range(n), rng.randint(1, min(3, n)))))
+    return found

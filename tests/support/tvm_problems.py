@@ -1,0 +1,71 @@
+"""What TVM's own tests of its memory planners ask for, as problems.
+
+Sizes, conflicts and lifetimes are those of apache/tvm, tests/python/tir-usmp/test_tir_usmp_algo.py (v0.16.0, v0.9.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memplan.planner.model.problem import Problem
+
+FAST_AND_SLOW: Sequence[Mapping[str, Any]] = [{"name": "fast", "size": 200_704}, {"name": "slow"}]
+
+LINEAR = {"a": 10, "b": 20, "c": 100, "d": 40, "e": 50, "f": 50}
+LINEAR_CONFLICTS = {"a": "b", "b": "ac", "c": "bd", "d": "ce", "e": "df", "f": "e"}
+
+FAN_OUT = {"a": 10, "b": 20, "c": 100, "d": 40, "e": 50, "f": 60, "g": 70}
+FAN_OUT_CONFLICTS = {"a": "bc", "b": "ace", "c": "eabd", "d": "bfce", "e": "cfbd", "f": "def", "g": "f"}
+"""As printed there: e and f conflict both ways, but e does not know of b's c, f has itself, g is unknown to f."""
+FAN_OUT_LIVES = {"a": (0, 3), "b": (1, 4), "c": (2, 5), "d": (3, 6), "e": (4, 6), "f": (5, 7), "g": (6, 7)}
+"""When they are alive, with the operations A to G one after the other."""
+
+MOBILENET = (
+    ("sid_9", 301_056, 0, 2),
+    ("sid_8", 802_816, 2, 4),
+    ("PaddedInput_7", 314_646, 1, 3),
+    ("Conv2dOutput_7", 256, 2, 3),
+    ("tensor_2", 200_704, 3, 4),
+)
+MOBILENET_BY_CALLS = (
+    ("sid_9", 301_056, 0, 2),
+    ("sid_8", 802_816, 1, 3),
+    ("temporaries of conv2d", 314_646 + 256, 1, 2),
+    ("temporaries of max_pool2d", 200_704, 2, 3),
+)
+"""The same where each function plans its own temporaries first, and only calls are known beyond it."""
+RESNET = (
+    ("sid_2", 720_000, 0, 8),
+    ("sid_6", 5_760_000, 6, 9),
+    ("sid_7", 720_000, 4, 6),
+    ("sid_8", 720_000, 2, 4),
+    ("PaddedInput", 720_000, 1, 3),
+    ("Conv2dOutput", 256, 2, 3),
+    ("PaddedInput_1", 758_912, 3, 5),
+    ("Conv2dOutput_1", 256, 4, 5),
+    ("PaddedInput_2", 720_000, 5, 7),
+    ("Conv2dOutput_2", 256, 6, 7),
+    ("PaddedInput_3", 720_000, 7, 9),
+    ("Conv2dOutput_3", 256, 8, 9),
+)
+
+
+def conflicting(
+    sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]], capacity: int | None = None
+) -> Problem:
+    """Return buffers of which only the conflicts are known; each list counts both ways."""
+    pairs = [(one, other) for one, listed in conflicts.items() for other in listed if one != other]
+    buffers = [{"id": name, "size": size} for name, size in sizes.items()]
+    return Problem.model_validate({"buffers": buffers, "conflicts": pairs, "pools": [{"size": capacity}]})
+
+
+def living(
+    rows: Sequence[tuple[str, int, int, int]], pools: Sequence[Mapping[str, Any]] = (), alignment: int = 1
+) -> Problem:
+    """Return buffers (name, size, start, end) of one alignment."""
+    buffers = [
+        {"id": name, "size": size, "start": start, "end": end, "alignment": alignment}
+        for name, size, start, end in rows
+    ]
+    return Problem.model_validate({"buffers": buffers, "pools": list(pools)})
