@@ -15,7 +15,7 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.registry import BY_NAME
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 from tests.support import oracle
 from tests.support.engine_batch import Job, ask
 from tests.support.small_problems import small_problems
@@ -40,7 +40,7 @@ def draw(seed: int) -> Problem:
 
 def found(problem: Problem, instance: Instance, solver: str) -> tuple[float, ...] | str | None:
     """Return the score that a solver alone proves (bytes), None where it proves that nothing fits, or what is wrong."""
-    search = Shared(instance, deadline=time.monotonic() + LIMIT_S, trusted=frozenset({solver}))
+    search = SearchState(instance, deadline=time.monotonic() + LIMIT_S, trusted=frozenset({solver}))
     if not search.is_over and len(instance):
         BY_NAME[solver].load()(instance, search)
     if search.infeasible is not None:
@@ -53,7 +53,7 @@ def found(problem: Problem, instance: Instance, solver: str) -> tuple[float, ...
     wrong = oracle.check(problem, lift(problem, instance, best.pool, best.offset))
     if wrong:
         return wrong[0]
-    p = len(instance.memories)
+    p = len(instance.pools)
     return (*best.score[:-p], *(peak * instance.unit for peak in best.score[-p:]))
 
 

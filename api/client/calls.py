@@ -18,7 +18,7 @@ from memplan.api.client.patience import timeout
 from memplan.api.client.values import Event, Job, Result
 from memplan.api.options import Options
 from memplan.api.service.cache.canonical_plan import spelled_for
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.errors import InputError, sentences
 from memplan.planner.formats.memplan_json import parse, plan_from, read_plan, write_problem
 from memplan.planner.model.plan import Plan
@@ -103,7 +103,7 @@ def plan(problem: Problem, options: Options) -> Call[Plan]:
 def known_plan(problem: Problem) -> Call[Plan | None]:
     """`GET /v1/plans/{problem_hash}`."""
 
-    posed = Posed.of(problem)
+    posed = CompiledProblem.of(problem)
 
     def read(response: httpx.Response) -> Plan | None:
         known = read_plan(response.content, problem)

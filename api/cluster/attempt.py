@@ -13,7 +13,7 @@ from distributed.scheduler import KilledWorker
 
 from memplan.api.cluster import worker_task
 from memplan.api.cluster.connection import Link
-from memplan.api.cluster.pending_solve import Errand
+from memplan.api.cluster.pending_solve import PendingSolve
 from memplan.api.cluster.serialization import unpack
 from memplan.api.cluster.task import WorkFailedError
 from memplan.planner.model.plan import Plan, StopReason
@@ -28,7 +28,7 @@ _LOG = logging.getLogger("memplan")
 class Attempt:
     """An errand's task, sent to whichever worker is free first; `worker` is where it is, as far as that is known."""
 
-    def __init__(self, errand: Errand, link: Link, client: Client, sent: bytes, priority: int) -> None:
+    def __init__(self, errand: PendingSolve, link: Link, client: Client, sent: bytes, priority: int) -> None:
         self.errand, self.link, self.client = errand, link, client
         self.name = uuid.uuid4().hex
         self.key = f"memplan-{self.name}"
@@ -106,7 +106,7 @@ async def _outcome(future: Future[bytes]) -> bytes | None:
         return answer
 
 
-def _plan_of(answer: bytes, reason: StopReason | None, errand: Errand) -> Plan:
+def _plan_of(answer: bytes, reason: StopReason | None, errand: PendingSolve) -> Plan:
     """Return the plan that a worker sent, or raise the error that it met."""
     found: Plan | worker_task.Refusal = unpack(answer)
     if isinstance(found, worker_task.Refusal):

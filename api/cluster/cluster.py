@@ -14,7 +14,7 @@ from distributed import Client
 from memplan.api.cluster.attempt import Attempt
 from memplan.api.cluster.connection import Link
 from memplan.api.cluster.dask_settings import set_up_dask
-from memplan.api.cluster.pending_solve import Errand
+from memplan.api.cluster.pending_solve import PendingSolve
 from memplan.api.cluster.scheduler import local_cluster
 from memplan.api.cluster.serialization import pack, unpack
 from memplan.api.cluster.task import LostWorkersError, News, Task
@@ -103,7 +103,7 @@ class Cluster:
         the best plan known. Higher priorities go first. Raises what the gate raises, and LostWorkersError or
         WorkFailedError.
         """
-        errand = Errand(task, deadline, on_news)
+        errand = PendingSolve(task, deadline, on_news)
         over = asyncio.create_task(_over(deadline - errand.carry_s, cancelled))
         lost = 0
         try:
@@ -122,7 +122,7 @@ class Cluster:
         finally:
             over.cancel()
 
-    async def _pause(self, errand: Errand, lost: int, over: asyncio.Task[StopReason]) -> None:
+    async def _pause(self, errand: PendingSolve, lost: int, over: asyncio.Task[StopReason]) -> None:
         """Let some time pass where a task has lost too many workers; raises LostWorkersError if it has no plan yet."""
         if lost > MAX_LOST:
             if errand.best is None and errand.task.start is None:
@@ -130,7 +130,7 @@ class Cluster:
             await asyncio.wait({over}, timeout=_PAUSES_S[min(lost - MAX_LOST, len(_PAUSES_S)) - 1])
 
     async def _attempt(
-        self, errand: Errand, client: Client, priority: int, over: asyncio.Task[StopReason]
+        self, errand: PendingSolve, client: Client, priority: int, over: asyncio.Task[StopReason]
     ) -> Plan | None:
         """Have a worker solve the rest of an errand; None where the worker, or the scheduler, was lost."""
         sent = await asyncio.to_thread(pack, errand.rest())

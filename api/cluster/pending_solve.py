@@ -17,7 +17,7 @@ _CARRY_S = 4e-6
 
 
 @dataclass(eq=False)
-class Errand:
+class PendingSolve:
     """A task that is to be answered by `deadline`, a time.monotonic(), and the best plan known."""
 
     task: Task

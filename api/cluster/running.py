@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 
 from memplan.api.cluster.dask_settings import set_up_dask
 from memplan.api.cluster.scheduler import scheduler
-from memplan.api.cluster.worker_pool import Crew
+from memplan.api.cluster.worker_pool import WorkerPool
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
 
@@ -23,7 +23,7 @@ def run_workers(settings: Settings) -> None:
     if settings.workers < 1:
         raise OptionError(f"workers: must be at least 1, got {settings.workers}")
     _LOG.info("workers for the scheduler at %s: %d", settings.scheduler, settings.workers)
-    asyncio.run(_until_signalled(Crew(settings.scheduler, settings).at_work()))
+    asyncio.run(_until_signalled(WorkerPool(settings.scheduler, settings).at_work()))
 
 
 def run_scheduler(host: str, port: int, protocol: str) -> None:

@@ -13,7 +13,7 @@ from distributed.scheduler import DEFAULT_EXTENSIONS
 
 from memplan.api.cluster import unix_sockets
 from memplan.api.cluster.dask_settings import NO_PAGES
-from memplan.api.cluster.worker_pool import Crew
+from memplan.api.cluster.worker_pool import WorkerPool
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
 
@@ -45,7 +45,7 @@ async def local_cluster(settings: Settings) -> AsyncIterator[str]:
         return
     with _private_folder() as folder:
         unix_sockets.use_folder(Path(folder))
-        async with scheduler(None, protocol="unix") as running, Crew(running.address, settings).at_work():
+        async with scheduler(None, protocol="unix") as running, WorkerPool(running.address, settings).at_work():
             yield running.address
 
 

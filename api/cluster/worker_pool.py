@@ -33,7 +33,7 @@ _SHORT_LIFE_S, _PAUSE_S = 5.0, 2.0
 _LOG = logging.getLogger("memplan")
 
 
-class Crew:
+class WorkerPool:
     """`settings.workers` processes for a scheduler, which each solve one task at a time. For one event loop."""
 
     def __init__(self, scheduler: str, settings: Settings) -> None:

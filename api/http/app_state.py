@@ -20,10 +20,10 @@ from memplan.api.http.middleware.limits import HeldBytes, Streams
 from memplan.api.jobs.lifecycle import JobRoom, open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
-from memplan.api.service.admission import WaitingLine
+from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.parsed_requests import Readings
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.plan_service import Solving
+from memplan.api.service.plan_service import PlanService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.store import Store
@@ -37,7 +37,7 @@ class Service:
     store: Store
     cluster: Cluster
     cache: PlanCache
-    solving: Solving
+    solving: PlanService
     jobs: JobRoom
     """These are there while the service is open."""
 
@@ -48,7 +48,7 @@ class Service:
         self.bodies = HeldBytes.under(settings)
         self.streams = Streams(settings.max_streams)
         self.readings = Readings(settings.cache_memory_bytes // 2)
-        self.line = WaitingLine(lambda: self.cluster.places, settings.waiting)
+        self.line = AdmissionQueue(lambda: self.cluster.places, settings.waiting)
         self.readiness = Readiness(
             Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),
             Check(self._stores, "memplan: could not store"),
@@ -73,7 +73,7 @@ class Service:
         self.cluster = await Cluster.open(settings, self.metrics.lost_worker)
         stack.push_async_callback(self.cluster.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
-        self.solving = Solving(self.cache, self.cluster, self.line, self.metrics, settings.solves)
+        self.solving = PlanService(self.cache, self.cluster, self.line, self.metrics, settings.solves)
         self.jobs = await stack.enter_async_context(
             open_jobs(self.store, self.solving, self.line, self.metrics, settings)
         )

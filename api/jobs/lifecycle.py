@@ -9,10 +9,10 @@ from functools import partial
 
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.run import Solves
-from memplan.api.jobs.runner import Desk
+from memplan.api.jobs.runner import JobRunner
 from memplan.api.jobs.submission import Intake
 from memplan.api.metrics import Metrics
-from memplan.api.service.admission import WaitingLine
+from memplan.api.service.admission import AdmissionQueue
 from memplan.api.settings import Settings
 from memplan.api.store.store import Store
 
@@ -22,7 +22,7 @@ class JobRoom:
     """How jobs come in, who runs them, and who follows them."""
 
     intake: Intake
-    desk: Desk
+    desk: JobRunner
     following: Following
 
     def stop(self) -> None:
@@ -33,11 +33,11 @@ class JobRoom:
 
 @asynccontextmanager
 async def open_jobs(
-    store: Store, solving: Solves, line: WaitingLine, metrics: Metrics, settings: Settings
+    store: Store, solving: Solves, line: AdmissionQueue, metrics: Metrics, settings: Settings
 ) -> AsyncIterator[JobRoom]:
     """Take and run jobs until the block ends, and then until the store knows what became of those that ran."""
     following = Following(store)
-    desk = Desk(
+    desk = JobRunner(
         store,
         solving,
         free_places=partial(_free_places, line),
@@ -54,6 +54,6 @@ async def open_jobs(
         await following.close()
 
 
-def _free_places(line: WaitingLine, running: int) -> int:
+def _free_places(line: AdmissionQueue, running: int) -> int:
     """Say how many more jobs to take: one at least, which waits in line like others, lest callers starve all jobs."""
     return max(line.places - max(line.busy, running), 1 - running) if line.places else 0

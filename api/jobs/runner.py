@@ -29,7 +29,7 @@ _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
 
 
-class Desk:
+class JobRunner:
     """The jobs of one server. `work` takes and runs them until `stop`; `close` waits until all are written."""
 
     def __init__(

@@ -26,7 +26,7 @@ class _Waiter:
     has_left: bool = field(default=False, compare=False)
 
 
-class WaitingLine:
+class AdmissionQueue:
     """`places` callers at once, `length` more in line, by priority and then as they came. For one event loop.
 
     Those who may not be refused wait beyond the length, and do not count as waiting.

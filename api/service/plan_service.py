@@ -24,12 +24,12 @@ from anyio import CapacityLimiter, to_thread
 from memplan.api.logs import PROBLEMS
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
-from memplan.api.service.admission import WaitingLine
-from memplan.api.service.cache.cached_plan import Known, nothing_known, plan_of
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, plan_of
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.search_runner import Asked, Searching, Workers
-from memplan.api.service.single_flight import Flight, Flights, OnNews
+from memplan.api.service.search_runner import PlanRequest, SearchRunner, Workers
+from memplan.api.service.single_flight import OnNews, SharedSearch, SharedSearches
 from memplan.planner.errors import shown
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
@@ -46,21 +46,21 @@ _LATE_S = 0.5
 T = TypeVar("T")
 
 
-class Solving:
+class PlanService:
     """Plans problems for all calls of a server. For one event loop."""
 
     def __init__(
-        self, cache: PlanCache, workers: Workers, line: WaitingLine, metrics: Metrics, quick_places: int
+        self, cache: PlanCache, workers: Workers, line: AdmissionQueue, metrics: Metrics, quick_places: int
     ) -> None:
         self._cache, self._metrics = cache, metrics
-        self._searching = Searching(workers, line, metrics, quick_places)
-        self._flights = Flights()
+        self._searching = SearchRunner(workers, line, metrics, quick_places)
+        self._flights = SharedSearches()
         self._threads = CapacityLimiter(quick_places)
-        self._spellings: WeakKeyDictionary[Posed, tuple[Known, Plan]] = WeakKeyDictionary()
+        self._spellings: WeakKeyDictionary[CompiledProblem, tuple[CachedPlan, Plan]] = WeakKeyDictionary()
 
     async def plan(
         self,
-        problem: Problem | Posed,
+        problem: Problem | CompiledProblem,
         options: Options,
         *,
         deadline: float,
@@ -79,11 +79,15 @@ class Solving:
         """
         began = time.monotonic()
         target = read_target(options.time_limit_s, options.accept, options.seed)
-        posed = problem if isinstance(problem, Posed) else await self._soon(problem, partial(Posed.of, problem))
+        posed = (
+            problem
+            if isinstance(problem, CompiledProblem)
+            else await self._soon(problem, partial(CompiledProblem.of, problem))
+        )
         if PROBLEMS.isEnabledFor(logging.INFO):
             name, count = shown(posed.problem.name), len(posed.problem.buffers)
             PROBLEMS.info("problem %s of %d buffers, %s", name, count, posed.hash)
-        asked = Asked(posed, options, target, deadline, priority, may_be_refused)
+        asked = PlanRequest(posed, options, target, deadline, priority, may_be_refused)
         if options.solver != "auto" or options.deterministic:
             plan = await self._anew(asked, cancelled, start, on_news)
         else:
@@ -102,7 +106,7 @@ class Solving:
         return self._flights.riders
 
     async def _anew(
-        self, asked: Asked, cancelled: asyncio.Event, start: Plan | None, on_news: OnNews | None
+        self, asked: PlanRequest, cancelled: asyncio.Event, start: Plan | None, on_news: OnNews | None
     ) -> Plan | None:
         """Search as if nothing were known: for one solver's own plan, or the same plan on every machine."""
         plan = await self._searching.search(
@@ -111,7 +115,7 @@ class Solving:
         await self._take_in(asked.posed, plan)
         return plan
 
-    async def _shared(self, asked: Asked, cancelled: asyncio.Event, on_news: OnNews | None) -> Plan | None:
+    async def _shared(self, asked: PlanRequest, cancelled: asyncio.Event, on_news: OnNews | None) -> Plan | None:
         """Answer with what is known where that is enough; else search, together with whoever asks the same."""
         posed, options = asked.posed, asked.options
         key = (posed.hash, options.time_limit_s, options.accept, options.seed, asked.may_be_refused)
@@ -133,24 +137,24 @@ class Solving:
                 flight = self._flights.start(key, posed, partial(self._search, asked, known, plan, None))
         return await flight.ride(posed, cancelled, on_news)
 
-    def _ended(self, asked: Asked, trial: Future[Plan]) -> Plan | None:
+    def _ended(self, asked: PlanRequest, trial: Future[Plan]) -> Plan | None:
         """Return what came of a trial, and keep it; None where there is more to be done."""
         plan = trial.result() if trial.done() else None
         if plan is None or plan.stop_reason == "time_limit":
             return None
-        known = Known.of(asked.posed, plan, plan.wall_time_s or 0.0)
+        known = CachedPlan.of(asked.posed, plan, plan.wall_time_s or 0.0)
         if known is not None:
             self._keep(asked.posed, known, plan)
         return plan
 
-    async def _go_on(self, asked: Asked, trial: Future[Plan], flight: Flight) -> Plan | None:
+    async def _go_on(self, asked: PlanRequest, trial: Future[Plan], flight: SharedSearch) -> Plan | None:
         """Look up, in the store, what took more than a moment; go on with the trial where nothing is known there."""
         known, plan = await self._known(asked.posed)
         answer = _answer(known, plan, asked)
         self._metrics.looked_up("hit" if answer else "miss" if plan is None else "started_from")
         return answer or await self._search(asked, known, plan, trial if plan is None else None, flight)
 
-    def _keep(self, posed: Posed, known: Known, plan: Plan) -> Known:
+    def _keep(self, posed: CompiledProblem, known: CachedPlan, plan: Plan) -> CachedPlan:
         """Keep what was found, and how it is told to who asked; return the best that is known now."""
         best = self._cache.keep(posed, known)
         if best is known:
@@ -158,7 +162,12 @@ class Solving:
         return best
 
     async def _search(
-        self, asked: Asked, known: Known | None, start: Plan | None, trial: Future[Plan] | None, flight: Flight
+        self,
+        asked: PlanRequest,
+        known: CachedPlan | None,
+        start: Plan | None,
+        trial: Future[Plan] | None,
+        flight: SharedSearch,
     ) -> Plan | None:
         """Search on from what is known, and keep what was found; if others found better meanwhile, return that."""
         began = time.monotonic()
@@ -176,7 +185,7 @@ class Solving:
         searched_s = min(time.monotonic() - began, found.wall_time_s or inf)  # without the time in line
         if found.stop_reason == "work_limit":  # more time would have made no difference
             searched_s = asked.options.time_limit_s
-        mine = await self._soon(asked.posed.problem, partial(Known.of, asked.posed, found, searched_s))
+        mine = await self._soon(asked.posed.problem, partial(CachedPlan.of, asked.posed, found, searched_s))
         if mine is None:
             return found
         best = self._keep(asked.posed, mine, found)
@@ -184,14 +193,14 @@ class Solving:
             return found
         return await self._spelled(best, asked.posed, found.stop_reason) or found
 
-    async def _take_in(self, posed: Posed, plan: Plan | None) -> None:
+    async def _take_in(self, posed: CompiledProblem, plan: Plan | None) -> None:
         """Keep a plan that somebody has, if it is right, which says nothing of how long was searched."""
         if plan is not None and plan.placements:
             known = await self._soon(posed.problem, partial(_sound, posed, plan))
             if known is not None:
                 self._cache.keep(posed, known)
 
-    async def _known(self, posed: Posed) -> tuple[Known | None, Plan | None]:
+    async def _known(self, posed: CompiledProblem) -> tuple[CachedPlan | None, Plan | None]:
         """Return what is known, also as a plan: verified once, where one and the same problem comes again."""
         known = await self._cache.find(posed)
         if known is None:
@@ -206,7 +215,7 @@ class Solving:
         self._spellings[posed] = known, plan
         return known, plan
 
-    async def _spelled(self, known: Known, posed: Posed, reason: StopReason | None) -> Plan | None:
+    async def _spelled(self, known: CachedPlan, posed: CompiledProblem, reason: StopReason | None) -> Plan | None:
         return await self._soon(posed.problem, partial(plan_of, known, posed, reason))
 
     async def _soon(self, problem: Problem, work: Callable[[], T]) -> T:
@@ -220,17 +229,17 @@ def _is_small(problem: Problem) -> bool:
     return len(problem.buffers) <= _AT_HAND_BUFFERS
 
 
-def _sound(posed: Posed, plan: Plan) -> Known | None:
-    return None if verify(posed.problem, plan) else Known.of(posed, plan, 0.0)
+def _sound(posed: CompiledProblem, plan: Plan) -> CachedPlan | None:
+    return None if verify(posed.problem, plan) else CachedPlan.of(posed, plan, 0.0)
 
 
-def _answer(known: Known | None, plan: Plan | None, asked: Asked) -> Plan | None:
+def _answer(known: CachedPlan | None, plan: Plan | None, asked: PlanRequest) -> Plan | None:
     """Return the answer to a caller that a known plan is, if it is one."""
     reason = None if known is None or plan is None else _enough(known, plan, asked)
     return None if plan is None or reason is None else plan.model_copy(update={"stop_reason": reason})
 
 
-def _enough(known: Known, plan: Plan, asked: Asked) -> StopReason | None:
+def _enough(known: CachedPlan, plan: Plan, asked: PlanRequest) -> StopReason | None:
     """Say why a known plan answers a caller, if it does."""
     if known.is_final:
         return "proved"
@@ -239,7 +248,7 @@ def _enough(known: Known, plan: Plan, asked: Asked) -> StopReason | None:
     return "time_limit" if known.searched_s >= _MOSTLY * asked.options.time_limit_s else None
 
 
-def _is_accepted(plan: Plan, asked: Asked) -> bool:
+def _is_accepted(plan: Plan, asked: PlanRequest) -> bool:
     target = Accept() if asked.target is None and asked.posed.problem.objective == "fit" else asked.target
     if target is None:
         return False

@@ -18,8 +18,8 @@ from memplan.api.cluster.task import News, Task
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.refusals import FullError
-from memplan.api.service.admission import WaitingLine
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.single_flight import OnNews
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import Steps, advance, finish, steps
@@ -40,14 +40,14 @@ _LEAST_S = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PlanRequest:
     """What one caller asks for: a plan by `deadline` (time.monotonic()), good enough where `target` is met.
 
     Who may be refused gets a FullError where the line is full, or no place becomes free in time. For the others the
     time limit counts from when they have a place, so that their `deadline` may be infinite.
     """
 
-    posed: Posed
+    posed: CompiledProblem
     options: Options
     target: Accept | None
     deadline: float
@@ -75,17 +75,17 @@ class Workers(Protocol):
         """Return a verified plan of the task's problem, soon after the deadline at the latest."""
 
 
-class Searching:
+class SearchRunner:
     """Searches for plans, each time anew. For one event loop."""
 
-    def __init__(self, workers: Workers, line: WaitingLine, metrics: Metrics, quick_places: int) -> None:
+    def __init__(self, workers: Workers, line: AdmissionQueue, metrics: Metrics, quick_places: int) -> None:
         self._workers, self._line, self._metrics = workers, line, metrics
         self._places = CapacityLimiter(quick_places)
         self._threads = ThreadPoolExecutor(quick_places, thread_name_prefix="memplan-quick")
 
     async def search(
         self,
-        asked: Asked,
+        asked: PlanRequest,
         *,
         cancelled: asyncio.Event,
         start: Plan | None = None,
@@ -121,7 +121,7 @@ class Searching:
                 return _in_time(best)  # which is more than nothing
             raise
 
-    def at_once(self, asked: Asked) -> Future[Plan]:
+    def at_once(self, asked: PlanRequest) -> Future[Plan]:
         """Try a small problem while everybody waits for a moment; return what came of it, or still will.
 
         What takes a search is handed to a thread, and goes on there when the moment is over: it is not begun again.
@@ -136,7 +136,7 @@ class Searching:
         trial.set_result(self._counted(asked, plan or finish(solving), began))
         return trial
 
-    def _handed_over(self, asked: Asked, solving: Steps, began: float) -> Future[Plan]:
+    def _handed_over(self, asked: PlanRequest, solving: Steps, began: float) -> Future[Plan]:
         """Let a thread finish what was begun, and hold its place; wait for it, but only for a moment."""
         place, loop = object(), asyncio.get_running_loop()
         trial = self._threads.submit(self._finish, asked, solving, began)
@@ -148,31 +148,31 @@ class Searching:
             trial.add_done_callback(partial(_from_thread, loop, partial(self._places.release_on_behalf_of, place)))
         return trial
 
-    async def _quickly(self, asked: Asked, start: Plan | None) -> Plan | None:
+    async def _quickly(self, asked: PlanRequest, start: Plan | None) -> Plan | None:
         """Try in this process; None where others did so for the whole time."""
         with anyio.move_on_after(max(_LEAST_S, asked.left_s)):
             return await to_thread.run_sync(self._try, asked, start, _QUICK_S, limiter=self._places)
         return None
 
-    def _try(self, asked: Asked, start: Plan | None, quick_s: float) -> Plan:
+    def _try(self, asked: PlanRequest, start: Plan | None, quick_s: float) -> Plan:
         """Solve quickly, in any thread."""
         return self._finish(asked, _solving(asked, start, quick_s), time.monotonic())
 
-    def _finish(self, asked: Asked, solving: Steps, began: float) -> Plan:
+    def _finish(self, asked: PlanRequest, solving: Steps, began: float) -> Plan:
         return self._counted(asked, finish(solving), began)
 
-    def _counted(self, asked: Asked, plan: Plan, began: float) -> Plan:
+    def _counted(self, asked: PlanRequest, plan: Plan, began: float) -> Plan:
         seconds = time.monotonic() - began
         self._metrics.solved(plan, solver=asked.options.solver, place="server", seconds=seconds)
         return plan
 
-    def _was_starved(self, asked: Asked, quick: Plan | None) -> bool:
+    def _was_starved(self, asked: PlanRequest, quick: Plan | None) -> bool:
         """Whether waiting for others took all the time, and nothing came of the rest."""
         has_waited = asked.left_s < _LEAST_S and asked.options.time_limit_s > 2 * _QUICK_S
         return quick is None or (has_waited and quick.status == "unknown")
 
     async def _by_workers(
-        self, asked: Asked, best: Plan | None, cancelled: asyncio.Event, on_news: OnNews | None, wants_plans: bool
+        self, asked: PlanRequest, best: Plan | None, cancelled: asyncio.Event, on_news: OnNews | None, wants_plans: bool
     ) -> Plan | None:
         """Wait for a place and have a worker solve it; who is cancelled in line has what was best before."""
         patience_s = max(0.0, asked.left_s)
@@ -211,7 +211,7 @@ def _from_thread(loop: asyncio.AbstractEventLoop, release: Callable[[], None], _
         loop.call_soon_threadsafe(release)
 
 
-async def _outcome(asked: Asked, trial: Future[Plan]) -> Plan | None:
+async def _outcome(asked: PlanRequest, trial: Future[Plan]) -> Plan | None:
     """Wait for what comes of a trial, as long as there is time."""
     with anyio.move_on_after(max(_LEAST_S, asked.left_s)):
         return await asyncio.shield(asyncio.wrap_future(trial))
@@ -222,7 +222,7 @@ def _in_time(plan: Plan) -> Plan:
     return plan.model_copy(update={"stop_reason": "time_limit"})
 
 
-def _solving(asked: Asked, start: Plan | None, quick_s: float) -> Steps:
+def _solving(asked: PlanRequest, start: Plan | None, quick_s: float) -> Steps:
     """Solve quickly, step by step."""
     options = asked.options
     return steps(

@@ -7,23 +7,23 @@ from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import replace
 
 from memplan.api.cluster.task import News
-from memplan.api.service.cache.cached_plan import Known, plan_of
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.cached_plan import CachedPlan, plan_of
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.model.plan import Plan
 
 OnNews = Callable[[News], None]
-Search = Callable[["Flight"], Coroutine[None, None, Plan | None]]
+Search = Callable[["SharedSearch"], Coroutine[None, None, Plan | None]]
 
 
-class Flight:
+class SharedSearch:
     """A search that runs, and who waits for it. It is cancelled when the last of them has left."""
 
-    def __init__(self, posed: Posed) -> None:
+    def __init__(self, posed: CompiledProblem) -> None:
         self.posed = posed
         self.cancelled = asyncio.Event()
         self.best: Plan | None = None
         """The best plan so far, as the first asker spells it."""
-        self._listeners: list[tuple[Posed, OnNews]] = []
+        self._listeners: list[tuple[CompiledProblem, OnNews]] = []
         self._members = 0
         self._landed: asyncio.Task[Plan | None] | None = None
 
@@ -43,7 +43,7 @@ class Flight:
         self._landed = asyncio.create_task(search(self))
         return self._landed
 
-    async def ride(self, posed: Posed, cancelled: asyncio.Event, on_news: OnNews | None) -> Plan | None:
+    async def ride(self, posed: CompiledProblem, cancelled: asyncio.Event, on_news: OnNews | None) -> Plan | None:
         """Wait for the plan, in one's own spelling; raises what the search does.
 
         Who is cancelled leaves with the best plan so far, None where there is none; the last to leave ends the search,
@@ -77,23 +77,23 @@ class Flight:
         """Whether nobody can board any more."""
         return self.cancelled.is_set()
 
-    def _spelled(self, plan: Plan | None, posed: Posed) -> Plan | None:
+    def _spelled(self, plan: Plan | None, posed: CompiledProblem) -> Plan | None:
         if posed is self.posed or plan is None:
             return plan
-        known = Known.of(self.posed, plan, 0.0)
+        known = CachedPlan.of(self.posed, plan, 0.0)
         return None if known is None else plan_of(known, posed, plan.stop_reason)
 
 
 _LEFT = {"stop_reason": "cancelled"}
 
 
-class Flights:
+class SharedSearches:
     """The searches that run now, by what they search for. For one event loop."""
 
     def __init__(self) -> None:
-        self._by_key: dict[Hashable, Flight] = {}
+        self._by_key: dict[Hashable, SharedSearch] = {}
 
-    def find(self, key: Hashable) -> Flight | None:
+    def find(self, key: Hashable) -> SharedSearch | None:
         """Return the search that runs for the same, if there is one that one may still join."""
         flight = self._by_key.get(key)
         return None if flight is None or flight.is_over else flight
@@ -103,9 +103,9 @@ class Flights:
         """How many wait for a search."""
         return sum(flight.riders for flight in self._by_key.values())
 
-    def start(self, key: Hashable, posed: Posed, search: Search) -> Flight:
+    def start(self, key: Hashable, posed: CompiledProblem, search: Search) -> SharedSearch:
         """Start a search that others may join."""
-        flight = self._by_key[key] = Flight(posed)
+        flight = self._by_key[key] = SharedSearch(posed)
 
         def land(task: asyncio.Task[Plan | None]) -> None:
             if self._by_key.get(key) is flight:
@@ -117,13 +117,13 @@ class Flights:
         return flight
 
 
-def _told(news: News, theirs: Posed, mine: Posed) -> News:
+def _told(news: News, theirs: CompiledProblem, mine: CompiledProblem) -> News:
     """Say news of one spelling in another: bytes count in other units, and the plan has other ids."""
 
     def scaled(count: int) -> int:
         return count * mine.instance.unit // theirs.instance.unit
 
-    known = None if news.plan is None else Known.of(theirs, news.plan, 0.0)
+    known = None if news.plan is None else CachedPlan.of(theirs, news.plan, 0.0)
     return replace(
         news,
         peak=None if news.peak is None else scaled(news.peak),

@@ -51,12 +51,12 @@ def _neighbours(instance: Instance) -> list[set[int]] | None:
         for low, high in zip(instance.conflict_first[:-1].tolist(), instance.conflict_first[1:].tolist(), strict=True)
     ]
     order = np.argsort(instance.start, kind="stable")
-    start, end, owner = instance.start[order], instance.end[order], instance.owner[order].tolist()
+    start, end, lifetime_buffer = instance.start[order], instance.end[order], instance.lifetime_buffer[order].tolist()
     after = np.searchsorted(start, end).tolist()  # of the lifetimes that start later, those before it start in time
-    if 2 * (sum(after) - sum(range(1, len(owner) + 1))) + len(instance.conflict) > _EDGES_AT_MOST:
+    if 2 * (sum(after) - sum(range(1, len(lifetime_buffer) + 1))) + len(instance.conflict) > _EDGES_AT_MOST:
         return neighbours
-    for k, i in enumerate(owner):
-        for j in owner[k + 1 : after[k]]:
+    for k, i in enumerate(lifetime_buffer):
+        for j in lifetime_buffer[k + 1 : after[k]]:
             if i != j:
                 neighbours[i].add(j)
                 neighbours[j].add(i)

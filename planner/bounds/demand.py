@@ -24,7 +24,7 @@ Spans = list[tuple[int, int]]
 class Rooms:
     """Rows, (r,) each: `size` units of buffer `owner` count in the live sets `start` to `end`, half-open."""
 
-    owner: I64
+    lifetime_buffer: I64
     size: I64
     start: I64
     end: I64
@@ -32,12 +32,12 @@ class Rooms:
     @classmethod
     def of(cls, instance: Instance) -> Rooms:
         """Return what counts of the buffers of an instance."""
-        owner, start, end = instance.owner, instance.start, instance.end
+        lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         is_joined = np.isin(instance.anchor, instance.anchor[instance.anchor != np.arange(len(instance))])
         is_smaller = np.diff(instance.share_first) > 0
         is_special = is_joined | is_smaller
         if not is_special.any():
-            return cls(owner, instance.size[owner], start, end)
+            return cls(lifetime_buffer, instance.size[lifetime_buffer], start, end)
         alive = {i: list(_counted(instance, i)) for i in np.flatnonzero(is_special).tolist()}
         rows = [
             (i, int(instance.size[i]), low, high)
@@ -49,8 +49,8 @@ class Rooms:
             groups.setdefault(int(instance.anchor[i]), []).append(i)
         for members in groups.values():
             rows += _covered(instance, members, alive)
-        usual = ~is_special[owner]
-        plain = np.stack((owner, instance.size[owner], start, end))[:, usual]
+        usual = ~is_special[lifetime_buffer]
+        plain = np.stack((lifetime_buffer, instance.size[lifetime_buffer], start, end))[:, usual]
         more = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         return cls(*map(column, np.concatenate((plain, more), axis=1)))
 

@@ -67,7 +67,7 @@ def lower_bound(instance: Instance) -> Bound:
     forced = _single_ends(instance)
     ends: list[int] = []
     witnesses: list[Witness] = []
-    for q in reversed(range(len(instance.memories))):
+    for q in reversed(range(len(instance.pools))):
         found = [plain.least_end(q), *([forced[q]] if q in forced else [])]
         found += [packing.least_end(q) for packing in packings[1:]]
         if clique is not None:
@@ -78,10 +78,10 @@ def lower_bound(instance: Instance) -> Bound:
         ends.append(end)
         witnesses.append(why)
     witness = next((why for why in witnesses if why.kind != "empty"), witnesses[0])
-    missing = ends[0] - instance.memories[-1].capacity
-    if missing > 0 and not instance.homeless:
+    missing = ends[0] - instance.pools[-1].capacity
+    if missing > 0 and not instance.unplaceable:
         kind: ProofKind = "clique" if witnesses[0].kind == "clique" else "capacity"
-        nothing_fits = replace(witnesses[0], kind=kind, memory=len(instance.memories) - 1, missing=missing)
+        nothing_fits = replace(witnesses[0], kind=kind, memory=len(instance.pools) - 1, missing=missing)
     score: Score = tuple(ends)
     if instance.objective == "cost":
         score = (_least_cost(instance), *score)
@@ -90,20 +90,20 @@ def lower_bound(instance: Instance) -> Bound:
 
 def _least_cost(instance: Instance) -> float:
     """Return the cost with every buffer in the cheapest memory it may use, rounded as objective.total_cost rounds."""
-    prices = np.array([memory.cost for memory in instance.memories])
+    prices = np.array([memory.cost for memory in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
     return fsum((instance.traffic * np.where(np.isfinite(cheapest), cheapest, 0)).tolist())
 
 
 def _homeless(instance: Instance) -> Witness | None:
     """Say that a buffer fits no memory that it may use, even alone; the instance names it."""
-    return Witness("capacity") if instance.homeless else None
+    return Witness("capacity") if instance.unplaceable else None
 
 
 def _has_cliques(instance: Instance) -> bool:
     """Say whether conflicts may tell more than live sets; not where some that conflict may share bytes all the same."""
     is_plain = instance.features.isdisjoint({"relative", "sharing"})
-    return is_plain and len(instance.conflict) > 0 and len(instance.memories) == 1
+    return is_plain and len(instance.conflict) > 0 and len(instance.pools) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def _grids(instance: Instance) -> list[_Grid]:
 
     Not of these where there are rigid groups: in them, whole granules may overlap where the buffers do not.
     """
-    everywhere = _Grid(1, [0] * len(instance.memories), np.ones(len(instance), dtype=np.bool_))
+    everywhere = _Grid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))
     if "relative" in instance.features or not (instance.alignment > 1).any():
         return [everywhere]
     steps, counts = np.unique(instance.alignment[instance.allowed], return_counts=True)
@@ -149,7 +149,7 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
     lowest = np.where(instance.pin[confined] >= 0, instance.pin[confined], instance.residue[home, confined])
     end = lowest + instance.size[confined]
     found: dict[int, tuple[int, Witness]] = {}
-    for q in range(len(instance.memories)):
+    for q in range(len(instance.pools)):
         here = np.flatnonzero(home == q)
         if len(here):
             k = here[end[here].argmax()]
@@ -165,7 +165,7 @@ class _Group:
     `room` is what is free for them in these memories, each up to its capacity, or to the end it is limited to.
     """
 
-    memories: list[int]
+    pools: list[int]
     load: int
     live_sets: list[tuple[int, I64]]  # its time, and its rows of rooms whose buffers are confined to the group
     room: int
@@ -176,21 +176,21 @@ class _Packing:
 
     def __init__(self, instance: Instance, rooms: Rooms, grid: _Grid) -> None:
         self.instance, self.rooms, self.grid, self.granule = instance, rooms, grid, grid.granule
-        is_kept = grid.kept[rooms.owner]
+        is_kept = grid.kept[rooms.lifetime_buffer]
         self.waste: I64 = np.where(is_kept, -rooms.size % self.granule, 0)
         self.size: I64 = np.where(is_kept, rooms.size + self.waste, 0)
-        self.reserves = [self._reserve(q) for q in range(len(instance.memories))]
-        self.room = [self._free(q, memory.capacity) for q, memory in enumerate(instance.memories)]
+        self.reserves = [self._reserve(q) for q in range(len(instance.pools))]
+        self.room = [self._free(q, memory.capacity) for q, memory in enumerate(instance.pools)]
         self.groups = [self._group(memories) for memories in self._groups()]
         self.groups_of: list[list[_Group]] = [[] for _ in self.room]
         for group in self.groups:
-            for q in group.memories:
+            for q in group.pools:
                 self.groups_of[q].append(group)
         self.largest_load = max((group.load for group in self.groups), default=0)
 
     def _groups(self) -> list[list[int]]:
         """Return the sets of memories that some buffer is confined to, and the set of all."""
-        p = len(self.instance.memories)
+        p = len(self.instance.pools)
         everything = list(range(p))
         if p == 1 or p > 62:
             return [everything]
@@ -202,7 +202,7 @@ class _Packing:
     def _group(self, memories: list[int]) -> _Group:
         outside = sorted(set(range(len(self.room))).difference(memories))
         is_confined = np.logical_not(np.asarray(self.instance.allowed[outside].any(axis=0)))
-        is_confined = is_confined[self.rooms.owner]
+        is_confined = is_confined[self.rooms.lifetime_buffer]
         load = self.rooms.load(self.instance, np.where(is_confined, self.size, 0))
         room = sum(self.room[q] for q in memories)
         if len(load) == 0:
@@ -221,7 +221,7 @@ class _Packing:
 
     def _reserve(self, q: int) -> Reserve:
         """Return the reserved ranges of memory `q`, in whole granules."""
-        ranges = self.instance.memories[q].reserved.tolist()
+        ranges = self.instance.pools[q].reserved.tolist()
         return Reserve([(self._above(q, low), self._above(q, high)) for low, high in ranges])
 
     def _free(self, q: int, end: int) -> int:
@@ -233,7 +233,7 @@ class _Packing:
         for group in self.groups:
             if group.load > group.room:
                 when, rows = group.live_sets[0]
-                return Witness("capacity", when, self._buffers(rows), group.memories[-1], group.load - group.room)
+                return Witness("capacity", when, self._buffers(rows), group.pools[-1], group.load - group.room)
         return None
 
     def limit(self, q: int, end: int) -> None:
@@ -255,7 +255,7 @@ class _Packing:
         return best, why
 
     def _buffers(self, rows: I64) -> tuple[int, ...]:
-        return tuple(np.unique(self.rooms.owner[rows]).tolist())
+        return tuple(np.unique(self.rooms.lifetime_buffer[rows]).tolist())
 
     def _end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
         """Return the least end of memory `q` where all but `elsewhere` of what must lie apart lies in it."""

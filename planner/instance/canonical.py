@@ -112,7 +112,7 @@ def _relations(instance: Instance) -> list[_Relation | _Classes]:
     if "relative" in instance.features:
         found.append(_Classes(instance.anchor))
     if "together" in instance.features:
-        found.append(_Classes(instance.company))
+        found.append(_Classes(instance.colocation))
     return found
 
 
@@ -163,7 +163,7 @@ def _columns(instance: Instance) -> Iterator[I64]:
     yield instance.pin
     if instance.objective == "cost":
         yield instance.traffic // traffic_unit(instance)
-    for q in range(len(instance.memories)):
+    for q in range(len(instance.pools)):
         # Where a buffer may not lie, the memory's alignment is nothing to it.
         yield np.where(instance.allowed[q], instance.alignment[q], 0)
         yield np.where(instance.allowed[q], instance.residue[q], 0)
@@ -179,10 +179,10 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     yield _word(instance.objective)
-    yield np.array([len(instance), len(instance.homeless), len(instance.memories)], dtype="<i8")
+    yield np.array([len(instance), len(instance.unplaceable), len(instance.pools)], dtype="<i8")
     if len(instance) == 0:
         return
-    for memory in instance.memories:
+    for memory in instance.pools:
         yield np.array([memory.capacity if memory.is_limited else -1], dtype="<i8")
         yield memory.reserved.astype("<i8")
         if instance.objective == "cost":
@@ -207,7 +207,7 @@ def _constraints(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDAr
         if word in asked:
             yield _word(word)
             yield from _tied(first, neighbour, order, rank)
-    for word, name in (("relative", instance.anchor), ("together", instance.company)):
+    for word, name in (("relative", instance.anchor), ("together", instance.colocation)):
         if word in asked:
             yield _word(word)
             least = np.full(len(order), len(order))
@@ -220,7 +220,7 @@ def _constraints(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDAr
         yield pairs[rows].astype("<i8")
         yield instance.soft_weight[rows].astype("<f8")
     if not asked.isdisjoint({"banks", "bank-weights"}):
-        yield np.array([(memory.bank, memory.bank_shift) for memory in instance.memories], dtype="<i8")
+        yield np.array([(memory.bank, memory.bank_shift) for memory in instance.pools], dtype="<i8")
 
 
 def _word(word: str) -> npt.NDArray[np.uint8]:

@@ -8,7 +8,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 
 
-def companies(problem: Problem) -> I64:
+def colocation_groups(problem: Problem) -> I64:
     """Return, for each buffer that is no alias, the first of those that must lie in one pool with it."""
     leader = np.arange(len(problem.buffers))
 

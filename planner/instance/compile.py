@@ -6,7 +6,7 @@ from math import gcd
 
 import numpy as np
 
-from memplan.planner.instance.instance import I64_MAX, Bool, Instance, Memory
+from memplan.planner.instance.instance import I64_MAX, Bool, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
 from memplan.planner.instance.pairs import adjacency, bank_pairs, conflict_pairs, sharing_pairs
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
@@ -25,7 +25,7 @@ def compile_problem(problem: Problem) -> Instance:
 
     first, start, end, time = _live_sets(*_lifetimes(table, family, position), len(kept))
     places = legal_places(problem)
-    homeless = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
+    unplaceable = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
     places = places.among(kept)
     allowed, alignment, residue, pin = places.allowed, places.alignment, places.residue, places.pin
     anchor, distance = _rigid(problem, kept, position)
@@ -47,9 +47,7 @@ def compile_problem(problem: Problem) -> Instance:
     return Instance(
         unit=unit,
         objective=problem.objective,
-        memories=tuple(
-            _memory(pool, ranges, unit) for pool, ranges in zip(problem.pools, places.reserved, strict=True)
-        ),
+        pools=tuple(_memory(pool, ranges, unit) for pool, ranges in zip(problem.pools, places.reserved, strict=True)),
         source=frozen(kept),
         size=_in_units(table.size[kept], unit),
         first=frozen(first),
@@ -68,14 +66,14 @@ def compile_problem(problem: Problem) -> Instance:
         page_shift=_in_units(page_shift, unit),
         anchor=frozen(anchor),
         distance=_in_units(distance, unit),
-        company=frozen(_first_of_equals(places.company) if problem.rigid or problem.together else anchor),
+        colocation=frozen(_first_of_equals(places.colocation) if problem.rigid or problem.together else anchor),
         share_first=share_first,
         share=share,
         bank_first=bank_first,
         bank_with=bank_with,
         soft_pairs=frozen(soft_pairs),
         soft_weight=soft_weight,
-        homeless=tuple(homeless.tolist()),
+        unplaceable=tuple(unplaceable.tolist()),
     )
 
 
@@ -98,11 +96,11 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
     if len(empty):
         places = legal_places(problem)
         home = np.full(len(table), ABSENT)
-        home[places.company[instance.source]] = pool
-        pools[empty], offsets[empty] = _place_empty(places, empty, used, home[places.company[empty]])
+        home[places.colocation[instance.source]] = pool
+        pools[empty], offsets[empty] = _place_empty(places, empty, used, home[places.colocation[empty]])
     for i, (root, distance) in problem.roots.items():
         pools[i], offsets[i] = pools[root], offsets[root] + distance
-    names = tuple(memory.name for memory in instance.memories)
+    names = tuple(memory.name for memory in instance.pools)
     return PlacementTable(table.ids, names, column(pools), column(offsets))
 
 
@@ -115,10 +113,10 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
     rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
-    company = _first_of_equals(places.company[empty])
+    colocation = _first_of_equals(places.colocation[empty])
     worst = np.zeros_like(rank.T)
-    np.maximum.at(worst, company, rank.T)
-    pool = worst[company].argmin(axis=1)
+    np.maximum.at(worst, colocation, rank.T)
+    pool = worst[colocation].argmin(axis=1)
     return pool, offset[pool, np.arange(len(empty))]
 
 
@@ -177,24 +175,24 @@ def _common_unit(parts: list[I64], alignments: I64) -> int:
     return unit
 
 
-def _memory(pool: Pool, reserved: I64, unit: int) -> Memory:
+def _memory(pool: Pool, reserved: I64, unit: int) -> CompiledPool:
     capacity = last_end(pool) // unit
     bank, shift = (value // unit for value in _bank(pool))
-    return Memory(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost, bank, shift)
+    return CompiledPool(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost, bank, shift)
 
 
 def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64, I64]:
     """Return the lifetimes of the kept buffers as (owner, start, end), sorted by owner and time, disjoint and apart."""
     counts = np.diff(table.first)
-    owner = position[family[np.repeat(np.arange(len(table)), counts)]]
-    kept = owner >= 0
-    owner, start, end = owner[kept], table.start[kept], table.end[kept]
-    if len(owner) == 0 or np.bincount(owner).max() == 1:
-        order = np.argsort(owner, kind="stable")
-        return owner[order], start[order], end[order]
-    order = np.lexsort((start, owner))
+    lifetime_buffer = position[family[np.repeat(np.arange(len(table)), counts)]]
+    kept = lifetime_buffer >= 0
+    lifetime_buffer, start, end = lifetime_buffer[kept], table.start[kept], table.end[kept]
+    if len(lifetime_buffer) == 0 or np.bincount(lifetime_buffer).max() == 1:
+        order = np.argsort(lifetime_buffer, kind="stable")
+        return lifetime_buffer[order], start[order], end[order]
+    order = np.lexsort((start, lifetime_buffer))
     merged: list[tuple[int, int, int]] = []
-    for who, low, high in zip(owner[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True):
+    for who, low, high in zip(lifetime_buffer[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True):
         if merged and merged[-1][0] == who and low <= merged[-1][2]:
             merged[-1] = (who, merged[-1][1], max(high, merged[-1][2]))
         else:
@@ -203,7 +201,7 @@ def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64
     return rows[:, 0], rows[:, 1], rows[:, 2]
 
 
-def _live_sets(owner: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
+def _live_sets(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
     """Cut time into maximal live sets, given the lifetimes of `n` buffers, sorted by owner.
 
     Returns each buffer's first lifetime, (n + 1,), each lifetime's first set and the set after its last, (m,), and a
@@ -218,5 +216,5 @@ def _live_sets(owner: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64,
     live_set[order] = np.cumsum(opens) - 1
     when = np.full(int(opens.sum()), np.iinfo(np.int64).min)
     np.maximum.at(when, live_set[m:], start)
-    first = np.searchsorted(owner, np.arange(n + 1))
+    first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
     return first, live_set[m:].copy(), live_set[:m] + 1, when

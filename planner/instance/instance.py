@@ -21,7 +21,7 @@ I64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class CompiledPool:
     """A pool in units: no end offset may pass `capacity`; `reserved` holds disjoint ascending (start, end) rows.
 
     Byte o is in bank (o + bank_shift) // bank, where `bank` is not 0.
@@ -62,7 +62,7 @@ class Instance:
 
     unit: int
     objective: Objective
-    memories: tuple[Memory, ...]
+    pools: tuple[CompiledPool, ...]
     source: I64  # (n,)
     size: I64  # (n,), all positive
     first: I64  # (n + 1,)
@@ -81,14 +81,14 @@ class Instance:
     page_shift: I64  # (p, n)
     anchor: I64  # (n,)
     distance: I64  # (n,)
-    company: I64  # (n,)
+    colocation: I64  # (n,)
     share_first: I64  # (n + 1,)
     share: I64
     bank_first: I64  # (n + 1,)
     bank_with: I64
     soft_pairs: I64  # (k, 2)
     soft_weight: F64  # (k,)
-    homeless: tuple[int, ...] = ()  # positions, in the problem, of buffers that fit nowhere even alone
+    unplaceable: tuple[int, ...] = ()  # positions, in the problem, of buffers that fit nowhere even alone
 
     def __len__(self) -> int:
         return len(self.size)
@@ -99,7 +99,7 @@ class Instance:
         return len(self.live_set_time)
 
     @cached_property
-    def owner(self) -> I64:
+    def lifetime_buffer(self) -> I64:
         """The buffer of each lifetime, (m,)."""
         return column(np.repeat(np.arange(len(self)), np.diff(self.first)))
 
@@ -114,18 +114,18 @@ class Instance:
         asked = {
             "holes": self.has_holes,
             "conflicts": len(self.conflict) > 0,
-            "pools": len(self.memories) > 1,
-            "capacity": any(memory.is_limited for memory in self.memories),
+            "pools": len(self.pools) > 1,
+            "capacity": any(memory.is_limited for memory in self.pools),
             "alignment": bool((self.alignment > 1).any()),
             "pins": bool((self.pin >= 0).any()),
-            "reserved": any(len(memory.reserved) for memory in self.memories),
+            "reserved": any(len(memory.reserved) for memory in self.pools),
             "cost": self.objective == "cost",
             "relative": bool((self.anchor != np.arange(len(self))).any()),
             "sharing": len(self.share) > 0,
             "pages": bool((self.page > 0).any()),
             "banks": len(self.bank_with) > 0,
             "bank-weights": len(self.soft_pairs) > 0,
-            "together": len(self.memories) > 1 and bool((self.anchor[self.company] != self.anchor).any()),
+            "together": len(self.pools) > 1 and bool((self.anchor[self.colocation] != self.anchor).any()),
         }
         return frozenset(name for name, is_asked in asked.items() if is_asked)
 
@@ -137,14 +137,14 @@ class Instance:
         """
         waste = self.alignment.max(axis=0, initial=1).sum(dtype=np.float64)
         waste += self.page.max(axis=0, initial=0).sum(dtype=np.float64) + self.distance.sum(dtype=np.float64)
-        waste += len(self) * float(max(memory.bank for memory in self.memories))
-        base = max(int(self.pin.max(initial=0)), *(int(memory.reserved.max(initial=0)) for memory in self.memories))
+        waste += len(self) * float(max(memory.bank for memory in self.pools))
+        base = max(int(self.pin.max(initial=0)), *(int(memory.reserved.max(initial=0)) for memory in self.pools))
         return float(self.size.sum(dtype=np.float64) + waste + base) < 2.0**61
 
     def members(self, live_set: int) -> I64:
         """Return the buffers of a live set, ascending."""
         alive = (self.start <= live_set) & (live_set < self.end)
-        return self.owner[alive]
+        return self.lifetime_buffer[alive]
 
     def load(self, weight: npt.NDArray[np.generic] | None = None) -> npt.NDArray[np.generic]:
         """Return, for each live set, the sum of its buffers' sizes (or weights), in units.
@@ -154,7 +154,7 @@ class Instance:
         values = np.asarray(self.size if weight is None else weight)
         kind = np.dtype(np.int64) if self.is_small_numbered else np.dtype(object)
         change = np.zeros(self.n_live_sets + 1, dtype=kind)
-        mine = values[self.owner].astype(kind)
+        mine = values[self.lifetime_buffer].astype(kind)
         np.add.at(change, self.start, mine)
         np.subtract.at(change, self.end, mine)
         return np.asarray(np.cumsum(change)[:-1])

@@ -8,7 +8,7 @@ from math import gcd, lcm
 
 import numpy as np
 
-from memplan.planner.instance.colocation import companies
+from memplan.planner.instance.colocation import colocation_groups
 from memplan.planner.instance.instance import I64_MAX, Bool
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
@@ -35,7 +35,7 @@ class LegalPlaces:
     residue: I64
     pin: I64
     reserved: list[I64]
-    company: I64
+    colocation: I64
 
     def among(self, kept: I64) -> LegalPlaces:
         """Return the places of the `kept` buffers, positions that ascend; who is in company keeps its name."""
@@ -47,7 +47,7 @@ class LegalPlaces:
             residue=self.residue[:, kept],
             pin=self.pin[kept],
             reserved=self.reserved,
-            company=self.company[kept],
+            colocation=self.colocation[kept],
         )
 
 
@@ -56,8 +56,8 @@ def legal_places(problem: Problem) -> LegalPlaces:
     bound = _bound(problem)
     pin = _pins(problem, bound)
     reserved = [reserved_ranges(pool) for pool in problem.pools]
-    company = companies(problem)
-    return LegalPlaces(*_where_allowed(problem, bound, company, pin, reserved), pin, reserved, company)
+    colocation = colocation_groups(problem)
+    return LegalPlaces(*_where_allowed(problem, bound, colocation, pin, reserved), pin, reserved, colocation)
 
 
 def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
@@ -106,7 +106,7 @@ def last_end(pool: Pool) -> int:
 
 
 def _where_allowed(
-    problem: Problem, bound: Mapping[int, tuple[int, int]], company: I64, pin: I64, reserved: list[I64]
+    problem: Problem, bound: Mapping[int, tuple[int, int]], colocation: I64, pin: I64, reserved: list[I64]
 ) -> tuple[Bool, I64, I64]:
     """Return (allowed, alignment, residue), each (pools, buffers), in bytes, for the buffers that are no alias.
 
@@ -131,8 +131,8 @@ def _where_allowed(
             allowed[q, i] &= _fits_a_page(int(table.size[i]), page, pool.base_address + int(lowest[i]), step)
         if problem.rigid or problem.together:
             is_open = np.ones(len(table), dtype=np.bool_)
-            np.logical_and.at(is_open, company, allowed[q])
-            allowed[q] = is_open[company]
+            np.logical_and.at(is_open, colocation, allowed[q])
+            allowed[q] = is_open[colocation]
     return allowed, alignment, residue
 
 

@@ -17,7 +17,7 @@ common bank), then the same."""
 
 def used(instance: Instance, pool: I64, offset: I64) -> list[int]:
     """Return the largest end offset in each memory, in units; 0 in one that holds nothing."""
-    found = np.zeros(len(instance.memories), dtype=np.int64)
+    found = np.zeros(len(instance.pools), dtype=np.int64)
     np.maximum.at(found, pool, offset + instance.size)
     return [int(value) for value in found]
 
@@ -33,7 +33,7 @@ def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
 
     Counted are the weights of pairs that touch a common bank.
     """
-    prices = np.array([memory.cost for memory in instance.memories])
+    prices = np.array([memory.cost for memory in instance.pools])
     weights = instance.soft_weight[clashes(instance, instance.soft_pairs, pool, offset)]
     return fsum((*(instance.traffic * prices[pool]).tolist(), *weights.tolist()))
 
@@ -43,8 +43,8 @@ def clashes(instance: Instance, pairs: I64, pool: I64, offset: I64) -> Bool:
     if len(pairs) == 0:
         return np.zeros(0, dtype=np.bool_)
     i, j = pairs.T
-    bank = np.array([memory.bank for memory in instance.memories])[pool]
-    shift = np.array([memory.bank_shift for memory in instance.memories])[pool]
+    bank = np.array([memory.bank for memory in instance.pools])[pool]
+    shift = np.array([memory.bank_shift for memory in instance.pools])[pool]
     width = np.maximum(bank, 1)
     first, last = (offset + shift) // width, (offset + instance.size - 1 + shift) // width
     return np.asarray((pool[i] == pool[j]) & (bank[i] > 0) & (first[i] <= last[j]) & (first[j] <= last[i]))

@@ -22,8 +22,8 @@ def shared_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
     if len(instance.share) == 0:
         return ()
     place = list(zip(placements.pool.tolist(), placements.offset.tolist(), strict=True))
-    owner = instance.source[np.repeat(np.arange(len(instance)), np.diff(instance.share_first))]
-    meeting = set(zip(owner.tolist(), instance.source[instance.share].tolist(), strict=True))
+    lifetime_buffer = instance.source[np.repeat(np.arange(len(instance)), np.diff(instance.share_first))]
+    meeting = set(zip(lifetime_buffer.tolist(), instance.source[instance.share].tolist(), strict=True))
     rows = [(problem.root_of(a), problem.root_of(b)) for a, b in problem.may_share]
     return tuple(
         pair for pair, (i, j) in zip(problem.may_share, rows, strict=True) if (i, j) in meeting and place[i] == place[j]

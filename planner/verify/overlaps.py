@@ -24,9 +24,9 @@ def no_two_share_bytes(problem: Problem, seats: Seats) -> Iterator[Violation]:
     """Yield each pair of buffers that shares bytes while both are alive, or although it is in explicit conflict."""
     seen: set[tuple[int, int]] = set()
     table = problem.buffers
-    owner = _families(problem)[np.repeat(np.arange(len(table)), np.diff(table.first))]
+    lifetime_buffer = _families(problem)[np.repeat(np.arange(len(table)), np.diff(table.first))]
     for q in range(len(problem.pools)):
-        lives = _Lives.of(problem, seats, q, owner)
+        lives = _Lives.of(problem, seats, q, lifetime_buffer)
         for i, j, time in () if lives.lie_apart() else _meetings(problem, seats, lives):
             if (i, j) not in seen:
                 seen.add((i, j))
@@ -49,19 +49,25 @@ def _families(problem: Problem) -> I64:
 class _Lives:
     """The lifetimes of all that takes bytes of one pool: whose, from when to when, and between which addresses."""
 
-    owner: I64
+    lifetime_buffer: I64
     start: I64
     end: I64
     low: npt.NDArray[np.uint64]
     high: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, problem: Problem, seats: Seats, q: int, owner: I64) -> _Lives:
+    def of(cls, problem: Problem, seats: Seats, q: int, lifetime_buffer: I64) -> _Lives:
         """Find the lifetimes of pool `q`, of which each has an owner: an alias lives in its family's place."""
         table = problem.buffers
-        rows = np.flatnonzero((seats.pool[owner] == q) & (table.size[owner] > 0))
-        owner = owner[rows]
-        return cls(owner, table.start[rows], table.end[rows], seats.offset[owner].astype(np.uint64), seats.end[owner])
+        rows = np.flatnonzero((seats.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
+        lifetime_buffer = lifetime_buffer[rows]
+        return cls(
+            lifetime_buffer,
+            table.start[rows],
+            table.end[rows],
+            seats.offset[lifetime_buffer].astype(np.uint64),
+            seats.end[lifetime_buffer],
+        )
 
     def lie_apart(self) -> bool:
         """Say whether no two of them share bytes at any time, which is true of most plans, and soon told.
@@ -192,10 +198,10 @@ def _meetings(problem: Problem, seats: Seats, lives: _Lives) -> Iterator[tuple[i
     Goes through time, deaths before births, since lifetimes are half-open. Aliases live their family's life: it is born
     with the first of its lifetimes that overlap, and dies with the last of them.
     """
-    m = len(lives.owner)
+    m = len(lives.lifetime_buffer)
     time = np.concatenate((lives.end, lives.start))
     order = np.argsort(time, kind="stable")
-    buffers, ends = lives.owner.tolist(), lives.end.tolist()
+    buffers, ends = lives.lifetime_buffer.tolist(), lives.end.tolist()
     alive = _Alive(seats.offset.tolist(), seats.end.tolist())
     leave = _Leave(problem, seats)
     count = [0] * len(problem.buffers)

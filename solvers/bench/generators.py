@@ -18,7 +18,7 @@ _CUTS = {"guillotine": guillotine, "pinwheel": pinwheel}
 
 
 @dataclass(frozen=True, eq=False)
-class Posed:
+class CompiledProblem:
     """A problem and, where there is one, a peak that is known to be reachable, in bytes."""
 
     problem: Problem
@@ -56,11 +56,11 @@ class Family:
 
     name: str
     summary: str
-    make: Callable[..., Posed]
+    make: Callable[..., CompiledProblem]
     parameters: Mapping[str, Parameter]
 
 
-def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -> Posed:
+def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -> CompiledProblem:
     """Cut `HEIGHT` bytes of memory into `n` buffers with sizes that are multiples of `granule`.
 
     `slack` percent of them are then shrunk or removed (`by`): the height stays reachable, the optimum may be lower.
@@ -76,10 +76,10 @@ def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -
         start, end, size = (np.delete(values, loose) for values in (start, end, size))
     else:
         size[loose] = np.maximum(1, size[loose] * rng.uniform(0.5, 0.95, len(loose)))
-    return Posed(_problem(start, end, size * granule), HEIGHT)
+    return CompiledProblem(_problem(start, end, size * granule), HEIGHT)
 
 
-def tight(seed: int, n: int, height: int, live: int, turnover: float) -> Posed:
+def tight(seed: int, n: int, height: int, live: int, turnover: float) -> CompiledProblem:
     """Keep the memory full at every time, with no packing behind it: the best peak is often above the bound.
 
     About `live` buffers are alive at a time; in a time step about `turnover` of them end, and others, of as many bytes
@@ -101,10 +101,10 @@ def tight(seed: int, n: int, height: int, live: int, turnover: float) -> Posed:
         starting = max(1, ending + int(rng.integers(-1, 2)) + (len(alive) + ending < live))
         alive += [(time, size) for size in _shares(freed, starting, rng)]
     rows = np.array(done + [(start, time + 1, size) for start, size in alive], dtype=np.int64)
-    return Posed(_problem(rows[:, 0], rows[:, 1], rows[:, 2]))
+    return CompiledProblem(_problem(rows[:, 0], rows[:, 1], rows[:, 2]))
 
 
-def random(seed: int, n: int, alpha: float, sigma: float) -> Posed:
+def random(seed: int, n: int, alpha: float, sigma: float) -> CompiledProblem:
     """Start two buffers in a time step on average, with geometric lives (mean 1/alpha) and lognormal(10, sigma) sizes.
 
     These are the random problems on which other planners were measured: about 2/alpha buffers are alive at a time.
@@ -113,10 +113,10 @@ def random(seed: int, n: int, alpha: float, sigma: float) -> Posed:
     start = np.cumsum((rng.random(n) < 0.5).astype(np.int64))
     end = start + rng.geometric(alpha, n)
     size = np.maximum(1, rng.lognormal(10, sigma, n).astype(np.int64))
-    return Posed(_problem(start, end, size))
+    return CompiledProblem(_problem(start, end, size))
 
 
-def dense(seed: int, n: int, sigma: float) -> Posed:
+def dense(seed: int, n: int, sigma: float) -> CompiledProblem:
     """Make a random problem with up to n/10 buffers alive at a time, so that about n²/11 pairs conflict."""
     return random(seed, n, min(1.0, 20 / n), sigma)
 

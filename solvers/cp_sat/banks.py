@@ -27,13 +27,13 @@ class Banks:
     def common_memories(self, i: int, j: int) -> Iterator[int]:
         """Yield the memories with banks where both buffers may lie."""
         for q in self.boxes[i].keys() & self.boxes[j].keys():
-            if self.instance.memories[q].bank:
+            if self.instance.pools[q].bank:
                 yield q
 
     def touched(self, i: int, q: int) -> tuple[IntVar, IntVar]:
         """Return (first, past) of a buffer in a memory with banks."""
         if (i, q) not in self._made:
-            memory, box, size = self.instance.memories[q], self.boxes[i][q], int(self.instance.size[i])
+            memory, box, size = self.instance.pools[q], self.boxes[i][q], int(self.instance.size[i])
             bank, shift = memory.bank, memory.bank_shift
             low, high = box.lowest + shift, box.highest + shift
             first = self.model.new_int_var(low // bank, high // bank, "")
@@ -46,7 +46,7 @@ class Banks:
     def interval(self, i: int, q: int) -> IntervalVar:
         """Return the banks that a buffer touches as an interval of their numbers, there where the buffer is."""
         first, past = self.touched(i, q)
-        most = int(self.instance.size[i]) // self.instance.memories[q].bank + 2
+        most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
         number = self.model.new_int_var(1, most, "")
         return self.model.new_optional_interval_var(first, number, past, self.boxes[i][q].is_here, "")
 
@@ -79,7 +79,7 @@ def bank_clashes(model: CpModel, instance: Instance, banks: Banks) -> list[IntVa
 
 
 def _pairs(instance: Instance) -> Iterator[tuple[int, int]]:
-    owner = np.repeat(np.arange(len(instance)), np.diff(instance.bank_first))
-    for i, j in zip(owner.tolist(), instance.bank_with.tolist(), strict=True):
+    lifetime_buffer = np.repeat(np.arange(len(instance)), np.diff(instance.bank_first))
+    for i, j in zip(lifetime_buffer.tolist(), instance.bank_with.tolist(), strict=True):
         if i < j:
             yield i, j

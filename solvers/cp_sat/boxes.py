@@ -66,9 +66,9 @@ def each_buffer_lives_in_one_memory(model: CpModel, boxes: Boxes) -> None:
 
 def companies_live_in_one_memory(model: CpModel, instance: Instance, boxes: Boxes) -> None:
     """Let each buffer go where the first of its company goes; both have the same homes."""
-    for i, company in enumerate(instance.company.tolist()):
-        for q, box in boxes[i].items() if company != i and len(boxes[i]) > 1 else ():
-            model.add(box.is_here == boxes[company][q].is_here)
+    for i, colocation in enumerate(instance.colocation.tolist()):
+        for q, box in boxes[i].items() if colocation != i and len(boxes[i]) > 1 else ():
+            model.add(box.is_here == boxes[colocation][q].is_here)
 
 
 def rigid_groups_keep_their_distances(model: CpModel, instance: Instance, boxes: Boxes) -> None:

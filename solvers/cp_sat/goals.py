@@ -53,7 +53,7 @@ def _refusal(instance: Instance) -> str | None:
 
 
 def _horizons(instance: Instance) -> list[int]:
-    return [horizon(instance, q) for q in range(len(instance.memories))]
+    return [horizon(instance, q) for q in range(len(instance.pools))]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Pursuit:
         self.instance, self.search = instance, search
         self.settled: dict[int, int] = {}
         self.random = np.random.default_rng(search.seed)
-        ends = zip(instance.memories, _horizons(instance), strict=True)
+        ends = zip(instance.pools, _horizons(instance), strict=True)
         self.limits = {q: min(memory.capacity, end) for q, (memory, end) in enumerate(ends)}
         self.goals = list(reversed(self.limits))
         self.costs = whole_costs(instance) if instance.objective == "cost" else None
@@ -122,7 +122,7 @@ class _Pursuit:
 
     def _question(self, goal: int, limit: int, run: _Run) -> Question:
         limits = self.limits | self.settled | {goal: limit}
-        ends = tuple(limits[q] for q in range(len(self.instance.memories)))
+        ends = tuple(limits[q] for q in range(len(self.instance.pools)))
         is_minimised = run.ask in ("choice", "best")
         return Question(ends, limits.get(COST), goal, is_minimised, is_of_choice=run.ask == "choice")
 
@@ -145,7 +145,7 @@ class _Pursuit:
     def _score(self, goal: int, floor: int) -> Score:
         """Return the score that nothing is below, as nothing is below `floor` in this goal."""
         values = self.settled | {goal: floor}
-        ends = [values.get(q, 0) for q in reversed(range(len(self.instance.memories)))]
+        ends = [values.get(q, 0) for q in reversed(range(len(self.instance.pools)))]
         return tuple(ends) if self.costs is None else (self._cost_score(values[COST]), *ends)
 
     def _cost_score(self, steps: int) -> float:
@@ -166,11 +166,11 @@ def whole_costs(instance: Instance) -> Costs:
 def _orders(instance: Instance, random: np.random.Generator) -> Iterator[I64]:
     """Yield orders to try buffers in: widest, earliest and latest first, larger first among equals; then with noise."""
     n, sets = len(instance), instance.end - instance.start
-    width = np.bincount(instance.owner, sets, minlength=n)
+    width = np.bincount(instance.lifetime_buffer, sets, minlength=n)
     first = np.zeros(n)
-    first[instance.owner[::-1]] = instance.start[::-1]
-    last = np.bincount(instance.owner, minlength=n) * 0.0
-    np.maximum.at(last, instance.owner, instance.end)
+    first[instance.lifetime_buffer[::-1]] = instance.start[::-1]
+    last = np.bincount(instance.lifetime_buffer, minlength=n) * 0.0
+    np.maximum.at(last, instance.lifetime_buffer, instance.end)
     for noise in count():
         for key in (-width, first, -last):
             spread = 0.0 if noise == 0 else 0.1

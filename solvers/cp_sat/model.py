@@ -80,7 +80,7 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: Que
         partners_touch_no_common_bank(model, instance, banks)
         clashes = bank_clashes(model, instance, banks)
     _identical_buffers_are_in_order(model, instance, boxes)
-    if len(instance.memories) > 1:
+    if len(instance.pools) > 1:
         _live_sets_fit_by_size(model, instance, boxes, question)
     if costs is not None:
         _cost_is_at_most(model, boxes, clashes, costs, question)

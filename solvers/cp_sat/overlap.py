@@ -74,7 +74,7 @@ def conflicting_buffers_do_not_overlap(model: CpModel, instance: Instance, boxes
 
 def reserved_ranges(instance: Instance, q: int, end: int) -> list[tuple[int, int]]:
     """Return what is reserved in a memory below an end."""
-    return [(low, min(high, end)) for low, high in instance.memories[q].reserved.tolist() if low < end]
+    return [(low, min(high, end)) for low, high in instance.pools[q].reserved.tolist() if low < end]
 
 
 def _reserved_intervals(model: CpModel, instance: Instance, q: int, end: int) -> list[IntervalVar]:

@@ -34,7 +34,7 @@ class Engine:
     def __init__(self, instance: Instance, search: Search, costs: Costs | None, orders: Iterator[I64]) -> None:
         self.instance, self.search, self.costs, self.orders = instance, search, costs, orders
         self.work_left = search.work_limit / _UNITS_PER_WORK
-        self.building_work = _WORK_PER_ENTRY * int((instance.end - instance.start).sum()) * len(instance.memories)
+        self.building_work = _WORK_PER_ENTRY * int((instance.end - instance.start).sum()) * len(instance.pools)
         self.runs = 0
 
     @property

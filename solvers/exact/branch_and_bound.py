@@ -17,9 +17,9 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact.components import split
-from memplan.solvers.exact.dummy_rounds import Filling
-from memplan.solvers.exact.infeasible_core import Relaxing
-from memplan.solvers.exact.restarts import ENDLESS, ORDERS, Ladder
+from memplan.solvers.exact.dummy_rounds import DummyRounds
+from memplan.solvers.exact.infeasible_core import InfeasibleCore
+from memplan.solvers.exact.restarts import ENDLESS, ORDERS, RestartSchedule
 from memplan.solvers.kernels.exact import EXHAUSTED, FOUND
 from memplan.solvers.packing.packers import QuickPacker
 from memplan.solvers.packing.place import pins_collide
@@ -44,7 +44,7 @@ def solve(instance: Instance, search: Search) -> None:
     """
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
-    if pins_collide(instance, QuickPacker(instance, search.flag)) or search.bound[-1] > instance.memories[0].capacity:
+    if pins_collide(instance, QuickPacker(instance, search.flag)) or search.bound[-1] > instance.pools[0].capacity:
         if search.flag[0] == 0:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible(NAME)
         return
@@ -138,7 +138,7 @@ class Standing:
 
 def _ceiling(instance: Instance) -> int:
     """Return an end that nothing need pass: the capacity, or what stacking all on everything fixed takes."""
-    memory = instance.memories[0]
+    memory = instance.pools[0]
     fixed = max(int(memory.reserved.max(initial=0)), int((instance.pin + instance.size).max(initial=0)))
     stacked = fixed + int((instance.size + instance.alignment[0] + instance.residue[0]).sum())
     return min(memory.capacity, stacked)
@@ -149,9 +149,9 @@ class Climber:
 
     def __init__(self, standing: Standing, seed: int) -> None:
         self.standing, self.seed = standing, seed
-        self.ladders: dict[int, Ladder] = {}
-        self.fillings: dict[int, Filling] = {}
-        self.relaxings: dict[int, Relaxing] = {}
+        self.ladders: dict[int, RestartSchedule] = {}
+        self.fillings: dict[int, DummyRounds] = {}
+        self.relaxings: dict[int, InfeasibleCore] = {}
         self.nodes = 0
 
     def climb(self, nodes: int) -> None:
@@ -164,10 +164,10 @@ class Climber:
                 return
             if k not in self.ladders:
                 rng = np.random.default_rng([self.standing.search.seed, self.seed, k])
-                self.ladders[k] = Ladder(self.standing.parts[k], rng, self.seed == 0)
+                self.ladders[k] = RestartSchedule(self.standing.parts[k], rng, self.seed == 0)
                 self.ladders[k].start_line(self.standing.offset[k], self.standing.peak[k])
-                self.fillings[k] = Filling(self.ladders[k])
-                self.relaxings[k] = Relaxing(self.ladders[k])
+                self.fillings[k] = DummyRounds(self.ladders[k])
+                self.relaxings[k] = InfeasibleCore(self.ladders[k])
             self._choose_line(k, self.ladders[k])
             if self.fillings[k].is_due(self.standing.bound, self.standing.search.flag):
                 self._round_filled(k, self.fillings[k], end)
@@ -176,7 +176,7 @@ class Climber:
             else:
                 self._round(k, self.ladders[k], end)
 
-    def _choose_line(self, part: int, ladder: Ladder) -> None:
+    def _choose_line(self, part: int, ladder: RestartSchedule) -> None:
         """End a line that is stalled: take over the best placement of all, or start from nothing where that was it.
 
         Proofs want the best placement at once, and no other lines.
@@ -189,7 +189,7 @@ class Climber:
         elif ladder.is_stalled:
             ladder.start_line(None, self.standing.ceiling + 1)
 
-    def _round(self, part: int, ladder: Ladder, end: int) -> None:
+    def _round(self, part: int, ladder: RestartSchedule, end: int) -> None:
         """Ask for one capacity in each order, until one run finds offsets or `end` nodes are spent."""
         standing = self.standing
         kind = ladder.kind()
@@ -210,7 +210,7 @@ class Climber:
                 break
         ladder.rounds[kind] += 1
 
-    def _round_filled(self, part: int, filling: Filling, end: int) -> None:
+    def _round_filled(self, part: int, filling: DummyRounds, end: int) -> None:
         """Ask for the bound with the slack filled, until a run finds offsets or `end` nodes are spent."""
         before = filling.nodes
         offset = filling.round(end - self.nodes, self.standing.search.flag)
@@ -218,7 +218,7 @@ class Climber:
         if offset is not None:
             self.standing.take(part, offset)
 
-    def _round_relaxed(self, part: int, relaxing: Relaxing, end: int) -> None:
+    def _round_relaxed(self, part: int, relaxing: InfeasibleCore, end: int) -> None:
         """Look for a core of the part that needs its peak, and so proves it, until `end` nodes are spent."""
         standing, before = self.standing, relaxing.nodes
         need, offset = relaxing.round(standing.peak[part] - 1, end - self.nodes, standing.search.flag)

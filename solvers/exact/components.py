@@ -31,13 +31,13 @@ class Part:
         """What orders go by: width in time (W) and in sections (C), area (A), and the largest section total (T)."""
         parts = self.sections
         n = len(parts.size)
-        owner = np.repeat(np.arange(n), np.diff(parts.first))
+        lifetime_buffer = np.repeat(np.arange(n), np.diff(parts.first))
         border = self._borders()
-        mine = np.isin(self.lives.owner, self.buffers)
+        mine = np.isin(self.lives.lifetime_buffer, self.buffers)
         width, span, load, total = (np.zeros(size, dtype=np.int64) for size in (n, n, len(parts.spare), n))
         lasting = border[self.lives.end[mine]] - border[self.lives.start[mine]]
-        np.add.at(width, owner, np.clip(2 * lasting, 1, 2.0**40).astype(np.int64))
-        np.add.at(span, owner, parts.end - parts.start)
+        np.add.at(width, lifetime_buffer, np.clip(2 * lasting, 1, 2.0**40).astype(np.int64))
+        np.add.at(span, lifetime_buffer, parts.end - parts.start)
         section = np.repeat(np.arange(len(load)), np.diff(parts.member_first))
         np.add.at(load, section, parts.extent[parts.member])
         np.maximum.at(total, parts.member, load[section])
@@ -84,17 +84,17 @@ def _pairs(instance: Instance) -> tuple[I64, I64]:
 
 def _lives(instance: Instance) -> Lives:
     """Return the free buffers' lifetimes; those who have none get cliques for sections, after the live sets."""
-    free = instance.pin[instance.owner] < 0
-    rows = [np.stack((instance.owner, instance.start, instance.end))[:, free]]
+    free = instance.pin[instance.lifetime_buffer] < 0
+    rows = [np.stack((instance.lifetime_buffer, instance.start, instance.end))[:, free]]
     timeless = np.flatnonzero((np.diff(instance.first) == 0) & (instance.pin < 0))
     section = instance.n_live_sets
     for clique in cliques(instance, timeless):
         at = np.full(len(clique), section)
         rows.append(np.stack((np.array(clique), at, at + 1)))
         section += 1
-    owner, start, end = np.concatenate(rows, axis=1)
-    order = np.argsort(owner, kind="stable")
-    return Lives(owner[order], start[order], end[order], section)
+    lifetime_buffer, start, end = np.concatenate(rows, axis=1)
+    order = np.argsort(lifetime_buffer, kind="stable")
+    return Lives(lifetime_buffer[order], start[order], end[order], section)
 
 
 def cliques(instance: Instance, timeless: I64) -> list[list[int]]:
@@ -123,6 +123,6 @@ def cliques(instance: Instance, timeless: I64) -> list[list[int]]:
 def _hulls(n: int, lives: Lives) -> tuple[I64, I64]:
     """Return the first section of each buffer, and the one after its last."""
     leftmost, rightmost = np.full(n, lives.n_sections), np.zeros(n, dtype=np.int64)
-    np.minimum.at(leftmost, lives.owner, lives.start)
-    np.maximum.at(rightmost, lives.owner, lives.end)
+    np.minimum.at(leftmost, lives.lifetime_buffer, lives.start)
+    np.maximum.at(rightmost, lives.lifetime_buffer, lives.end)
     return leftmost, rightmost

@@ -86,10 +86,10 @@ def filled(part: Part, rows: list[Filler]) -> Part:
     whole, sections = part.instance, part.sections
     n, granule = len(whole), sections.granule
     start, end, size = column(np.array(rows).reshape(-1, 3).T)
-    shift = int(part.lives.start[np.isin(part.lives.owner, part.buffers)].min())
+    shift = int(part.lives.start[np.isin(part.lives.lifetime_buffer, part.buffers)].min())
     each, mine = np.ones(len(rows), dtype=np.int64), n + np.arange(len(rows))
     lives = Lives(
-        np.append(part.lives.owner, mine),
+        np.append(part.lives.lifetime_buffer, mine),
         np.append(part.lives.start, shift + start),
         np.append(part.lives.end, shift + end),
         part.lives.n_sections,

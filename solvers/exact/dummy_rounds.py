@@ -8,7 +8,7 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact.dummies import filled, fillers
-from memplan.solvers.exact.restarts import AT_BOUND, ORDERS, Ladder
+from memplan.solvers.exact.restarts import AT_BOUND, ORDERS, RestartSchedule
 from memplan.solvers.kernels.exact import EXHAUSTED, FOUND
 
 HEAD_START = 64
@@ -23,16 +23,16 @@ NOGOOD_BITS = 14
 
 
 @dataclass(eq=False)
-class Filling:
+class DummyRounds:
     """One climber's guesses on one part, whose own rounds are those of `ladder`.
 
     `filled` is the ladder of the guess at hand, if any, which fills the part's slack under `capacity`.
     """
 
-    ladder: Ladder
+    ladder: RestartSchedule
     capacity: int = -1
     slack: I64 | None = None
-    filled: Ladder | None = None
+    filled: RestartSchedule | None = None
     nodes: int = 0
 
     def is_due(self, capacity: int, flag: I64) -> bool:
@@ -80,7 +80,7 @@ class Filling:
             self.filled = None
         return found
 
-    def _guess(self) -> Ladder:
+    def _guess(self) -> RestartSchedule:
         assert self.slack is not None
         part = filled(self.ladder.part, fillers(self.slack, self.ladder.rng))
-        return Ladder(part, self.ladder.rng, nogoods=np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64))
+        return RestartSchedule(part, self.ladder.rng, nogoods=np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64))

@@ -14,7 +14,7 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact.components import Part
-from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, ORDERS, Ladder
+from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, ORDERS, RestartSchedule
 from memplan.solvers.kernels.exact import EXHAUSTED, FOUND, STOPPED
 
 HEAD_START = 250
@@ -35,18 +35,18 @@ NOGOOD_BITS = 16
 
 
 @dataclass(eq=False)
-class Relaxing:
+class InfeasibleCore:
     """One climber's cores of one part, whose own rounds are those of `ladder`; positions are those in the part.
 
     `order` says who joins first; `core` is ascending, and `search` is the ladder of its rounds, if there is a core.
     """
 
-    ladder: Ladder
+    ladder: RestartSchedule
     cores: int = 0
     nodes: int = 0
     core: list[int] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
-    search: Ladder | None = None
+    search: RestartSchedule | None = None
 
     @property
     def is_due(self) -> bool:
@@ -78,7 +78,7 @@ class Relaxing:
     def _limit(self) -> int:
         return int(FIRST_LIMIT * len(self.ladder.part.buffers) * LONGER ** (self.cores - 1))
 
-    def _other_core(self) -> Ladder:
+    def _other_core(self) -> RestartSchedule:
         """Begin another core: first come buffers that are large and alive where searches of the whole have failed."""
         sections, kind = self.ladder.part.sections, (ABOVE, ABOVE_WIDE)[self.cores % 2]
         failures = np.append(0.0, np.cumsum(self.ladder.weights[kind]))
@@ -89,14 +89,14 @@ class Relaxing:
         self.cores += 1
         return self._set_core(self.order[: 1 + len(value) // FIRST_SHARE])
 
-    def _set_core(self, core: list[int]) -> Ladder:
+    def _set_core(self, core: list[int]) -> RestartSchedule:
         """Make what is needed to search a core."""
         part = self.ladder.part
         self.core = sorted(core)
         self.nodes += COMPILING * len(core)
         nogoods = np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64)
         piece = Part(part.instance, part.lives, part.buffers[self.core])
-        self.search = Ladder(piece, self.ladder.rng, nogoods=nogoods, is_proving=True)
+        self.search = RestartSchedule(piece, self.ladder.rng, nogoods=nogoods, is_proving=True)
         return self.search
 
     def _who_does_not_fit(self, offset: I64, capacity: int) -> list[int]:
@@ -124,7 +124,7 @@ class Relaxing:
         return found
 
 
-def _run(search: Ladder, capacity: int, most: int, flag: I64) -> tuple[int, int, I64]:
+def _run(search: RestartSchedule, capacity: int, most: int, flag: I64) -> tuple[int, int, I64]:
     """Search in all orders, in rounds, for about `most` nodes; return the outcome, the need, and the offsets."""
     end = search.nodes + max(1, most)
     outcome, need, offset = STOPPED, 0, search.no_guide

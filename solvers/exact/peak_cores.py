@@ -75,8 +75,8 @@ def heaviest(instance: Instance) -> Iterator[Bool]:
     for share in SHARES:
         heavy = np.concatenate(([0], np.cumsum(load >= share * load.max(initial=0))))
         kept = is_pinned | (share == 0.0)
-        kept[instance.owner[heavy[instance.end] > heavy[instance.start]]] = True
-        if kept[instance.owner].sum() > LARGEST or kept.sum() > LARGEST:
+        kept[instance.lifetime_buffer[heavy[instance.end] > heavy[instance.start]]] = True
+        if kept[instance.lifetime_buffer].sum() > LARGEST or kept.sum() > LARGEST:
             return
         if (kept != last).any():
             yield kept

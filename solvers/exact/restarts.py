@@ -48,7 +48,7 @@ ENDLESS = 2**62
 
 
 @dataclass(eq=False)
-class Ladder:
+class RestartSchedule:
     """One climber's rounds on one part; lists have an entry for each kind of round.
 
     `offset`, if any, and `peak` are the last placement of its line, which began at node `began` and got it at `found`.

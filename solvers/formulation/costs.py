@@ -28,7 +28,7 @@ class Costs:
     @classmethod
     def of(cls, instance: Instance) -> Costs:
         """Return the costs of an instance's buffers in the memories that each may lie in, and of its soft pairs."""
-        prices = [Fraction(repr(float(memory.cost))) for memory in instance.memories]
+        prices = [Fraction(repr(float(memory.cost))) for memory in instance.pools]
         weights = [Fraction(repr(weight)) for weight in instance.soft_weight.tolist()]
         parts = lcm(*(value.denominator for value in (*prices, *weights)))
         whole = np.array([int(price * parts) for price in prices], dtype=object)[:, None]

@@ -29,11 +29,11 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
             if room >= 0:
                 found[i][q] = (lowest[i], lowest[i] + (0 if is_pinned[i] else room // step[i] * step[i]))
     shared: dict[int, set[int]] = {}
-    for i, company in enumerate(instance.company.tolist()):
-        shared[company] = shared.get(company, set(found[i])) & found[i].keys()
+    for i, colocation in enumerate(instance.colocation.tolist()):
+        shared[colocation] = shared.get(colocation, set(found[i])) & found[i].keys()
     return [
-        {q: span for q, span in mine.items() if q in shared[company]}
-        for mine, company in zip(found, instance.company.tolist(), strict=True)
+        {q: span for q, span in mine.items() if q in shared[colocation]}
+        for mine, colocation in zip(found, instance.colocation.tolist(), strict=True)
     ]
 
 
@@ -51,8 +51,8 @@ def horizon(instance: Instance, q: int) -> int:
     for i, anchor in zip(mine.tolist(), anchors, strict=True):
         period[anchor] = lcm(period[anchor], int(instance.alignment[q, i]), int(instance.page[q, i]) or 1)
         if has_banks[i]:
-            waste[anchor] = instance.memories[q].bank
-    fixed = [0, *instance.memories[q].reserved[:, 1].tolist(), *instance.residue[q, mine].tolist()]
+            waste[anchor] = instance.pools[q].bank
+    fixed = [0, *instance.pools[q].reserved[:, 1].tolist(), *instance.residue[q, mine].tolist()]
     base: int = max([*fixed, *instance.pin[mine].tolist()])
     return base + sum(reach[anchor] + waste[anchor] + period[anchor] - 1 for anchor in waste)
 

@@ -17,7 +17,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
     Rigid groups are kept as a whole, or not at all. In one memory, nobody is asked to be in company.
     """
     chosen = np.flatnonzero(kept)
-    lives = kept[instance.owner]
+    lives = kept[instance.lifetime_buffer]
     is_kept_set = np.zeros(instance.n_live_sets, dtype=np.bool_)
     is_kept_set[instance.start[lives]] = True
     before = np.concatenate(([0], np.cumsum(is_kept_set)))
@@ -33,7 +33,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
     _, first_of_group, group = np.unique(anchor, return_index=True, return_inverse=True)
     return replace(
         instance,
-        memories=(instance.memories[q],),
+        pools=(instance.pools[q],),
         source=column(instance.source[chosen]),
         size=column(instance.size[chosen]),
         first=column(first),
@@ -52,7 +52,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
         page_shift=column(instance.page_shift[q : q + 1, chosen]),
         anchor=anchor,
         distance=column(instance.distance[chosen]),
-        company=column(first_of_group[group]),
+        colocation=column(first_of_group[group]),
         share_first=share_first,
         share=share,
         bank_first=bank_first,
@@ -72,18 +72,18 @@ def whole(instance: Instance, kept: Bool) -> Bool:
 
 def alive_with(instance: Instance, which: Bool) -> Bool:
     """Return who shares a live set with a buffer of `which`; these are among them."""
-    lives = which[instance.owner]
+    lives = which[instance.lifetime_buffer]
     size = instance.n_live_sets + 1
     change = np.bincount(instance.start[lives], minlength=size) - np.bincount(instance.end[lives], minlength=size)
     met = np.concatenate(([0], np.cumsum(np.cumsum(change)[:-1] > 0)))
     found = np.array(which)  # of whom some may have no lifetime
-    found[instance.owner[met[instance.end] > met[instance.start]]] = True
+    found[instance.lifetime_buffer[met[instance.end] > met[instance.start]]] = True
     return found
 
 
 def _among(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
     """Return symmetric adjacency lists of those that have a position, in terms of positions."""
-    owner, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]
-    inside = (owner >= 0) & (other >= 0)
-    degrees = np.bincount(owner[inside], minlength=int((position >= 0).sum()))
+    lifetime_buffer, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]
+    inside = (lifetime_buffer >= 0) & (other >= 0)
+    degrees = np.bincount(lifetime_buffer[inside], minlength=int((position >= 0).sum()))
     return column(np.concatenate(([0], np.cumsum(degrees)))), column(other[inside])

@@ -31,5 +31,5 @@ def _has_ties(instance: Instance) -> Bool:
     for first in (instance.conflict_first, instance.share_first, instance.bank_first):
         tied |= np.diff(first) > 0
     tied[instance.soft_pairs.ravel()] = True
-    counts = np.bincount(instance.company, minlength=len(instance))
-    return tied | (counts[instance.company] > 1)
+    counts = np.bincount(instance.colocation, minlength=len(instance))
+    return tied | (counts[instance.colocation] > 1)

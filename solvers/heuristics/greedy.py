@@ -50,14 +50,14 @@ def _plans(instance: Instance, search: Search) -> Iterator[int]:
             search.claim_infeasible("greedy")
         return
     traits = Traits(instance)
-    memories = preference(instance)
+    pools = preference(instance)
     spent, price = 0, work(instance)
     at_least = (1 if price > _LONG else _AT_LEAST) * len(packers)
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         is_enough = spent >= (search.work_limit if search.deterministic or search.best is None else _ENOUGH)
         if search.is_over or (is_enough and tried >= at_least):
             return
-        found = place(packer, instance, rule.order(traits), memories, rule.best_fit)
+        found = place(packer, instance, rule.order(traits), pools, rule.best_fit)
         if found is not None:
             search.offer(*found, f"greedy:{rule.name}")
         spent += price
@@ -79,7 +79,7 @@ def rules(instance: Instance) -> Iterator[Rule]:
 
 def preference(instance: Instance) -> tuple[int, ...]:
     """Return the memories in the order in which buffers should fill them."""
-    memories = range(len(instance.memories))
+    pools = range(len(instance.pools))
     if instance.objective == "cost":
-        return tuple(sorted(memories, key=lambda q: instance.memories[q].cost))
-    return tuple(memories)
+        return tuple(sorted(pools, key=lambda q: instance.pools[q].cost))
+    return tuple(pools)

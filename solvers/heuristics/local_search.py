@@ -33,7 +33,7 @@ def solve(instance: Instance, search: Search) -> None:
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    is_peak_alone = len(instance.memories) == 1 and len(instance.soft_pairs) == 0
+    is_peak_alone = len(instance.pools) == 1 and len(instance.soft_pairs) == 0
     for count in (_one_memory if is_peak_alone else _memories)(instance, search, rng):
         placed += count
         if search.best is not best:
@@ -58,7 +58,7 @@ def _one_memory(instance: Instance, search: Search, rng: np.random.Generator) ->
 def _memories(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
     """Spread the buffers by random rules; pack each memory of a plan that is the best so far by itself."""
     packer, traits = QuickPacker(instance, search.flag), Traits(instance)
-    some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.memories)).any())
+    some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.pools)).any())
     mixes = COST_MIXES if instance.objective == "cost" else MIXES
     while True:
         if sharing_decisions.is_needed(instance):
@@ -69,7 +69,7 @@ def _memories(instance: Instance, search: Search, rng: np.random.Generator) -> I
             yield len(instance)
             if found is not None:
                 _offer(search, *found, "restart")
-        for q in reversed(range(len(instance.memories))):
+        for q in reversed(range(len(instance.pools))):
             yield from _repack(instance, search, rng, q)
 
 

@@ -58,7 +58,7 @@ class Sections(NamedTuple):
 class Lives:
     """The lifetimes of the free buffers, in sections; rows sorted by buffer and time."""
 
-    owner: I64
+    lifetime_buffer: I64
     start: I64
     end: I64
     n_sections: int
@@ -69,23 +69,23 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> Sections
     n = len(buffers)
     position = np.full(len(instance), -1)
     position[buffers] = np.arange(n)
-    mine = position[lives.owner] >= 0
-    owner, start, end = position[lives.owner[mine]], lives.start[mine], lives.end[mine]
+    mine = position[lives.lifetime_buffer] >= 0
+    lifetime_buffer, start, end = position[lives.lifetime_buffer[mine]], lives.start[mine], lives.end[mine]
     base = int(start.min())
     start, end, k = start - base, end - base, int(end.max()) - base
     size, step, residue = instance.size[buffers], instance.alignment[0, buffers], instance.residue[0, buffers]
     granule = int(np.gcd.reduce(np.concatenate((step, np.diff(residue)))))
     extent = -(-size // granule) * granule
 
-    first = np.searchsorted(owner, np.arange(n + 1))
+    first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
     leftmost, rightmost = np.full(n, k), np.zeros(n, dtype=np.int64)
-    np.minimum.at(leftmost, owner, start)
-    np.maximum.at(rightmost, owner, end)
+    np.minimum.at(leftmost, lifetime_buffer, start)
+    np.maximum.at(rightmost, lifetime_buffer, end)
     link_first, link = _links(instance, buffers, position)
     near = _conflict_matrix(first, start, end)
     near[np.repeat(np.arange(n), np.diff(link_first)), link] = True
     np.fill_diagonal(near, False)
-    member_first, member, member_slot = _members(owner, start, end, k)
+    member_first, member, member_slot = _members(lifetime_buffer, start, end, k)
     obstacle_first, obstacle = _rows([_merged(rows) for rows in obstacles(instance, buffers)])
     block_first, block = _rows([_rounded(rows, granule, int(residue[0])) for rows in _blocks(instance, base, k)])
     spare = np.zeros(k, dtype=np.int64)
@@ -116,7 +116,7 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> Sections
         twin=_twins(instance, buffers),
         code=np.random.default_rng(_CODE_SEED).integers(-(2**63), 2**63 - 1, (n, 4), endpoint=True),
         granule=granule,
-        is_plain=len(owner) == n and len(link) == 0,
+        is_plain=len(lifetime_buffer) == n and len(link) == 0,
     )
 
 
@@ -134,10 +134,10 @@ def _conflict_matrix(first: I64, start: I64, end: I64) -> Bool:
     return np.logical_or.reduceat(near, first[:-1], axis=1)
 
 
-def _members(owner: I64, start: I64, end: I64, n_sections: int) -> tuple[I64, I64, I64]:
+def _members(lifetime_buffer: I64, start: I64, end: I64, n_sections: int) -> tuple[I64, I64, I64]:
     """Return the buffers of each section as (first, members, slots of the members)."""
     lasting = end - start
-    which = np.repeat(owner, lasting)
+    which = np.repeat(lifetime_buffer, lasting)
     section = np.arange(len(which)) - np.repeat(np.cumsum(lasting) - lasting - start, lasting)
     order = np.argsort(section, kind="stable")
     return np.searchsorted(section[order], np.arange(n_sections + 1)), which[order], order
@@ -155,28 +155,28 @@ def _links(instance: Instance, buffers: I64, position: I64) -> tuple[I64, I64]:
 
 def obstacles(instance: Instance, buffers: I64) -> list[list[list[int]]]:
     """Return, for each buffer, where it may not lie: reserved ranges, and pinned buffers that conflict with it."""
-    reserved = instance.memories[0].reserved.tolist()
+    reserved = instance.pools[0].reserved.tolist()
     pinned = np.flatnonzero(instance.pin >= 0)
     if len(pinned) == 0:
         return [reserved] * len(buffers)
-    mine = instance.pin[instance.owner] >= 0
-    owner, start, end = instance.owner[mine], instance.start[mine], instance.end[mine]
+    mine = instance.pin[instance.lifetime_buffer] >= 0
+    lifetime_buffer, start, end = instance.lifetime_buffer[mine], instance.start[mine], instance.end[mine]
     found = []
     for i in buffers.tolist():
         near = set(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())
         for r in range(instance.first[i], instance.first[i + 1]):
-            near.update(owner[(start < instance.end[r]) & (instance.start[r] < end)].tolist())
+            near.update(lifetime_buffer[(start < instance.end[r]) & (instance.start[r] < end)].tolist())
         found.append(reserved + [extent(instance, j) for j in near - {i} if instance.pin[j] >= 0])
     return found
 
 
 def _blocks(instance: Instance, base: int, n_sections: int) -> list[list[list[int]]]:
     """Return, for each section, the reserved ranges and the pinned buffers alive in it."""
-    found = [instance.memories[0].reserved.tolist() for _ in range(n_sections)]
-    for r in np.flatnonzero(instance.pin[instance.owner] >= 0).tolist():
+    found = [instance.pools[0].reserved.tolist() for _ in range(n_sections)]
+    for r in np.flatnonzero(instance.pin[instance.lifetime_buffer] >= 0).tolist():
         low, high = max(0, int(instance.start[r]) - base), int(instance.end[r]) - base
         for rows in found[low : max(low, high)]:
-            rows.append(extent(instance, int(instance.owner[r])))
+            rows.append(extent(instance, int(instance.lifetime_buffer[r])))
     return found
 
 

@@ -30,16 +30,16 @@ _PATIENCE = 300
 """Packings without a gain after which nothing more is expected."""
 
 
-class Filling:
+class DummyRounds:
     """Fills the memories of a knapsack; `ratio[q, j]` is what item `j` gains in memory `q` for what it takes there."""
 
     def __init__(self, knapsack: Knapsack, search: Search, multipliers: Multipliers) -> None:
         self.knapsack, self.search = knapsack, search
         instance = self.instance = knapsack.instance
-        self.memories = preference(instance)
+        self.pools = preference(instance)
         self.packer, self.traits = QuickPacker(instance, search.flag), Traits(instance)
         self.rng = np.random.default_rng(search.seed)
-        self.ratio = _ratios(knapsack, multipliers, self.memories)
+        self.ratio = _ratios(knapsack, multipliers, self.pools)
         self.is_alone = np.bincount(knapsack.item)[knapsack.item] == 1
 
     def start(self, name: str) -> None:
@@ -61,7 +61,7 @@ class Filling:
             best = self.search.best
             if best is None:
                 return
-            pool = np.where(self._leavers(best.pool), len(self.memories), best.pool)
+            pool = np.where(self._leavers(best.pool), len(self.pools), best.pool)
             noise = np.exp(self.rng.choice([0.0, 0.1, 0.3]) * self.rng.standard_normal(self.ratio.shape))
             packed = self._pack(pool, np.argsort(best.offset, kind="stable"), self.ratio * noise)
             since = 0 if self._offer(packed, f"{name}:exchange") else since + 1
@@ -72,8 +72,8 @@ class Filling:
         knapsack = self.knapsack
         home = np.full(knapsack.n_items, ABSENT)
         spans = _spans(knapsack)
-        for q in self.memories[:-1]:
-            room = (part * knapsack.rooms[q].below(self.instance.memories[q].capacity)).astype(np.int64)
+        for q in self.pools[:-1]:
+            room = (part * knapsack.rooms[q].below(self.instance.pools[q].capacity)).astype(np.int64)
             load = np.zeros(knapsack.rows, dtype=np.int64)
             order = np.argsort(-self.ratio[q], kind="stable")
             for j in order[(home[order] == ABSENT) & (self.ratio[q, order] >= 1)].tolist():
@@ -81,7 +81,7 @@ class Filling:
                     for i, low, high in spans[j]:
                         load[low:high] += knapsack.size[q, i]
                     home[j] = q
-        return np.where(home == ABSENT, self.memories[-1], home)
+        return np.where(home == ABSENT, self.pools[-1], home)
 
     def _leavers(self, pool: I64) -> Bool:
         """Draw buffers that leave their memory, rather those of low ratio, in some stretch of time."""
@@ -92,7 +92,7 @@ class Filling:
         low = self.rng.integers(rows)
         high = low + max(1, int(rows * self.rng.choice(_STRETCHES)))
         meets = np.zeros(len(ratio), dtype=np.bool_)
-        meets[knapsack.owner[(knapsack.start < high) & (knapsack.end > low)]] = True
+        meets[knapsack.lifetime_buffer[(knapsack.start < high) & (knapsack.end > low)]] = True
         return np.asarray(chosen & meets)
 
     def _pack(self, pool: I64, order: I64, ratio: F64) -> tuple[I64, I64] | None:
@@ -102,8 +102,8 @@ class Filling:
         """
         instance, item = self.instance, self.knapsack.item
         found_pool, found = np.zeros(len(item), dtype=np.int64), np.full(len(item), ABSENT)
-        for q in self.memories:
-            is_last = q == self.memories[-1]
+        for q in self.pools:
+            is_last = q == self.pools[-1]
             waiting = (found == ABSENT) & instance.allowed[q]
             chosen = order[waiting[order] & (pool[order] == q)]
             by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
@@ -136,7 +136,7 @@ def _ratios(knapsack: Knapsack, multipliers: Multipliers, memories: tuple[int, .
 def _spans(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
     """Return the (buffer, start, end) of each item's lifetimes."""
     spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
-    columns = (knapsack.item_of_lifetime, knapsack.owner, knapsack.start, knapsack.end)
+    columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
     for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):
         spans[j].append((i, start, end))
     return spans

@@ -74,8 +74,8 @@ def _is_exact(instance: Instance, costs: Costs | None) -> bool:
     """Say whether costs are never rounded: prices are what they are written as, and no sum takes more than 53 bits."""
     if costs is None:
         return True
-    prices = [Fraction(memory.cost) for memory in instance.memories]
-    written = [Fraction(repr(float(memory.cost))) for memory in instance.memories]
+    prices = [Fraction(memory.cost) for memory in instance.pools]
+    written = [Fraction(repr(float(memory.cost))) for memory in instance.pools]
     parts = lcm(*(price.denominator for price in prices))
     dearest = sum(instance.traffic.tolist()) * max(prices)
     return prices == written and dearest * parts < 2**53

@@ -37,7 +37,7 @@ class Knapsack:
     item: I64 = field(init=False)  # (n,)
     homes: Bool = field(init=False)  # (p, k)
     price: I64 = field(init=False)  # (p, k)
-    owner: I64 = field(init=False)
+    lifetime_buffer: I64 = field(init=False)
     start: I64 = field(init=False)
     end: I64 = field(init=False)
     rows: int = field(init=False)
@@ -58,19 +58,19 @@ class Knapsack:
         timeless = cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
         members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
         row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])
-        self.owner = column(np.concatenate((instance.owner, members)))
+        self.lifetime_buffer = column(np.concatenate((instance.lifetime_buffer, members)))
         self.start = column(np.concatenate((instance.start, row)))
         self.end = column(np.concatenate((instance.end, row + 1)))
         self.rows = instance.n_live_sets + len(timeless)
-        lives = self.owner, self.start, self.end
-        self.rooms = [Rooms(instance, q, lives, self.rows) for q in range(len(instance.memories))]
+        lives = self.lifetime_buffer, self.start, self.end
+        self.rooms = [Rooms(instance, q, lives, self.rows) for q in range(len(instance.pools))]
         self.size = np.stack([room.size for room in self.rooms])
 
     def _items(self) -> tuple[I64, Bool, I64]:
         """Return the item of each buffer, where each item may lie, and what that costs."""
         instance = self.instance
-        first, item = np.unique(instance.company, return_inverse=True)
-        shape = (len(instance.memories), len(first))
+        first, item = np.unique(instance.colocation, return_inverse=True)
+        shape = (len(instance.pools), len(first))
         homes, price = np.ones(shape, dtype=np.bool_), np.zeros(shape, dtype=np.int64)
         for q in range(shape[0]):
             np.logical_and.at(homes[q], item, instance.allowed[q])
@@ -87,7 +87,7 @@ class Knapsack:
     @cached_property
     def item_of_lifetime(self) -> I64:
         """The item of each lifetime's buffer."""
-        return column(self.item[self.owner])
+        return column(self.item[self.lifetime_buffer])
 
     @cached_property
     def each_lives_once(self) -> bool:
@@ -97,7 +97,7 @@ class Knapsack:
     @cached_property
     def size_of_lifetime(self) -> I64:
         """What each lifetime's buffer takes in each memory, (p, m)."""
-        return self.size[:, self.owner]
+        return self.size[:, self.lifetime_buffer]
 
     def limits(self, ends: list[int]) -> I64:
         """Return the room of each memory in each row where they end there; (p, rows)."""
@@ -107,7 +107,7 @@ class Knapsack:
         """Return the load of each memory in each row, (p, rows), with item `j` in memory home[j]."""
         change = np.zeros(len(self.rooms) * (self.rows + 1), dtype=np.int64)  # flat, where numpy adds much faster
         where = home[self.item_of_lifetime]
-        amount = self.size[where, self.owner]
+        amount = self.size[where, self.lifetime_buffer]
         before = where * (self.rows + 1)
         np.add.at(change, before + self.start, amount)
         np.subtract.at(change, before + self.end, amount)

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memplan.planner.instance.instance import Bool, Instance, Memory
+from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.kernels import warm_up
-from memplan.solvers.search.incumbent import Progress, Search, Shared
+from memplan.solvers.search.incumbent import Progress, Search, SearchState
 
 _LOOK_EVERY_S = 0.02
 _SETTLED_PART = 20
@@ -83,7 +83,7 @@ class Packings:
     def _alive(self, low: int, high: int) -> Bool:
         instance = self.instance
         alive = np.zeros(len(instance), dtype=np.bool_)
-        alive[instance.owner[(instance.start < high) & (instance.end > low)]] = True
+        alive[instance.lifetime_buffer[(instance.start < high) & (instance.end > low)]] = True
         return alive
 
     def _look(self, q: int, kept: Bool, known: Packing) -> None:
@@ -99,8 +99,8 @@ class Packings:
 
     def _search(self, q: int, kept: Bool, end: int, at_most: int, work: int, known: Packing) -> None:
         part = part_of(self.instance, kept, q)
-        part = replace(part, memories=(_cut(part.memories[0], at_most),), objective="peak")
-        inner = Shared(
+        part = replace(part, pools=(_cut(part.pools[0], at_most),), objective="peak")
+        inner = SearchState(
             part,
             deadline=time.monotonic() + self.search.remaining_s,
             seed=self.search.seed,
@@ -128,14 +128,14 @@ class Packings:
         known.need = max(known.need, at_most + 1 if inner.infeasible is not None else int(inner.bound[-1]))
 
 
-def _cut(memory: Memory, end: int) -> Memory:
+def _cut(memory: CompiledPool, end: int) -> CompiledPool:
     """Return a memory that ends there; what is reserved never lies beyond the end of a memory."""
     reserved = memory.reserved[memory.reserved[:, 0] < end]
     return replace(memory, capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
 
 
 @contextmanager
-def _stopped_with(outer: Search, inner: Shared) -> Iterator[None]:
+def _stopped_with(outer: Search, inner: SearchState) -> Iterator[None]:
     """Stop the inner search when the outer one is over."""
     done = threading.Event()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.memory_choice.filling import Filling
+from memplan.solvers.memory_choice.filling import DummyRounds
 from memplan.solvers.memory_choice.goals import COST, Goals
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
@@ -42,7 +42,7 @@ def solve(instance: Instance, search: Search) -> None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
     pursuit = Pursuit(knapsack, search)
-    filling = Filling(knapsack, search, pursuit.multipliers)
+    filling = DummyRounds(knapsack, search, pursuit.multipliers)
     filling.start(NAME)
     for work, effort in ROUNDS:
         if pursuit.run(work, effort):
@@ -57,7 +57,7 @@ class Pursuit:
         self.knapsack, self.search = knapsack, search
         self.instance = knapsack.instance
         self.packings = Packings(self.instance, search)
-        self.ends = [memory.capacity for memory in self.instance.memories]
+        self.ends = [memory.capacity for memory in self.instance.pools]
         self.dearest = int(knapsack.price.max(axis=0, initial=0).sum())
         self.goals = Goals(knapsack, search)
         self.nogoods: list[NoGood] = []

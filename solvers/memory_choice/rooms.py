@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memplan.planner.instance.instance import Instance, Memory
+from memplan.planner.instance.instance import CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64
 
 _MOST_KINDS = 64
@@ -27,7 +27,7 @@ class Rooms:
         self.granule = step if not (instance.residue[q, here] % step).any() else 1
         self.size: I64 = -(-instance.size // self.granule) * self.granule
         self.most = int(self.size[here].sum())
-        self.reserved = _widened(instance.memories[q], self.granule)
+        self.reserved = _widened(instance.pools[q], self.granule)
         self.waste = _waste(np.where(here, self.size - instance.size, 0), lives, rows)
         self.widest_waste = int(self.waste.max(initial=0))
         last = self.reserved[-1][1] if self.reserved else 0
@@ -56,7 +56,7 @@ class Rooms:
         return ends
 
 
-def _widened(memory: Memory, granule: int) -> list[tuple[int, int]]:
+def _widened(memory: CompiledPool, granule: int) -> list[tuple[int, int]]:
     """Return the reserved ranges, to the ends of their granules: whatever begins in one of these begins after it."""
     rows = memory.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
@@ -64,13 +64,13 @@ def _widened(memory: Memory, granule: int) -> list[tuple[int, int]]:
 
 def _waste(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
     """Return by how much the last granule of a buffer may reach beyond it, at most, in each row."""
-    owner, start, end = lives
+    lifetime_buffer, start, end = lives
     kinds = np.unique(waste[waste > 0])
     if len(kinds) > _MOST_KINDS:
         return np.full(rows, int(kinds[-1]))
     found = np.zeros(rows, dtype=np.int64)
     for kind in kinds.tolist():
-        mine = waste[owner] == kind
+        mine = waste[lifetime_buffer] == kind
         change = np.zeros(rows + 1, dtype=np.int64)
         np.add.at(change, start[mine], 1)
         np.subtract.at(change, end[mine], 1)

@@ -80,7 +80,7 @@ class Timeline:
         knapsack = self.knapsack
         change = np.zeros((len(knapsack.rooms), knapsack.rows + 1), dtype=np.int64)
         mine = ~self.has_choice[knapsack.item_of_lifetime]
-        where, buffer = self.home[knapsack.item_of_lifetime[mine]], knapsack.owner[mine]
+        where, buffer = self.home[knapsack.item_of_lifetime[mine]], knapsack.lifetime_buffer[mine]
         np.add.at(change, (where, knapsack.start[mine]), knapsack.size[where, buffer])
         np.subtract.at(change, (where, knapsack.end[mine]), knapsack.size[where, buffer])
         return np.asarray(np.cumsum(change, axis=1)[:, :-1])
@@ -117,7 +117,7 @@ class Timeline:
         rows = [Row([], [], [], []) for _ in range(knapsack.rows + 1)]
         taken: dict[int, I64] = {}
         mine = self.has_choice[knapsack.item_of_lifetime]
-        columns = (knapsack.item_of_lifetime, knapsack.owner, knapsack.start, knapsack.end)
+        columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
         for j, i, start, end in zip(*(values[mine].tolist() for values in columns), strict=True):
             rows[end].ending.append((j, i))
             if start > self.first[j]:

@@ -64,7 +64,7 @@ def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term
 def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
     """Return a number of a bank that starts at or below the start of a buffer, if it lies in the memory."""
     if ("bank", q, b) not in program.at:
-        box, memory = boxes.all[b], boxes.instance.memories[q]
+        box, memory = boxes.all[b], boxes.instance.pools[q]
         first = program.column(("bank", q, b), 0, (box.span[q][1] + memory.bank_shift) // memory.bank, is_whole=True)
         sides = [(program.at["offset", b], 1), (first, -memory.bank)]
         program.row(("bank", q, b), sides, at_least=-memory.bank_shift)
@@ -74,7 +74,7 @@ def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
 def _past_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
     """Return a number of a bank that starts at or above the end of a buffer, if it lies in the memory."""
     if ("past", q, b) not in program.at:
-        box, memory = boxes.all[b], boxes.instance.memories[q]
+        box, memory = boxes.all[b], boxes.instance.pools[q]
         most = up(box.highest + box.size + memory.bank_shift, memory.bank) // memory.bank
         past = program.column(("past", q, b), 0, most, is_whole=True)
         sides = [(past, memory.bank), (program.at["end", b], -1)]

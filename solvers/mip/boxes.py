@@ -39,7 +39,7 @@ class Grid:
     def of(cls, instance: Instance) -> Grid:
         """Return the coarsest grid that all buffers, pages and banks of the instance keep to, wherever they lie."""
         granule, shift = 0, []
-        for q, memory in enumerate(instance.memories):
+        for q, memory in enumerate(instance.pools):
             mine = instance.allowed[q]
             residue = instance.residue[q, mine].tolist()
             shift.append(min(residue, default=0))
@@ -109,7 +109,7 @@ class Boxes:
     @cached_property
     def all(self) -> list[Box]:
         """The buffers, in the instance's order, and then the reserved ranges."""
-        ranges = enumerate(memory.reserved.tolist() for memory in self.instance.memories)
+        ranges = enumerate(memory.reserved.tolist() for memory in self.instance.pools)
         reserved = [
             self._reserved(q, low, high)
             for q, rows in ranges
@@ -133,10 +133,10 @@ class Boxes:
     def live_sets(self) -> list[list[int]]:
         """The maximal live sets, as ascending buffers."""
         members: list[list[int]] = [[] for _ in range(self.instance.n_live_sets)]
-        lifetimes = zip(self.instance.owner, self.instance.start, self.instance.end, strict=True)
-        for owner, start, end in lifetimes:
+        lifetimes = zip(self.instance.lifetime_buffer, self.instance.start, self.instance.end, strict=True)
+        for lifetime_buffer, start, end in lifetimes:
             for t in range(int(start), int(end)):
-                members[t].append(int(owner))
+                members[t].append(int(lifetime_buffer))
         return [sorted(set(some)) for some in members]
 
     @cached_property
@@ -181,7 +181,7 @@ class Boxes:
 
     def banked(self, a: int, b: int) -> list[int]:
         """Return the memories with banks that both boxes may lie in."""
-        return [q for q in self.common(a, b) if self.instance.memories[q].bank]
+        return [q for q in self.common(a, b) if self.instance.pools[q].bank]
 
     def shared_in(self, a: int, b: int) -> list[int]:
         """Return the memories in which two buffers may share an offset."""

@@ -58,7 +58,7 @@ class Names:
         buffers = [str(problem.buffers.ids[int(i)]) for i in boxes.instance.source]
         reserved = [f"reserved{k}" for k in range(1, len(boxes.all) - boxes.n + 1)]
         self._boxes = _distinct([*buffers, *reserved])
-        self._memories = _distinct([memory.name for memory in boxes.instance.memories])
+        self._memories = _distinct([memory.name for memory in boxes.instance.pools])
         self._soft_pairs: list[list[int]] = boxes.instance.soft_pairs.tolist()
         self._words = words
         self._used: dict[str, int] = {}

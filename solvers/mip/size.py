@@ -18,9 +18,9 @@ def count_rows(instance: Instance) -> int:
     ended = np.bincount(instance.end, minlength=instance.n_live_sets + 1)[: instance.n_live_sets]
     alive = np.cumsum(begun - ended)
     by_time = int((begun * (alive - begun) + begun * (begun - 1) // 2).sum())
-    reserved = sum(len(memory.reserved) for memory in instance.memories)
+    reserved = sum(len(memory.reserved) for memory in instance.pools)
     pairs = by_time + len(instance.conflict) // 2 + len(instance) * reserved
-    p = len(instance.memories)
+    p = len(instance.pools)
     a_buffer = 2 if p == 1 else 6 + 2 * p
     a_pair = 2 if p == 1 else 3 + p
     crowds, members = instance.n_live_sets, int(alive.sum())
@@ -32,10 +32,10 @@ def count_rows(instance: Instance) -> int:
 
 def _rows_of_ties(instance: Instance) -> int:
     """Return how many rows the constraints between buffers, on pages and on banks have at most."""
-    p = len(instance.memories)
+    p = len(instance.pools)
     n_shares, n_partners, n_soft = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.soft_pairs)
     tied = int((instance.anchor != np.arange(len(instance))).sum())
-    moving = int((instance.company != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
+    moving = int((instance.colocation != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
     paged = int((instance.page > 0).any(axis=0).sum())
     parted = n_shares * (4 + 2 * p) + n_partners * (1 + 7 * p) + n_partners * 3 + n_soft * 7 * p
     return tied + moving + paged * (2 + p) + parted
@@ -46,7 +46,5 @@ def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
 
     Some best plan is such a one. A plan with the score `known` keeps to the limits too.
     """
-    reached = [0] * len(instance.memories) if known is None else known[::-1]
-    return [
-        min(memory.capacity, max(horizon(instance, q), int(reached[q]))) for q, memory in enumerate(instance.memories)
-    ]
+    reached = [0] * len(instance.pools) if known is None else known[::-1]
+    return [min(memory.capacity, max(horizon(instance, q), int(reached[q]))) for q, memory in enumerate(instance.pools)]

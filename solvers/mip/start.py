@@ -90,7 +90,7 @@ def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) 
 
 def _banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
     """Return the first bank that a buffer touches in a memory with banks, and the one past its last."""
-    memory, low = boxes.instance.memories[q], offset[b]
+    memory, low = boxes.instance.pools[q], offset[b]
     last = low + boxes.all[b].size - 1
     return (low + memory.bank_shift) // memory.bank, (last + memory.bank_shift) // memory.bank + 1
 

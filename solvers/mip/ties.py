@@ -8,10 +8,10 @@ from memplan.solvers.mip.draft import Draft, Term
 
 def a_company_lies_in_one_memory(program: Draft, boxes: Boxes) -> None:
     """Let each buffer lie where the first of its company does; both have the same homes."""
-    for b, company in enumerate(boxes.instance.company.tolist()):
-        for q in boxes.all[b].span if company != b else ():
+    for b, colocation in enumerate(boxes.instance.colocation.tolist()):
+        for q in boxes.all[b].span if colocation != b else ():
             if ("in", q, b) in program.at:
-                sides = [(program.at["in", q, b], 1), (program.at["in", q, company], -1)]
+                sides = [(program.at["in", q, b], 1), (program.at["in", q, colocation], -1)]
                 program.row(("company", q, b), sides, at_least=0, at_most=0)
 
 

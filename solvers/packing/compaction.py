@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.planner.instance.instance import F64, I64_MAX, Bool, Instance, Memory
+from memplan.planner.instance.instance import F64, I64_MAX, Bool, CompiledPool, Instance
 from memplan.planner.instance.objective import clashes
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.packing.rigid_bodies import Bodies, Body
@@ -44,7 +44,7 @@ def settle(instance: Instance, offset: F64) -> I64 | None:
     for _ in range(2 + 2 * sum(len(each.members) > 1 for each in body)):
         before = found.copy()
         for i in order.tolist():
-            floor = below[i].floor(instance.memories[0], found + instance.size)
+            floor = below[i].floor(instance.pools[0], found + instance.size)
             distance = body[i].distances[body[i].members.index(i)]
             if floor > found[i] and not _raise_to(found, body[i], floor - distance):
                 return None
@@ -92,7 +92,7 @@ class _Below:
     partners: I64
     reserved: int
 
-    def floor(self, memory: Memory, ends: I64) -> int:
+    def floor(self, memory: CompiledPool, ends: I64) -> int:
         """Return the least offset that the buffer may have, if buffers end at `ends`."""
         floor = max(self.reserved, int(ends[self.buffers].max(initial=0)))
         if len(self.partners):
@@ -103,11 +103,13 @@ class _Below:
 
 def _below(instance: Instance, middle: F64, rank: I64, i: int, others: Bool) -> _Below:
     """Return what lies below buffer `i`, which moves apart from `others`."""
-    memory, lower = instance.memories[0], others & (rank < rank[i])
+    memory, lower = instance.pools[0], others & (rank < rank[i])
     near = np.zeros(len(instance), dtype=np.bool_)
     near[instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]]] = True
     for life in range(instance.first[i], instance.first[i + 1]):
-        near[instance.owner[(instance.start < instance.end[life]) & (instance.start[life] < instance.end)]] = True
+        near[
+            instance.lifetime_buffer[(instance.start < instance.end[life]) & (instance.start[life] < instance.end)]
+        ] = True
     partners = instance.bank_with[instance.bank_first[i] : instance.bank_first[i + 1]]
     passed = int(np.searchsorted(memory.reserved.mean(axis=1), middle[i]))
     return _Below(
@@ -119,6 +121,6 @@ def _below(instance: Instance, middle: F64, rank: I64, i: int, others: Bool) -> 
 
 def _meets_reserved(instance: Instance, offset: I64) -> bool:
     """Say whether a buffer shares bytes with a reserved range."""
-    rows = instance.memories[0].reserved
+    rows = instance.pools[0].reserved
     first = np.searchsorted(rows[:, 1], offset, side="right")
     return bool((np.append(rows[:, 0], I64_MAX)[first] < offset + instance.size).any())

@@ -32,7 +32,7 @@ class CompiledPacker:
         glued: Iterable[tuple[int, int]] = (),
     ) -> None:
         self.instance, self.flag = instance, flag
-        self._bodies = [Bodies(instance, q, glued) for q in range(len(instance.memories))]
+        self._bodies = [Bodies(instance, q, glued) for q in range(len(instance.pools))]
         usual_width, is_usually_flat = blocks(instance)
         self._width = usual_width if width is None else width
         self._is_flat = is_usually_flat if is_flat is None else is_flat
@@ -57,7 +57,7 @@ class CompiledPacker:
         return column(found)
 
     def _rules_of(self, q: int) -> Rules:
-        instance, memory, bodies = self.instance, self.instance.memories[q], self._bodies[q]
+        instance, memory, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
         return Rules(
             distance=bodies.distance,

@@ -16,7 +16,9 @@ class ConflictMasks:
 
     def __init__(self, instance: Instance) -> None:
         alive = [0] * len(instance)
-        for i, start, end in zip(instance.owner.tolist(), instance.start.tolist(), instance.end.tolist(), strict=True):
+        for i, start, end in zip(
+            instance.lifetime_buffer.tolist(), instance.start.tolist(), instance.end.tolist(), strict=True
+        ):
             alive[i] |= (1 << end) - (1 << start)
         self.reserved = 1 << instance.n_live_sets
         self.shows, self.asks = alive, [mask | self.reserved for mask in alive]

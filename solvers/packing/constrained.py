@@ -57,7 +57,7 @@ class _Floor:
     """One memory while it is being filled."""
 
     def __init__(self, packer: ConstrainedPacker, q: int) -> None:
-        self.packer, self.memory = packer, packer.instance.memories[q]
+        self.packer, self.memory = packer, packer.instance.pools[q]
         reserved = packer.masks.reserved
         self.rows = [(low, high, reserved, ABSENT) for low, high in self.memory.reserved.tolist()]
         self.at: dict[int, int] = {}

@@ -86,7 +86,7 @@ class Traits:
             largest[mine] = np.maximum(table[self.instance.start[mine]], table[last])
             table = np.maximum(table[: -(1 << height)], table[1 << height :])
         found = np.zeros(len(self.instance))
-        np.maximum.at(found, self.instance.owner, largest)
+        np.maximum.at(found, self.instance.lifetime_buffer, largest)
         return found / max(1.0, float(self.load.max(initial=0.0)))
 
     @cached_property

@@ -53,7 +53,7 @@ class PlainPacker:
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
         """Place the buffers of `order` in memory `q`. O(buffers^2)."""
-        memory = self.instance.memories[q]
+        memory = self.instance.pools[q]
         lowest, step = (values.tolist() for values in steps(self.instance, q))
         placed = [(low, high, self.masks.reserved) for low, high in memory.reserved.tolist()]
         offsets = []
@@ -81,7 +81,7 @@ class QuickPacker:
 
     def __init__(self, instance: Instance, flag: I64, glued: Iterable[tuple[int, int]] = ()) -> None:
         self.instance, self.flag, self.glued = instance, flag, tuple(glued)
-        self._reserved = max(len(memory.reserved) for memory in instance.memories)
+        self._reserved = max(len(memory.reserved) for memory in instance.pools)
         self._toll = _CONSTRAINED_TOLL if instance.features & CONSTRAINTS else 1
         self._bulk = self._toll * max(len(instance), len(instance.start), self._reserved)
         self._steps_left = _PLAIN_STEPS if self._bulk <= _PLAIN_BUFFERS else 0

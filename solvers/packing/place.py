@@ -23,7 +23,7 @@ def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None 
     fit or may not live in its memory, or where flag[0] turns 1 first.
     """
     raw = np.asarray(offset)
-    is_in_company = np.array_equal(pool[instance.company], pool)
+    is_in_company = np.array_equal(pool[instance.colocation], pool)
     if not is_in_company or not instance.allowed[pool, np.arange(len(instance))].all():
         return None
     found = [_fallen(instance, pool, raw, column([0]) if flag is None else flag)]
@@ -37,7 +37,7 @@ def _fallen(instance: Instance, pool: I64, raw: npt.NDArray[np.generic], flag: I
     order = np.lexsort((raw[instance.anchor], instance.pin < 0))
     dropped = np.full(len(instance), ABSENT)
     packer = QuickPacker(instance, flag)
-    for q in range(len(instance.memories)):
+    for q in range(len(instance.pools)):
         mine = order[pool[order] == q]
         dropped[mine] = packer.pack(q, mine)
     return None if (dropped == ABSENT).any() else column(dropped)
@@ -46,7 +46,7 @@ def _fallen(instance: Instance, pool: I64, raw: npt.NDArray[np.generic], flag: I
 def _settled(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> I64 | None:
     """Let each memory settle."""
     settled = np.full(len(instance), ABSENT)
-    for q in range(len(instance.memories)):
+    for q in range(len(instance.pools)):
         mine = pool == q
         found = settle(part_of(instance, mine, q), raw[mine])
         if found is None:
@@ -70,7 +70,7 @@ def place(
     for q in memories:
         mine = waiting[instance.allowed[q, waiting]]
         found = packer.pack(q, mine, best_fit)
-        while (torn := _torn(instance.company[mine], found == ABSENT)).any():
+        while (torn := _torn(instance.colocation[mine], found == ABSENT)).any():
             mine = mine[~torn]
             found = packer.pack(q, mine, best_fit)
         pool[mine], offset[mine] = q, found
@@ -80,17 +80,17 @@ def place(
     return None
 
 
-def _torn(company: I64, is_left_out: Bool) -> Bool:
+def _torn(colocation: I64, is_left_out: Bool) -> Bool:
     """Say who belongs to a company of which some are left out and some are not; of several, those that come last."""
     if not is_left_out.any():
-        return np.zeros(len(company), dtype=np.bool_)
-    left_out = np.unique(company[is_left_out])
-    torn = company[~is_left_out & np.isin(company, left_out)]
+        return np.zeros(len(colocation), dtype=np.bool_)
+    left_out = np.unique(colocation[is_left_out])
+    torn = colocation[~is_left_out & np.isin(colocation, left_out)]
     if len(torn) == 0:
-        return np.zeros(len(company), dtype=np.bool_)
+        return np.zeros(len(colocation), dtype=np.bool_)
     names, first = np.unique(torn, return_index=True)
     by_place = names[np.argsort(first, kind="stable")]
-    found: Bool = np.isin(company, by_place[len(by_place) // 2 :])
+    found: Bool = np.isin(colocation, by_place[len(by_place) // 2 :])
     return found
 
 
@@ -99,7 +99,7 @@ def pins_collide(instance: Instance, packer: Packer) -> bool:
     pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
     if pinned.sum() < 2:
         return False
-    for q in range(len(instance.memories)):
+    for q in range(len(instance.pools)):
         mine = np.flatnonzero(pinned & instance.allowed[q])
         if (packer.pack(q, mine) == ABSENT).any():
             return True

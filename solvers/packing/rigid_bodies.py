@@ -151,7 +151,7 @@ class Bodies:
             distances=tuple(distances),
             lowest=int(self.lowest[members[0]]),
             step=int(self.step[members[0]]),
-            highest=min(instance.memories[q].capacity - x - size for x, size in zip(distances, sizes, strict=True)),
+            highest=min(instance.pools[q].capacity - x - size for x, size in zip(distances, sizes, strict=True)),
             pages=(
                 *(
                     Page(int(instance.page[q, i]), int(instance.page_shift[q, i]) + x, size)
@@ -164,7 +164,7 @@ class Bodies:
 
     def _bank_borders(self, members: list[int]) -> Iterator[Page]:
         """Yield what keeps apart, by banks, those of a body that must touch no common one."""
-        memory = self.instance.memories[self.q]
+        memory = self.instance.pools[self.q]
         for j, taken in self._borders(members):
             yield Page(memory.bank, memory.bank_shift + int(self.distance[j]), taken)
 
@@ -173,7 +173,7 @@ class Bodies:
 
         A bank must begin in the gap between the two: the upper one starts at most so many bytes into its own.
         """
-        instance, memory = self.instance, self.instance.memories[self.q]
+        instance, memory = self.instance, self.instance.pools[self.q]
         for i in members if memory.bank > 0 else ():
             for j in set(listed(instance.bank_first, instance.bank_with, i).tolist()).intersection(members):
                 gap = int(self.distance[j] - self.distance[i] - instance.size[i])
@@ -198,7 +198,7 @@ class Bodies:
         instance = self.instance
         if above >= instance.size[i] or -above >= instance.size[j]:
             return True
-        if instance.memories[self.q].bank > 0 and j in listed(instance.bank_first, instance.bank_with, i):
+        if instance.pools[self.q].bank > 0 and j in listed(instance.bank_first, instance.bank_with, i):
             return False
         return not meet(instance, i, j) or (above == 0 and j in listed(instance.share_first, instance.share, i))
 

@@ -83,8 +83,8 @@ def parted(instance: Instance, pairs: Sequence[Pair]) -> Instance:
 
 
 def _pairs(first: I64, neighbour: I64) -> list[Pair]:
-    owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    return [(i, j) for i, j in zip(owner.tolist(), neighbour.tolist(), strict=True) if i < j]
+    lifetime_buffer = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    return [(i, j) for i, j in zip(lifetime_buffer.tolist(), neighbour.tolist(), strict=True) if i < j]
 
 
 def _rows(pairs: I64) -> tuple[Pair, ...]:

@@ -21,7 +21,7 @@ from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import gate, table
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.explanation import explain
-from memplan.solvers.search.incumbent import Accept, Assignment, Progress, Shared
+from memplan.solvers.search.incumbent import Accept, Assignment, Progress, SearchState
 
 _LOG = logging.getLogger("memplan")
 
@@ -93,7 +93,7 @@ def steps(
     ladder = stages.rungs(instance, solver) if planner is None else []
     lasts_s = time_limit_s if quick_s is None else min(time_limit_s, quick_s)
     answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
-    search = Shared(
+    search = SearchState(
         instance,
         deadline=started + max(0.0, lasts_s - answer_s),
         seed=seed,
@@ -129,12 +129,12 @@ def _without_pauses(steps: Callable[_P, Steps]) -> Callable[_P, Plan]:
 solve = _without_pauses(steps)
 
 
-def _climb(instance: Instance, search: Shared, ladder: list[list[registry.Row]], is_quick: bool) -> Iterator[None]:
+def _climb(instance: Instance, search: SearchState, ladder: list[list[registry.Row]], is_quick: bool) -> Iterator[None]:
     """Climb the ladder until the search is over, with a pause after the first rung.
 
     A quick search takes the first of each rung, and no engine.
     """
-    if len(instance) == 0 and not instance.homeless:
+    if len(instance) == 0 and not instance.unplaceable:
         search.offer(instance.pin, instance.pin, "empty")
     # Side by side, the others of a rung would have no turn in that time, and would cost one for their threads.
     at_hand = [[row for row in rung if not row.is_isolated][:1] for rung in ladder] if is_quick else ladder
@@ -147,7 +147,7 @@ def _climb(instance: Instance, search: Shared, ladder: list[list[registry.Row]],
     search.stop("work_limit" if at_hand == ladder else "time_limit")
 
 
-def _offer_known(problem: Problem, instance: Instance, search: Shared, plan: Plan) -> None:
+def _offer_known(problem: Problem, instance: Instance, search: SearchState, plan: Plan) -> None:
     """Offer the placements of a plan, if they are right for this problem."""
     if search.infeasible is not None or verify(problem, Plan(placements=plan.placements)):
         return
@@ -177,7 +177,7 @@ def read_target(time_limit_s: float, accept: str | float | None, seed: int) -> A
     return Accept(percent / 100)
 
 
-def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
+def _plan(problem: Problem, instance: Instance, search: SearchState) -> Plan:
     """Make the plan of the best assignment that the verifier lets through."""
     rejected: list[str] = []
     for assignment in sorted(search.offers.values(), key=lambda offer: offer.score):
@@ -194,7 +194,7 @@ def _plan(problem: Problem, instance: Instance, search: Shared) -> Plan:
     return to_plan.nothing(problem, instance, search, explain(problem, instance, search))
 
 
-def _plan_so_far(problem: Problem, instance: Instance, search: Shared) -> Plan | None:
+def _plan_so_far(problem: Problem, instance: Instance, search: SearchState) -> Plan | None:
     """Make the plan of the best assignment of a search that goes on; None where there is none that is right."""
     if search.best is None:
         return None
@@ -202,7 +202,7 @@ def _plan_so_far(problem: Problem, instance: Instance, search: Shared) -> Plan |
     return None if verify(problem, plan) else plan
 
 
-def _planned(problem: Problem, instance: Instance, search: Shared, assignment: Assignment) -> Plan:
+def _planned(problem: Problem, instance: Instance, search: SearchState, assignment: Assignment) -> Plan:
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
     return to_plan.found(problem, instance, search, placements, assignment.by, cost)

@@ -16,7 +16,7 @@ from memplan.solvers.kernels import warm_up
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import Row
 from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
-from memplan.solvers.search.incumbent import Search, Shared
+from memplan.solvers.search.incumbent import Search, SearchState
 
 LADDER = (("greedy",), ("exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
 """The rungs of `auto`, in order; the solvers of one rung run side by side."""
@@ -44,11 +44,11 @@ def rungs(instance: Instance, solver: str) -> list[list[Row]]:
 
 def _suits(row: Row, instance: Instance) -> bool:
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
-    fits = fits and len(instance.memories) >= row.memories_at_least
+    fits = fits and len(instance.pools) >= row.memories_at_least
     return fits and row.is_installed and instance.features <= row.can
 
 
-def climb(instance: Instance, search: Shared, ladder: list[list[Row]]) -> list[str]:
+def climb(instance: Instance, search: SearchState, ladder: list[list[Row]]) -> list[str]:
     """Run the rungs in turn until the search is over; return what went wrong with engines, if anything."""
     failures: list[str] = []
     for rung in ladder:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 
 _LOOK_EVERY_S = 0.05
 """How often running searches are looked at; their deadlines are met more closely where they look themselves."""
@@ -23,17 +23,17 @@ class _Watcher:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[Shared, threading.Event | None] = {}
+        self._running: dict[SearchState, threading.Event | None] = {}
         self._thread: threading.Thread | None = None
 
-    def add(self, search: Shared, cancelled: threading.Event | None) -> None:
+    def add(self, search: SearchState, cancelled: threading.Event | None) -> None:
         with self._lock:
             self._running[search] = cancelled
             if self._thread is None or not self._thread.is_alive():  # which it is not after a fork
                 self._thread = threading.Thread(target=self._look_always, name="memplan-watch", daemon=True)
                 self._thread.start()
 
-    def remove(self, search: Shared) -> None:
+    def remove(self, search: SearchState) -> None:
         with self._lock:
             del self._running[search]
 
@@ -57,7 +57,7 @@ _WATCHER = _Watcher()
 
 
 @contextmanager
-def watched(search: Shared, cancelled: threading.Event | None) -> Iterator[None]:
+def watched(search: SearchState, cancelled: threading.Event | None) -> Iterator[None]:
     """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
     look(search, cancelled)  # what is cancelled before it starts does nothing at all
     _WATCHER.add(search, cancelled)
@@ -67,7 +67,7 @@ def watched(search: Shared, cancelled: threading.Event | None) -> Iterator[None]
         _WATCHER.remove(search)
 
 
-def look(search: Shared, cancelled: threading.Event | None) -> None:
+def look(search: SearchState, cancelled: threading.Event | None) -> None:
     """Stop a search that was cancelled; one whose time is over stops by being asked whether it is."""
     if cancelled is not None and cancelled.is_set():
         search.stop("cancelled")

@@ -22,13 +22,13 @@ from memplan.solvers.reference.table import ReferencePlanner
 from memplan.solvers.reference.tensors import Placed, StoppedError, Watch, carriers
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.explanation import explain
-from memplan.solvers.search.incumbent import Progress, Shared
+from memplan.solvers.search.incumbent import Progress, SearchState
 
 _NAMED = 3
 """How many buffers or broken rules are named in a sentence."""
 
 
-def plan_by_reference(problem: Problem, instance: Instance, planner: ReferencePlanner, search: Shared) -> Plan:
+def plan_by_reference(problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState) -> Plan:
     """Return the planner's plan, verified, with the search's bound; `unknown`, with an explanation, where it has none.
 
     That nothing fits at all is known only from the search. Raises OptionError for what the planner cannot express.
@@ -64,7 +64,7 @@ def asked_features(problem: Problem, instance: Instance) -> frozenset[str]:
     return instance.features if has_holes else instance.features - {"holes"}
 
 
-def _watch(search: Shared) -> Watch:
+def _watch(search: SearchState) -> Watch:
     def watch() -> None:
         if search.is_over:
             raise StoppedError
@@ -121,7 +121,7 @@ def _broken_rules(problem: Problem, planner: ReferencePlanner, placements: Place
 
 
 def _judged(
-    problem: Problem, instance: Instance, planner: ReferencePlanner, search: Shared, placements: PlacementTable
+    problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState, placements: PlacementTable
 ) -> Plan:
     """Make the plan of placements that keep every rule."""
     cost = None
@@ -138,7 +138,7 @@ def _judged(
     return plan
 
 
-def _stop_reason(plan: Plan, search: Shared) -> StopReason | None:
+def _stop_reason(plan: Plan, search: SearchState) -> StopReason | None:
     """Say what a finished planner's plan is good for; these planners look for nothing better."""
     if plan.status == "optimal":
         return "proved"

@@ -9,18 +9,18 @@ from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Explanation
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 
 _NAMED = 5
 """How many pools are named in a sentence."""
 
 
-def explain(problem: Problem, instance: Instance, search: Shared) -> Explanation:
+def explain(problem: Problem, instance: Instance, search: SearchState) -> Explanation:
     """Explain a search without a plan; where the lack is not known, say where it is tightest."""
-    if instance.homeless:
+    if instance.unplaceable:
         table = problem.buffers
-        too_wide = (i for i in instance.homeless if table.size[i] > table.pages.get(i, table.size[i]))
-        return _homeless(problem, next(too_wide, instance.homeless[0]))
+        too_wide = (i for i in instance.unplaceable if table.size[i] > table.pages.get(i, table.size[i]))
+        return _homeless(problem, next(too_wide, instance.unplaceable[0]))
     witness = search.infeasible
     if witness is not None and witness.missing is not None:
         return _lack(problem, instance, witness)

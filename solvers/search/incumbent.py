@@ -94,7 +94,7 @@ class Search(Protocol):
 
 
 @dataclass(eq=False)
-class Shared:
+class SearchState:
     """The Search of one call of the gate, safe for several threads.
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
@@ -217,11 +217,11 @@ class Shared:
     def progress(self, by: str = "") -> Progress:
         """Return how far the search has come."""
         unit = self.instance.unit
-        peaks = None if self.best is None else self.best.score[-len(self.instance.memories) :]
+        peaks = None if self.best is None else self.best.score[-len(self.instance.pools) :]
         peak = None if peaks is None else int(sum(peaks)) * unit
         total = self.proof.total
         if self.best is not None and self.best.score <= self.bound and peaks is not None:
             total = int(sum(peaks))
-        elif len(self.instance.memories) == 1:
+        elif len(self.instance.pools) == 1:
             total = max(total, int(self.bound[-1]))
         return Progress(time.monotonic() - self.started, peak, int(total) * unit, by)

@@ -11,11 +11,11 @@ from memplan.planner.instance.pair_report import bank_clashes, shared_pairs
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 
 
 def found(
-    problem: Problem, instance: Instance, search: Shared, placements: PlacementTable, by: str, cost: float | None
+    problem: Problem, instance: Instance, search: SearchState, placements: PlacementTable, by: str, cost: float | None
 ) -> Plan:
     """Make the answer of placements in the problem's order, in its pools; `cost` is that of objective `cost`.
 
@@ -64,13 +64,13 @@ def _pool_bounds(peaks: tuple[int, ...], least: tuple[int, ...]) -> list[int | N
     return bounds
 
 
-def _proof(problem: Problem, instance: Instance, search: Shared) -> Proof:
+def _proof(problem: Problem, instance: Instance, search: SearchState) -> Proof:
     witness = search.proof.witness
     buffers = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers)
     return Proof(kind=witness.kind, time=witness.time, buffers=buffers, by=witness.by)
 
 
-def nothing(problem: Problem, instance: Instance, search: Shared, explanation: Explanation) -> Plan:
+def nothing(problem: Problem, instance: Instance, search: SearchState, explanation: Explanation) -> Plan:
     """Make the answer where nothing fits, or nothing that fits was found."""
     return Plan(
         status="unknown" if search.infeasible is None else "infeasible",

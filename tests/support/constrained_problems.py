@@ -111,7 +111,7 @@ def broken_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str
 
 
 def _broken_alone(instance: Instance, q: int, i: int, at: int) -> list[str]:
-    memory, size = instance.memories[q], int(instance.size[i])
+    memory, size = instance.pools[q], int(instance.size[i])
     page, shift = int(instance.page[q, i]), int(instance.page_shift[q, i])
     holds = {
         "allowed": bool(instance.allowed[q, i]),
@@ -129,7 +129,7 @@ def _overlap(instance: Instance, i: int, x: int, j: int, y: int) -> bool:
 
 
 def _in_one_bank(instance: Instance, q: int, i: int, x: int, j: int, y: int) -> bool:
-    bank, shift = instance.memories[q].bank, instance.memories[q].bank_shift
+    bank, shift = instance.pools[q].bank, instance.pools[q].bank_shift
     if bank == 0:
         return False
     mine, others = (

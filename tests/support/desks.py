@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from memplan.api.cluster.task import News
 from memplan.api.http.job_requests import new_job
 from memplan.api.jobs.event_feed import Following
-from memplan.api.jobs.runner import Desk
+from memplan.api.jobs.runner import JobRunner
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.store.arrivals import Room
@@ -82,9 +82,9 @@ class Solver:
 @asynccontextmanager
 async def desk(
     store: Store, solver: Solver, places: int = 1, lease_s: float = PATIENCE_S, following: Following | None = None
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[JobRunner]:
     """Run a desk until the block ends."""
-    found = Desk(
+    found = JobRunner(
         store,
         solver,
         free_places=lambda running: places - running,

@@ -24,7 +24,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
 from memplan.solvers.packing.place import drop
 from memplan.solvers.portfolio import registry
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 20.0
@@ -75,14 +75,14 @@ def ask(engine: str, jobs: list[Job]) -> list[Answer]:
 
 def poor_plan(instance: Instance) -> tuple[I64, I64] | None:
     """Return a plan with the buffers in their order, each in the last memory that it may use."""
-    pool = column(len(instance.memories) - 1 - instance.allowed[::-1].argmax(axis=0))
+    pool = column(len(instance.pools) - 1 - instance.allowed[::-1].argmax(axis=0))
     offset = drop(instance, pool, np.arange(len(instance)))
     return None if offset is None else (pool, offset)
 
 
 def _solve(engine: str, job: Job) -> Answer:
     instance = compile_problem(job.problem)
-    search = Shared(instance, deadline=time.monotonic() + job.seconds)
+    search = SearchState(instance, deadline=time.monotonic() + job.seconds)
     if job.work_limit is not None:
         search.deterministic, search.work_limit = True, job.work_limit
     if job.is_untold:

@@ -8,12 +8,12 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.portfolio.registry import Row
-from memplan.solvers.search.incumbent import Search, Shared
+from memplan.solvers.search.incumbent import Search, SearchState
 
 
 def overlaps(instance: Instance, search: Search) -> None:
     """Offer all buffers at the bottom of the last memory: a wonderful peak, and no plan."""
-    last = np.full(len(instance), len(instance.memories) - 1)
+    last = np.full(len(instance), len(instance.pools) - 1)
     search.offer(last, np.zeros(len(instance), dtype=np.int64), "overlaps")
 
 
@@ -35,7 +35,7 @@ def waits(instance: Instance, search: Search) -> None:
 
 def ends(instance: Instance, search: Search) -> None:
     """Cancel the search from inside, which only a search that is shared in this process can do."""
-    assert isinstance(search, Shared)
+    assert isinstance(search, SearchState)
     search.stop("cancelled")
 
 

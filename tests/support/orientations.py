@@ -136,14 +136,14 @@ def least_total(problem: Problem) -> int | None:
 def _fits(problem: Problem, has_weights: bool) -> Iterator[tuple[float, tuple[int, ...]]]:
     """Yield, for each choice of pools that fits, the least cost of it and the least ends at that cost."""
     groups = rigid_groups(problem)
-    company = _company(problem, groups)
+    colocation = _company(problem, groups)
 
     @cache
     def pack(q: int, chosen: tuple[int, ...]) -> tuple[float, int] | None:
         return _Packing(problem, problem.pools[q], [groups[k] for k in chosen], has_weights).best()
 
     for choice in product(range(len(problem.pools)), repeat=len(groups)):
-        if any(choice[k] != choice[mate] for k, mate in company):
+        if any(choice[k] != choice[mate] for k, mate in colocation):
             continue
         ends, costs = [], []
         for q, pool in enumerate(problem.pools):

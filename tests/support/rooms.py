@@ -14,9 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from memplan.api.cluster.task import News
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
-from memplan.api.service.admission import WaitingLine
+from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.plan_service import Solving
+from memplan.api.service.plan_service import PlanService
 from memplan.api.store.store import Store
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -41,7 +41,7 @@ LONG = Options(time_limit_s=60.0)
 class Room:
     """A room of one place, and those who ask there."""
 
-    solving: Solving
+    solving: PlanService
     cache: PlanCache
     workers: PatientWorkers
     metrics: Metrics
@@ -78,7 +78,7 @@ def cache_over(store: Store | None) -> PlanCache:
 @asynccontextmanager
 async def room(store: Store | None) -> AsyncIterator[Room]:
     cache, workers, metrics = cache_over(store), PatientWorkers(), Metrics()
-    yield Room(Solving(cache, workers, WaitingLine(1, 0), metrics, 1), cache, workers, metrics)
+    yield Room(PlanService(cache, workers, AdmissionQueue(1, 0), metrics, 1), cache, workers, metrics)
 
 
 def in_a_room(day: Callable[[Room], Awaitable[None]], store: Store | None = None) -> None:

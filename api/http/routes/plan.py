@@ -15,7 +15,7 @@ from memplan.api.http.plan_answers import plan_answer, spelling_for
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.request_body import CSV, JSON, media_type, read_body
 from memplan.api.http.submissions import check_size, check_time_limit, read_submission
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.parsed_requests import Reading
 from memplan.api.settings import Settings
 
@@ -61,4 +61,4 @@ def _read(kind: str, body: bytes, query: QueryParams, settings: Settings) -> Rea
     problem, options = read_submission(kind, body, query)
     check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
     check_size(problem, settings)
-    return Posed.of(problem), options
+    return CompiledProblem.of(problem), options

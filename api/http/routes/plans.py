@@ -13,7 +13,7 @@ from memplan.api.http.auth.gate import may
 from memplan.api.http.openapi.schemas import KNOWN_PLAN_ANSWER
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.request_body import JSON
-from memplan.api.service.cache.cached_plan import Known
+from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
 
 router = APIRouter()
@@ -48,7 +48,7 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
     return await service.soon(lambda: _answer(request, problem_hash, known, service.gate.is_asking), known.is_small)
 
 
-def _answer(request: Request, problem_hash: str, known: Known, is_private: bool) -> Response:
+def _answer(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:
     body = canonical_plan(problem_hash, known).model_dump_json().encode()
     tag = f'"{sha256(body).hexdigest()[:32]}"'
     who = "private" if is_private else "public"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.bounds.lower_bound import Bound, Witness
 from memplan.planner.instance.canonical import traffic_unit
 from memplan.planner.instance.compile import lift
@@ -22,7 +22,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.explanation import explain
-from memplan.solvers.search.incumbent import Assignment, Shared
+from memplan.solvers.search.incumbent import Assignment, SearchState
 
 _LOG = logging.getLogger("memplan")
 _SMALL = 1_000
@@ -31,7 +31,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class CachedPlan:
     """The best plan known of a problem, the best bound, and how long was searched; no `pool`: no plan.
 
     `bound` is a score, in the units of an instance whose traffic counts in `traffic_unit`s; `total` the least sum of
@@ -51,7 +51,7 @@ class Known:
     searched_s: float = 0.0
 
     @classmethod
-    def of(cls, posed: Posed, plan: Plan, searched_s: float) -> Known | None:
+    def of(cls, posed: CompiledProblem, plan: Plan, searched_s: float) -> CachedPlan | None:
         """Put a valid plan in nobody's spelling; None where its offsets lie between units and do not sink to whole."""
         if plan.status in ("infeasible", "unknown"):
             return cls(plan.status, by="an earlier search", searched_s=searched_s)
@@ -83,12 +83,12 @@ class Known:
         """Whether it is written in no time."""
         return self.pool is None or len(self.pool) <= _SMALL
 
-    def score(self, posed: Posed) -> Score:
+    def score(self, posed: CompiledProblem) -> Score:
         """Return the plan's score in the asker's numbers; worse than any where there is no plan."""
         found = self.assignment(posed)
         return (float("inf"),) if found is None else score(posed.instance, *found)
 
-    def assignment(self, posed: Posed) -> tuple[I64, I64] | None:
+    def assignment(self, posed: CompiledProblem) -> tuple[I64, I64] | None:
         """Return (memory, offset) of each buffer of the asker's instance."""
         if self.pool is None or self.offset is None:
             return None
@@ -96,7 +96,7 @@ class Known:
         pool[posed.order], offset[posed.order] = self.pool, self.offset
         return column(pool), column(offset)
 
-    def least(self, posed: Posed) -> Score:
+    def least(self, posed: CompiledProblem) -> Score:
         """Return the bound in the asker's numbers."""
         mine = traffic_unit(posed.instance)
         if posed.instance.objective != "cost" or not self.bound or mine == self.traffic_unit:
@@ -104,10 +104,10 @@ class Known:
         return (self.bound[0] * (mine / self.traffic_unit) * (1 - _ROUNDING), *self.bound[1:])
 
 
-def plan_of(known: Known, posed: Posed, stop_reason: StopReason | None) -> Plan | None:
+def plan_of(known: CachedPlan, posed: CompiledProblem, stop_reason: StopReason | None) -> Plan | None:
     """Return what is known as a plan of the asker's problem, verified; None where it does not pass."""
     instance, problem = posed.instance, posed.problem
-    search = Shared(instance, deadline=float("inf"))
+    search = SearchState(instance, deadline=float("inf"))
     assignment = known.assignment(posed)
     if assignment is None:
         if known.status == "infeasible" and search.infeasible is None:
@@ -129,17 +129,17 @@ def plan_of(known: Known, posed: Posed, stop_reason: StopReason | None) -> Plan 
     return plan
 
 
-def nothing_known(posed: Posed, stop_reason: StopReason) -> Plan:
+def nothing_known(posed: CompiledProblem, stop_reason: StopReason) -> Plan:
     """Return what is told of a problem that nobody searched long enough for."""
-    return _nothing(posed, Shared(posed.instance, deadline=float("inf")), stop_reason)
+    return _nothing(posed, SearchState(posed.instance, deadline=float("inf")), stop_reason)
 
 
-def _nothing(posed: Posed, search: Shared, stop_reason: StopReason | None) -> Plan:
+def _nothing(posed: CompiledProblem, search: SearchState, stop_reason: StopReason | None) -> Plan:
     search.stop_reason = stop_reason
     return to_plan.nothing(posed.problem, posed.instance, search, explain(posed.problem, posed.instance, search))
 
 
-def better_of(posed: Posed, known: Known | None, found: Known) -> Known:
+def better_of(posed: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
     """Join what is known with what was found: the better plan, the better bound, the longer search.
 
     Where nothing of `found` is better, it is `known` itself.
@@ -170,7 +170,7 @@ def better_of(posed: Posed, known: Known | None, found: Known) -> Known:
     return known if is_same and joined.status == known.status else joined
 
 
-def _bound(posed: Posed, plan: Plan) -> Score:
+def _bound(posed: CompiledProblem, plan: Plan) -> Score:
     """Return the bound that a plan tells: what is not told of a memory is 0."""
     unit = posed.instance.unit
     least = tuple(-(-(pool.lower_bound or 0) // unit) for pool in reversed(plan.pools))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from memplan.api.service.cache.cached_plan import Known, plan_of
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.cached_plan import CachedPlan, plan_of
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner import __version__
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import NO_PLACEMENTS, Plan, PoolUse
 
 
-def canonical_plan(problem_hash: str, known: Known) -> Plan:
+def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
     """Return a known plan as the hash has it: buffers and memories by number, bytes in the problem's units.
 
     Buffer k is the one at place k of `memplan.planner.instance.canonical.canonical_order`, and pool "0" the first.
@@ -39,20 +39,20 @@ def canonical_plan(problem_hash: str, known: Known) -> Plan:
     )
 
 
-def spelled_for(posed: Posed, plan: Plan) -> Plan | None:
+def spelled_for(posed: CompiledProblem, plan: Plan) -> Plan | None:
     """Return a canonical plan in the spelling of a problem, verified; None where it is one of another problem."""
     places, count = plan.placements, len(posed.instance)
     if posed.hash != plan.problem_hash or (places and places.ids != tuple(range(count))):
         return None
-    known = Known(plan.status, searched_s=plan.wall_time_s or 0.0, by="an earlier search", solver=plan.solver)
+    known = CachedPlan(plan.status, searched_s=plan.wall_time_s or 0.0, by="an earlier search", solver=plan.solver)
     if plan.status in ("optimal", "feasible"):
         names = column([int(name) if name.isdecimal() else -1 for name in places.pool_names] or [0])
         pool = names[places.pool]
-        if len(pool) != count or not np.isin(pool, np.arange(len(posed.instance.memories))).all():
+        if len(pool) != count or not np.isin(pool, np.arange(len(posed.instance.pools))).all():
             return None
         least = plan.lower_bound or 0
-        bound = (least,) if len(posed.instance.memories) == 1 and posed.instance.objective != "cost" else ()
-        known = Known(
+        bound = (least,) if len(posed.instance.pools) == 1 and posed.instance.objective != "cost" else ()
+        known = CachedPlan(
             plan.status, column(pool), places.offset, bound=bound, total=least, solver=plan.solver, by=known.by
         )
     return plan_of(known, posed, None)

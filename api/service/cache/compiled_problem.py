@@ -12,7 +12,7 @@ from memplan.planner.model.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
-class Posed:
+class CompiledProblem:
     """A problem as it was asked, and what it is in everybody's spelling; `order` lists its instance's buffers, (n,)."""
 
     problem: Problem
@@ -21,7 +21,7 @@ class Posed:
     order: I64
 
     @classmethod
-    def of(cls, problem: Problem) -> Posed:
+    def of(cls, problem: Problem) -> CompiledProblem:
         """Compile and hash a problem. O(m log m)."""
         instance = compile_problem(problem)
         order = canonical_order(instance)

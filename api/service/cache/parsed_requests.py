@@ -6,14 +6,14 @@ from collections import OrderedDict
 from hashlib import sha256
 
 from memplan.api.options import Options
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 
 _BYTES_A_BYTE = 6
 """What a problem that was read takes in memory, for each byte of its JSON."""
 _LARGEST_PART = 8
 """No problem takes more than this part of the room."""
 
-Reading = tuple[Posed, Options]
+Reading = tuple[CompiledProblem, Options]
 
 
 class Readings:

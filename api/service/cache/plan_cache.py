@@ -15,8 +15,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
-from memplan.api.service.cache.cached_plan import Known, better_of
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.cached_plan import CachedPlan, better_of
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.records import known_of, record_of
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
@@ -41,9 +41,9 @@ class PlanCache:
     def __init__(self, store: Store | None, *, memory_bytes: int, most_plans: int, most_bytes: int) -> None:
         self._store = store
         self._memory_bytes, self._most_plans, self._most_bytes = memory_bytes, most_plans, most_bytes
-        self._memory: OrderedDict[str, tuple[Known, float]] = OrderedDict()
+        self._memory: OrderedDict[str, tuple[CachedPlan, float]] = OrderedDict()
         self._held_bytes = 0
-        self._unwritten: dict[str, tuple[Posed, Known]] = {}
+        self._unwritten: dict[str, tuple[CompiledProblem, CachedPlan]] = {}
         self._used: set[str] = set()
         self._wrong: set[str] = set()
         self._news = asyncio.Event()
@@ -66,7 +66,7 @@ class PlanCache:
             await asyncio.wait((tending,))
             await cache.write()
 
-    async def find(self, posed: Posed) -> Known | None:
+    async def find(self, posed: CompiledProblem) -> CachedPlan | None:
         """Return what is known of a problem."""
         known, is_latest = self._remembered(posed.hash)
         if is_latest:
@@ -78,12 +78,12 @@ class PlanCache:
         self._remember(posed.hash, best)
         return best
 
-    async def by_hash(self, problem_hash: str) -> Known | None:
+    async def by_hash(self, problem_hash: str) -> CachedPlan | None:
         """Return what is known of the problem with this hash."""
         known, is_latest = self._remembered(problem_hash)
         return known if is_latest else await self._stored(problem_hash) or known
 
-    def keep(self, posed: Posed, found: Known) -> Known:
+    def keep(self, posed: CompiledProblem, found: CachedPlan) -> CachedPlan:
         """Keep what was found where it is better, and return the best that is known now."""
         if found.status == "unknown" and found.searched_s <= 0:
             return found
@@ -96,7 +96,7 @@ class PlanCache:
                 self._news.set()
         return best
 
-    def is_new(self, posed: Posed) -> bool:
+    def is_new(self, posed: CompiledProblem) -> bool:
         """Whether memory knows nothing of a problem; the store may."""
         return posed.hash not in self._memory and posed.hash not in self._wrong
 
@@ -105,7 +105,7 @@ class PlanCache:
         """The hashes of what is in memory."""
         return self._memory.keys()
 
-    def forget(self, posed: Posed) -> None:
+    def forget(self, posed: CompiledProblem) -> None:
         """Know nothing of a problem any more, as what was known is wrong: what is found next takes its place."""
         self._wrong.add(posed.hash)
         gone, _ = self._memory.pop(posed.hash, (None, 0.0))
@@ -138,10 +138,10 @@ class PlanCache:
             _LOG.warning("%d plans were not kept: %s", len(found), error)
 
     @staticmethod
-    def _write(store: Store, found: Mapping[str, tuple[Posed, Known]], wrong: frozenset[str]) -> None:
+    def _write(store: Store, found: Mapping[str, tuple[CompiledProblem, CachedPlan]], wrong: frozenset[str]) -> None:
         store.plans.change_all({name: partial(_joined, *entry, name in wrong) for name, entry in found.items()})
 
-    def _remembered(self, problem_hash: str) -> tuple[Known | None, bool]:
+    def _remembered(self, problem_hash: str) -> tuple[CachedPlan | None, bool]:
         """Return what memory holds, and whether nobody can know more than that."""
         known, looked_at = self._memory.get(problem_hash, (None, 0.0))
         if known is not None:
@@ -150,7 +150,7 @@ class PlanCache:
         is_new = known is not None and time.monotonic() - looked_at < _FRESH_S
         return known, self._store is None or is_new or (known is not None and known.is_final)
 
-    async def _stored(self, problem_hash: str) -> Known | None:
+    async def _stored(self, problem_hash: str) -> CachedPlan | None:
         if self._store is None or problem_hash in self._wrong:
             return None
         try:
@@ -173,7 +173,7 @@ class PlanCache:
         except StoreError as error:
             _LOG.warning("the known plans could not be tidied: %s", error)
 
-    def _remember(self, problem_hash: str, known: Known) -> None:
+    def _remember(self, problem_hash: str, known: CachedPlan) -> None:
         """Put an entry first in memory; those that were used longest ago make room."""
         old = self._memory.pop(problem_hash, None)
         self._held_bytes -= 0 if old is None else _bytes(old[0])
@@ -184,16 +184,16 @@ class PlanCache:
             self._held_bytes -= _bytes(gone)
 
 
-def _bytes(known: Known) -> int:
+def _bytes(known: CachedPlan) -> int:
     return _ENTRY_BYTES + (0 if known.pool is None else 16 * len(known.pool))
 
 
-def _read(store: Store, problem_hash: str) -> Known | None:
+def _read(store: Store, problem_hash: str) -> CachedPlan | None:
     record = store.plans.find(problem_hash)
     return None if record is None else known_of(record)
 
 
-def _joined(posed: Posed, found: Known, is_wrong: bool, record: StoredPlan | None) -> StoredPlan | None:
+def _joined(posed: CompiledProblem, found: CachedPlan, is_wrong: bool, record: StoredPlan | None) -> StoredPlan | None:
     """Return what the store should keep of a problem from now on; None: what it has, unless that is wrong."""
     known = None if record is None or is_wrong else known_of(record)
     best = better_of(posed, known, found)

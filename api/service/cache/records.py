@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 
-from memplan.api.service.cache.cached_plan import Known
+from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.store.plans import StoredPlan
 from memplan.planner.model.buffer_table import column
 
@@ -13,7 +13,7 @@ _LEVEL = 1
 """Compression that costs little: most of what can be saved is saved at once."""
 
 
-def record_of(problem_hash: str, known: Known) -> StoredPlan:
+def record_of(problem_hash: str, known: CachedPlan) -> StoredPlan:
     """Write what is known for the store."""
     content = {
         "pool": None if known.pool is None or not known.pool.any() else known.pool.tolist(),
@@ -39,12 +39,12 @@ def record_of(problem_hash: str, known: Known) -> StoredPlan:
     )
 
 
-def known_of(record: StoredPlan) -> Known:
+def known_of(record: StoredPlan) -> CachedPlan:
     """Read what the store keeps."""
     content = json.loads(zlib.decompress(record.plan))
     offset = content["offset"]
     pool = content["pool"] or [0] * len(offset or ())
-    return Known(
+    return CachedPlan(
         status=record.status,  # type: ignore[arg-type]  # one of those that were written
         pool=None if offset is None else column(pool),
         offset=None if offset is None else column(offset),

@@ -16,7 +16,7 @@ import pytest
 
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.refusals import FullError
-from memplan.api.service.admission import WaitingLine
+from memplan.api.service.admission import AdmissionQueue
 from memplan.api.settings import Settings
 from tests.support.server import Running, running
 
@@ -155,13 +155,13 @@ def test_many_callers_at_once_each_get_their_own_plan() -> None:
 def test_the_line_lets_in_whoever_came_first() -> None:
     turns: list[int] = []
 
-    async def caller(line: WaitingLine, number: int) -> None:
+    async def caller(line: AdmissionQueue, number: int) -> None:
         async with line.turn(60.0):
             turns.append(number)
             await anyio.sleep(0)
 
     async def day() -> None:
-        line = WaitingLine(places=1, length=5)
+        line = AdmissionQueue(places=1, length=5)
         async with anyio.create_task_group() as callers:
             for number in range(6):
                 callers.start_soon(caller, line, number)
@@ -173,7 +173,7 @@ def test_the_line_lets_in_whoever_came_first() -> None:
 
 def test_a_free_place_needs_no_patience() -> None:
     async def day() -> None:
-        line = WaitingLine(places=1, length=0)
+        line = AdmissionQueue(places=1, length=0)
         async with line.turn(0.0):
             with pytest.raises(FullError, match="all 1 places are taken and 0 callers wait already"):
                 line.check()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memplan.api.service.cache.cached_plan import Known, better_of, plan_of
+from memplan.api.service.cache.cached_plan import CachedPlan, better_of, plan_of
 from memplan.api.service.cache.canonical_plan import canonical_plan, spelled_for
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.records import known_of, record_of
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Plan
@@ -24,18 +24,18 @@ from tests.support.strategies import raw_problems, tied_problems
 TWO = {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
 
 
-def posed(data: Data) -> Posed:
-    return Posed.of(Problem.model_validate(data))
+def posed(data: Data) -> CompiledProblem:
+    return CompiledProblem.of(Problem.model_validate(data))
 
 
-def found_for(asked: Posed, searched_s: float = 1.0, accept: str | None = None) -> tuple[Plan, Known]:
+def found_for(asked: CompiledProblem, searched_s: float = 1.0, accept: str | None = None) -> tuple[Plan, CachedPlan]:
     plan = solve(asked.problem, solver="local-search", time_limit_s=0.05, accept=accept)
-    known = Known.of(asked, plan, searched_s)
+    known = CachedPlan.of(asked, plan, searched_s)
     assert known is not None
     return plan, known
 
 
-def check_spelling(first: Posed, other: Posed) -> None:
+def check_spelling(first: CompiledProblem, other: CompiledProblem) -> None:
     plan, known = found_for(first)
     stored = known_of(record_of(first.hash, known))
     again = plan_of(stored, other, plan.stop_reason)
@@ -61,19 +61,19 @@ def test_an_answer_maps_onto_every_spelling(data: Data, rng: random.Random, k: i
 @given(problem=tied_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
 def test_so_does_one_with_constraints(problem: Problem, rng: random.Random, k: int) -> None:
     other = posed(respelled(spelled(problem), rng, k))
-    if not other.instance.homeless:
-        check_spelling(Posed.of(problem), other)
+    if not other.instance.unplaceable:
+        check_spelling(CompiledProblem.of(problem), other)
 
 
-def loose(asked: Posed, gap: int, bound: int, searched_s: float = 1.0) -> Known:
+def loose(asked: CompiledProblem, gap: int, bound: int, searched_s: float = 1.0) -> CachedPlan:
     """A plan of TWO that leaves `gap` units unused between its buffers, with a bound that was proved, in units."""
     offset = column_of(asked, {"a": 0, "b": 2 + gap})
-    return Known(
+    return CachedPlan(
         "feasible", offset * 0, offset, (2 + gap + 1,), (bound,), bound, solver="by hand", searched_s=searched_s
     )
 
 
-def column_of(asked: Posed, offsets: dict[str, int]) -> I64:
+def column_of(asked: CompiledProblem, offsets: dict[str, int]) -> I64:
     names = [asked.problem.buffers.ids[int(asked.instance.source[i])] for i in asked.order]
     return column([offsets[str(name)] for name in names])
 
@@ -94,7 +94,7 @@ def test_a_worse_plan_changes_nothing() -> None:
     asked = posed(TWO)
     known = loose(asked, 1, 2)
     assert better_of(asked, known, loose(asked, 2, 1)) is known
-    assert better_of(asked, known, Known("unknown", searched_s=0.5)) is known
+    assert better_of(asked, known, CachedPlan("unknown", searched_s=0.5)) is known
 
 
 def test_a_plan_that_meets_a_bound_of_another_search_is_proved() -> None:
@@ -108,19 +108,19 @@ def test_nothing_replaces_what_is_proved() -> None:
     asked = posed(TWO)
     proved = replace(loose(asked, 0, 3), status="optimal")
     assert better_of(asked, proved, loose(asked, 1, 1)) is proved
-    assert better_of(asked, Known("infeasible"), Known("unknown", searched_s=3)).status == "infeasible"
+    assert better_of(asked, CachedPlan("infeasible"), CachedPlan("unknown", searched_s=3)).status == "infeasible"
 
 
 def test_how_long_was_searched_in_vain_is_known() -> None:
     asked = posed(TWO)
-    assert better_of(asked, None, Known("unknown", searched_s=3)).searched_s == 3
-    assert better_of(asked, Known("unknown", searched_s=3), loose(asked, 1, 1)).searched_s == 3
-    assert better_of(asked, loose(asked, 1, 1), Known("unknown", searched_s=3)).searched_s == 3
+    assert better_of(asked, None, CachedPlan("unknown", searched_s=3)).searched_s == 3
+    assert better_of(asked, CachedPlan("unknown", searched_s=3), loose(asked, 1, 1)).searched_s == 3
+    assert better_of(asked, loose(asked, 1, 1), CachedPlan("unknown", searched_s=3)).searched_s == 3
 
 
 def test_that_nothing_fits_is_told_in_the_askers_words() -> None:
     tight = TWO | {"pools": [{"name": "sram", "size": 8}]}
-    known = Known.of(posed(tight), solve(Problem.model_validate(tight)), 0.0)
+    known = CachedPlan.of(posed(tight), solve(Problem.model_validate(tight)), 0.0)
     other = respelled(tight, random.Random(1), 3)
     assert known is not None
     again = plan_of(known_of(record_of("", known)), posed(other), "proved")
@@ -134,7 +134,7 @@ def test_offsets_between_units_sink_to_whole_ones() -> None:
     plan = Plan.model_validate(
         {"placements": [{"id": "b", "pool": "default", "offset": 9}, {"id": "a", "pool": "default", "offset": 1}]}
     )
-    known = Known.of(asked, plan, 0.0)
+    known = CachedPlan.of(asked, plan, 0.0)
     assert known is not None
     assert known.used == (3,)
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from memplan.api.options import Options
-from memplan.api.service.cache.cached_plan import Known
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.cached_plan import CachedPlan
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.parsed_requests import Readings
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.settings import Settings
@@ -22,24 +22,24 @@ from memplan.planner.model.problem import Problem
 MUCH = 2**20
 
 
-def posed(size: int = 3) -> Posed:
+def posed(size: int = 3) -> CompiledProblem:
     rows = [{"id": k, "size": size + k, "start": 0, "end": 1} for k in range(2)]
-    return Posed.of(Problem.model_validate({"buffers": rows}))
+    return CompiledProblem.of(Problem.model_validate({"buffers": rows}))
 
 
-def plan_of_height(asked: Posed, height: int, searched_s: float = 1.0) -> Known:
+def plan_of_height(asked: CompiledProblem, height: int, searched_s: float = 1.0) -> CachedPlan:
     """A plan whose upper buffer ends at a height, in units; nothing is proved of it."""
     low, high = (int(asked.instance.size[i]) for i in asked.order)
     offset = column([0, height - high])
     assert offset[1] >= low
-    return Known("feasible", offset * 0, offset, (height,), (1,), 1, searched_s=searched_s)
+    return CachedPlan("feasible", offset * 0, offset, (height,), (1,), 1, searched_s=searched_s)
 
 
 def cache_over(store: Store | None, memory_bytes: int = MUCH, most_plans: int = 100) -> PlanCache:
     return PlanCache(store, memory_bytes=memory_bytes, most_plans=most_plans, most_bytes=MUCH)
 
 
-async def height(cache: PlanCache, asked: Posed) -> int | None:
+async def height(cache: PlanCache, asked: CompiledProblem) -> int | None:
     known = await cache.find(asked)
     return None if known is None else known.used[0]
 

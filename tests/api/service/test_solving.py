@@ -10,8 +10,8 @@ import pytest
 
 from memplan.api.cluster.task import News
 from memplan.api.options import Options
-from memplan.api.service.cache.cached_plan import Known
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.cached_plan import CachedPlan
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -22,8 +22,8 @@ from tests.support.workers import packed
 
 def test_who_asks_again_is_answered_at_once_and_with_more_time_goes_on_from_the_best() -> None:
     async def day(room: Room) -> None:
-        posed = Posed.of(HARD)
-        known = Known.of(posed, packed(HARD), searched_s=60.0)
+        posed = CompiledProblem.of(HARD)
+        known = CachedPlan.of(posed, packed(HARD), searched_s=60.0)
         assert known is not None
         room.cache.keep(posed, known)
         again = await room.ask(HARD_TOO)
@@ -112,8 +112,8 @@ def test_who_is_cancelled_in_line_has_the_quick_plan() -> None:
 @pytest.mark.parametrize("accept", ["fit", "900%", 900.0])
 def test_a_known_plan_that_is_good_enough_answers(accept: str | float) -> None:
     async def day(room: Room) -> None:
-        posed = Posed.of(HARD)
-        known = Known.of(posed, packed(HARD), searched_s=0.1)
+        posed = CompiledProblem.of(HARD)
+        known = CachedPlan.of(posed, packed(HARD), searched_s=0.1)
         assert known is not None
         room.cache.keep(posed, known)
         plan = await room.ask(HARD, Options(time_limit_s=60.0, accept=accept))
@@ -134,8 +134,8 @@ def test_options_are_checked_though_the_plan_is_known() -> None:
 @pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
 def test_who_asks_for_one_solver_or_the_same_everywhere_is_not_answered_by_what_others_found(options: Options) -> None:
     async def day(room: Room) -> None:
-        posed = Posed.of(QUICK)
-        known = Known.of(posed, (await room.ask(QUICK)), 1.0)
+        posed = CompiledProblem.of(QUICK)
+        known = CachedPlan.of(posed, (await room.ask(QUICK)), 1.0)
         assert known is not None
         before = room.lookups()
         first, second = await room.ask(QUICK, options), await room.ask(QUICK, options)
@@ -162,8 +162,8 @@ def test_a_plan_that_somebody_brings_is_where_the_search_starts() -> None:
 
 def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     async def day(room: Room) -> None:
-        posed = Posed.of(QUICK)
-        known = Known.of(posed, packed(QUICK), 1.0)
+        posed = CompiledProblem.of(QUICK)
+        known = CachedPlan.of(posed, packed(QUICK), 1.0)
         assert known is not None
         assert known.offset is not None
         room.cache.keep(posed, replace(known, status="optimal", offset=known.offset * 0))

@@ -12,8 +12,8 @@ import pytest
 
 from memplan.api.options import Options
 from memplan.api.refusals import FullError
-from memplan.api.service.cache.cached_plan import Known
-from memplan.api.service.cache.compiled_problem import Posed
+from memplan.api.service.cache.cached_plan import CachedPlan
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.store import Store
 from memplan.planner.model.problem import Problem
 from tests.api.http.test_http_line import problem_that_nobody_proves_soon
@@ -74,8 +74,8 @@ def test_what_an_earlier_server_searched_is_not_searched_again(tmp_path: Path) -
     with closing(Store.open(None, tmp_path)) as store:
 
         async def day(room: Room) -> None:
-            posed = Posed.of(SMALL)
-            known = Known.of(posed, packed(SMALL), searched_s=60.0)
+            posed = CompiledProblem.of(SMALL)
+            known = CachedPlan.of(posed, packed(SMALL), searched_s=60.0)
             assert known is not None
             earlier = cache_over(store)
             earlier.keep(posed, known)

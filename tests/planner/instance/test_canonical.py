@@ -70,7 +70,7 @@ def test_an_answer_maps_onto_another_spelling(data: dict[str, Any], k: int) -> N
     """The k-th buffers in canonical order correspond, so offsets in units can be taken over."""
     problem, other = (Problem.model_validate(value) for value in (data, scaled(renamed(retimed(data)), k)))
     mine, theirs = compile_problem(problem), compile_problem(other)
-    if len(mine) == 0 or mine.homeless:
+    if len(mine) == 0 or mine.unplaceable:
         return
     pool = column(mine.allowed.argmax(axis=0))
     offset = []

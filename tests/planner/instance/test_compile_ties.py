@@ -34,7 +34,7 @@ def relative(to: int | str, offset: int) -> dict[str, Any]:
 def test_a_plain_instance_has_no_ties() -> None:
     plain = compiled(A, B, C)
     assert plain.features == frozenset()
-    assert plain.anchor.tolist() == plain.company.tolist() == [0, 1, 2]
+    assert plain.anchor.tolist() == plain.colocation.tolist() == [0, 1, 2]
     assert plain.distance.tolist() == [0, 0, 0]
     assert (len(plain.share), len(plain.bank_with), len(plain.soft_pairs), len(plain.soft_weight)) == (0, 0, 0, 0)
     assert not plain.page.any()
@@ -69,16 +69,16 @@ def test_a_group_keeps_the_rules_of_all_its_members() -> None:
 def test_a_pin_pins_the_whole_group_and_contradictions_are_homeless() -> None:
     pinned = compiled(A, B | relative("a", -8) | {"offset": 8})
     assert (pinned.pin * pinned.unit).tolist() == [16, 8]
-    assert compiled(A | {"offset": 4}, B | relative("a", -8)).homeless == (0, 1)
-    assert compiled(A | {"offset": 4}, B | relative("a", 8) | {"offset": 8}).homeless == (0, 1)
-    assert compiled(A, B | relative("a", 2) | {"alignment": 4}, C | relative("b", 1) | {"alignment": 4}).homeless
+    assert compiled(A | {"offset": 4}, B | relative("a", -8)).unplaceable == (0, 1)
+    assert compiled(A | {"offset": 4}, B | relative("a", 8) | {"offset": 8}).unplaceable == (0, 1)
+    assert compiled(A, B | relative("a", 2) | {"alignment": 4}, C | relative("b", 1) | {"alignment": 4}).unplaceable
 
 
 @pytest.mark.parametrize("distance", [2**62, -(2**62)])
 def test_a_group_that_is_wider_than_any_pool_is_homeless(distance: int) -> None:
     far = [{"id": k, "size": 4, "start": 0, "end": 1} | relative(k - 1, distance) for k in (1, 2, 3)]
     instance = compiled({"id": 0, "size": 4, "start": 0, "end": 1}, *far)
-    assert instance.homeless == (0, 1, 2, 3)
+    assert instance.unplaceable == (0, 1, 2, 3)
 
 
 def test_a_conflict_between_members_that_lie_apart_asks_nothing() -> None:
@@ -103,7 +103,7 @@ def test_pages_are_counted_in_addresses_and_in_units() -> None:
     ],
 )
 def test_what_crosses_a_page_wherever_it_may_lie_is_homeless(row: dict[str, Any]) -> None:
-    assert compiled(row).homeless == (0,)
+    assert compiled(row).unplaceable == (0,)
 
 
 def test_only_those_share_that_are_alive_together() -> None:
@@ -117,7 +117,7 @@ def test_banks_bind_where_there_are_any() -> None:
     pools = [{"name": "x", "bank_size": 32, "base_address": 40}, {"name": "y"}]
     instance = compiled(A, B, C, bank=[{"buffers": ["a", "b"]}], pools=pools)
     assert instance.unit == 4
-    assert [(memory.bank, memory.bank_shift) for memory in instance.memories] == [(8, 2), (0, 0)]
+    assert [(memory.bank, memory.bank_shift) for memory in instance.pools] == [(8, 2), (0, 0)]
     assert (instance.bank_first.tolist(), instance.bank_with.tolist()) == ([0, 1, 2, 2], [1, 0])
     elsewhere = compiled(A | {"pools": ["y"]}, B, bank=[{"buffers": ["a", "b"]}], pools=pools)
     assert "banks" not in elsewhere.features
@@ -136,7 +136,7 @@ def test_weights_add_up_where_they_are_minimised() -> None:
 def test_companies_are_groups_and_what_must_lie_with_them() -> None:
     rows = [A, B, C | relative("b", 8), D | {"pools": ["y"]}]
     instance = compiled(*rows, together=[["d", "c"], ["a"]], pools=TWO)
-    assert instance.company.tolist() == [0, 1, 1, 1]
+    assert instance.colocation.tolist() == [0, 1, 1, 1]
     assert instance.allowed.tolist() == [[True, False, False, False], [True, True, True, True]]
     assert instance.features == {"relative", "together", "pools"}
     alone = compiled(*rows[:3], together=[["b", "c"]], pools=TWO)
@@ -145,8 +145,8 @@ def test_companies_are_groups_and_what_must_lie_with_them() -> None:
 
 def test_no_pool_for_all_of_a_company_is_homeless() -> None:
     rows = [A | {"pools": ["x"]}, B | {"pools": ["y"]}, C, D | {"size": 0}]
-    assert compiled(*rows, together=[["a", "c"], ["c", "b"]], pools=TWO).homeless == (0, 1, 2)
-    assert compiled(*rows, together=[["a", "d"], ["d", "b"]], pools=TWO).homeless == (0, 1, 3)
+    assert compiled(*rows, together=[["a", "c"], ["c", "b"]], pools=TWO).unplaceable == (0, 1, 2)
+    assert compiled(*rows, together=[["a", "d"], ["d", "b"]], pools=TWO).unplaceable == (0, 1, 3)
 
 
 def test_buffers_of_no_bytes_go_where_their_company_is() -> None:
@@ -166,7 +166,7 @@ def test_an_assignment_is_right_exactly_where_its_placements_are() -> None:
     for seed in range(250):
         problem = tied_problem(seed, 4)
         instance = compile_problem(problem)
-        for _ in range(0 if instance.homeless else 12):
+        for _ in range(0 if instance.unplaceable else 12):
             pool, offset = drawn(instance, rng)
             if offset.min(initial=0) < 0:
                 continue
@@ -180,7 +180,7 @@ def drawn(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
     """Draw a memory for each company and an offset for each group, with a mistake here and there."""
     n = len(instance)
     home = [rng.choice(np.flatnonzero(instance.allowed[:, i]).tolist()) for i in range(n)]
-    pool = np.array(home, dtype=np.int64)[instance.company if rng.random() < 0.9 else np.arange(n)]
+    pool = np.array(home, dtype=np.int64)[instance.colocation if rng.random() < 0.9 else np.arange(n)]
     start = [int(instance.pin[i]) if instance.pin[i] >= 0 else rng.randint(0, 12) for i in range(n)]
     group = instance.anchor if rng.random() < 0.9 else np.arange(n)
     offset = np.array(start, dtype=np.int64)[group] + instance.distance
@@ -189,9 +189,9 @@ def drawn(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
 
 def keeps_the_rules(instance: Instance, pool: I64, offset: I64) -> bool:
     """Say whether all rules of an instance are kept, each in each memory, and all companies are in one."""
-    if (pool != pool[instance.company]).any():
+    if (pool != pool[instance.colocation]).any():
         return False
-    places: list[dict[int, int]] = [{} for _ in instance.memories]
+    places: list[dict[int, int]] = [{} for _ in instance.pools]
     for i, (q, at) in enumerate(zip(pool.tolist(), offset.tolist(), strict=True)):
         places[q][i] = at
     return not any(broken_rules(instance, q, here) for q, here in enumerate(places))

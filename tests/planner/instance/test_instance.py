@@ -41,12 +41,12 @@ def dropped(instance: Instance, i: int, q: int, taken: list[tuple[int, int]]) ->
         int(x) for x in (instance.size[i], instance.alignment[q, i], instance.residue[q, i], instance.pin[i])
     )
     at = pin if pin >= 0 else start
-    for low, high in sorted([*taken, *((int(a), int(b)) for a, b in instance.memories[q].reserved)]):
+    for low, high in sorted([*taken, *((int(a), int(b)) for a, b in instance.pools[q].reserved)]):
         if low < at + size and at < high:
             if pin >= 0:
                 return None
             at = start + -(-(high - start) // step) * step
-    return at if at + size <= instance.memories[q].capacity else None
+    return at if at + size <= instance.pools[q].capacity else None
 
 
 def assignments(instance: Instance) -> list[tuple[Score, I64, I64]]:
@@ -77,13 +77,13 @@ def assignments(instance: Instance) -> list[tuple[Score, I64, I64]]:
 @given(problem=problems(4))
 def test_the_best_assignment_lifted_is_a_best_plan(problem: Problem) -> None:
     instance = compile_problem(problem)
-    found = [] if instance.homeless else assignments(instance)
+    found = [] if instance.unplaceable else assignments(instance)
     wanted = best_score(problem)
     if wanted is None:
         assert found == []
         return
     best, pool, offset = min(found, key=lambda row: row[0])
-    in_bytes = [end * instance.unit for end in best[-len(instance.memories) :]]
+    in_bytes = [end * instance.unit for end in best[-len(instance.pools) :]]
     assert in_bytes == list(wanted[-len(in_bytes) :])
     assert list(best[: -len(in_bytes)]) == pytest.approx(list(wanted[: -len(in_bytes)]))
     assert check(problem, lift(problem, instance, pool, offset)) == []
@@ -93,23 +93,23 @@ def test_the_best_assignment_lifted_is_a_best_plan(problem: Problem) -> None:
 @given(problem=problems(6))
 def test_an_instance_keeps_its_promises(problem: Problem) -> None:
     instance = compile_problem(problem)
-    n, p = len(instance), len(instance.memories)
+    n, p = len(instance), len(instance.pools)
     assert (instance.size > 0).all()
     assert instance.source.tolist() == sorted(set(instance.source.tolist()))
     assert instance.first[0] == 0
-    assert instance.first[-1] == len(instance.start) == len(instance.end) == len(instance.owner)
+    assert instance.first[-1] == len(instance.start) == len(instance.end) == len(instance.lifetime_buffer)
     assert (instance.start < instance.end).all()
-    assert ((instance.end[:-1] <= instance.start[1:]) | np.diff(instance.owner).astype(bool)).all()
+    assert ((instance.end[:-1] <= instance.start[1:]) | np.diff(instance.lifetime_buffer).astype(bool)).all()
     assert instance.alignment.shape == instance.residue.shape == instance.allowed.shape == (p, n)
     assert (instance.alignment >= 1).all()
     assert (instance.residue < instance.alignment).all()
-    for q, memory in enumerate(instance.memories):
+    for q, memory in enumerate(instance.pools):
         flat = memory.reserved.ravel()
         assert (flat[1:] >= flat[:-1]).all()
         for i in np.flatnonzero(instance.allowed[q] & (instance.pin >= 0)).tolist():
             assert instance.pin[i] % instance.alignment[q, i] == instance.residue[q, i]
     alone = [i for i in range(n) if not instance.allowed[:, i].any()]
-    assert {int(instance.source[i]) for i in alone} <= set(instance.homeless)
+    assert {int(instance.source[i]) for i in alone} <= set(instance.unplaceable)
     ids = problem.buffers.ids
     groups = {family.members[0][1].id: family for family in families(problem)}
     for i, j in product(range(n), repeat=2):
@@ -177,10 +177,10 @@ def test_aliases_are_folded_into_their_buffer() -> None:
 
 def test_contradictory_aliases_have_no_home() -> None:
     odd = {"size": 1, "alignment": 2, "alias_of": "a"}
-    assert compiled(A, odd | {"id": 1}, odd | {"id": 2, "alias_offset": 1}).homeless == (0,)
-    assert compiled(A | {"offset": 4}, odd | {"id": 1, "offset": 6}).homeless == (0,)
+    assert compiled(A, odd | {"id": 1}, odd | {"id": 2, "alias_offset": 1}).unplaceable == (0,)
+    assert compiled(A | {"offset": 4}, odd | {"id": 1, "offset": 6}).unplaceable == (0,)
     nothing = {"size": 0, "alias_of": "a"}
-    assert compiled(A | {"size": 0, "offset": 4}, nothing | {"id": 1, "offset": 6}).homeless == (0,)
+    assert compiled(A | {"size": 0, "offset": 4}, nothing | {"id": 1, "offset": 6}).unplaceable == (0,)
 
 
 def test_explicit_conflicts_are_symmetric_sorted_and_listed_once() -> None:
@@ -197,7 +197,7 @@ def test_an_alignment_beyond_2_to_62_is_kept_exactly() -> None:
         {"buffers": [A | {"alignment": 2**62}], "pools": [{"alignment": 3, "base_address": 1}]}
     )
     assert best_score(value) is None
-    assert compile_problem(value).homeless == (0,)
+    assert compile_problem(value).unplaceable == (0,)
 
 
 def test_one_offset_may_be_all_that_huge_alignments_leave() -> None:
@@ -215,19 +215,19 @@ def test_sums_beyond_int64_are_exact() -> None:
     instance = compiled(*({"id": k, "size": 2**62 - k, "start": 0, "end": 1} for k in range(4)))
     assert not instance.is_small_numbered
     assert instance.load().tolist() == [4 * 2**62 - 6]
-    assert instance.memories[0].capacity == 2**63 - 1
+    assert instance.pools[0].capacity == 2**63 - 1
 
 
 def test_the_last_end_in_bytes_fits_int64_in_any_unit() -> None:
     for size in (2, 3, 2**40):
         instance = compiled(A | {"size": size}, pools=[{"name": "x"}, {"name": "y", "size": 2**63 - 1}])
-        assert all(memory.capacity * instance.unit <= 2**63 - 1 for memory in instance.memories)
+        assert all(memory.capacity * instance.unit <= 2**63 - 1 for memory in instance.pools)
 
 
 def test_reserved_ranges_are_merged_and_cut_at_the_end() -> None:
     ranges = [[10, 5], [0, 2], [2, 3], [12, 9], [30, 9], [40, 0], [50, 5]]
     instance = compiled(A, pools=[{"size": 32, "reserved": ranges}])
-    assert instance.memories[0].reserved.tolist() == [[0, 5], [10, 21], [30, 32]]
+    assert instance.pools[0].reserved.tolist() == [[0, 5], [10, 21], [30, 32]]
 
 
 def test_buffers_of_no_bytes_go_where_they_raise_no_peak() -> None:

@@ -19,7 +19,7 @@ from memplan.planner.model.plan import StopReason
 from memplan.planner.model.problem import Problem
 from memplan.solvers.cp_sat import goals
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.search.incumbent import Assignment, Shared
+from memplan.solvers.search.incumbent import Assignment, SearchState
 from tests.support import oracle
 from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
@@ -46,7 +46,7 @@ def outcomes(problems: Sequence[Problem], limit_s: float = 30.0, deterministic: 
 
 
 def _outcome(instance: Instance, limit_s: float, deterministic: bool) -> Outcome:
-    search = Shared(
+    search = SearchState(
         instance,
         deadline=time.monotonic() + (600.0 if deterministic else limit_s),
         trusted=frozenset({"cp-sat"}),

@@ -13,7 +13,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound, peak_cores
 from memplan.solvers.packing.packers import QuickPacker
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 from tests.support import oracle
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
@@ -21,8 +21,8 @@ HARD = full_load(3, 24)
 """Some buffers whose least peak is above the bound."""
 
 
-def searching(instance: Instance, work_limit: int = 10**7) -> Shared:
-    return Shared(
+def searching(instance: Instance, work_limit: int = 10**7) -> SearchState:
+    return SearchState(
         instance,
         deadline=time.monotonic() + 60.0,
         deterministic=True,

@@ -14,8 +14,8 @@ from memplan.solvers.exact import dummy_rounds
 from memplan.solvers.exact.branch_and_bound import Climber, Standing
 from memplan.solvers.exact.components import Part, split
 from memplan.solvers.exact.dummies import Filler, filled, fillers
-from memplan.solvers.exact.dummy_rounds import A_GUESS, HEAD_START, Filling
-from memplan.solvers.exact.restarts import AT_BOUND, Ladder
+from memplan.solvers.exact.dummy_rounds import A_GUESS, HEAD_START, DummyRounds
+from memplan.solvers.exact.restarts import AT_BOUND, RestartSchedule
 from memplan.solvers.kernels.exact import FOUND
 from memplan.solvers.packing.packers import QuickPacker
 from memplan.solvers.packing.place import pins_collide
@@ -40,7 +40,7 @@ def sums(rows: list[Filler], k: int) -> list[int]:
 
 
 def root_slack(part: Part, capacity: int) -> I64:
-    ladder = Ladder(part, rng())
+    ladder = RestartSchedule(part, rng())
     ladder.run(AT_BOUND, 0, capacity, 1, FLAG)
     return ladder.state.table.slack // part.sections.granule
 
@@ -88,7 +88,7 @@ def test_what_is_found_with_fillers_is_a_placement_without_them(feature: str) ->
         outcomes = []
         for part in split(instance):
             capacity = int(part.sections.size.sum() + part.sections.step.max()) + 20
-            ladder = Ladder(filled(part, fillers(root_slack(part, capacity), rng())), rng())
+            ladder = RestartSchedule(filled(part, fillers(root_slack(part, capacity), rng())), rng())
             outcome, _, offset = ladder.run(AT_BOUND, 0, capacity, 10_000, FLAG)
             whole[part.buffers] = offset[: len(part.buffers)]
             outcomes.append(outcome)
@@ -116,8 +116,8 @@ def test_a_climber_finds_with_fillers_what_it_does_not_find_without(monkeypatch:
 
 def test_rounds_with_fillers_wait_for_others_and_take_as_many_nodes() -> None:
     (part,) = split(compile_problem(LOOSE.problem))
-    ladder = Ladder(part, rng())
-    turns = Filling(ladder)
+    ladder = RestartSchedule(part, rng())
+    turns = DummyRounds(ladder)
     n = len(part.buffers)
     dues = []
     for ladder.nodes, turns.nodes in ((0, 0), (HEAD_START * n, 0), (HEAD_START * n + 500, 501)):
@@ -134,17 +134,17 @@ def test_nothing_is_filled_where_there_is_no_slack_or_too_much_or_a_proof_to_be_
         (full, 1001, True, False),
         (loose, 1024, False, True),
     ):
-        ladder = Ladder(part, rng(), is_proving=is_proving)
+        ladder = RestartSchedule(part, rng(), is_proving=is_proving)
         ladder.nodes = 10**6
-        assert Filling(ladder).is_due(capacity, FLAG) == is_due
+        assert DummyRounds(ladder).is_due(capacity, FLAG) == is_due
 
 
 def test_a_guess_is_given_up_when_its_nodes_are_spent() -> None:
     posed = perfect(seed=8001, n=300, kind="pinwheel", granule=1024, slack=10.0, by="shrinking")
     (part,) = split(compile_problem(posed.problem))
-    ladder = Ladder(part, rng())
+    ladder = RestartSchedule(part, rng())
     ladder.nodes = 10**6
-    turns = Filling(ladder)
+    turns = DummyRounds(ladder)
     assert turns.is_due(1024, FLAG)
     guesses = []
     while turns.nodes < 3 * A_GUESS * len(part.buffers):
@@ -156,7 +156,7 @@ def test_a_guess_is_given_up_when_its_nodes_are_spent() -> None:
 
 def test_a_guess_that_is_refuted_at_once_costs_its_turn_all_the_same() -> None:
     (part,) = split(compile_problem(LOOSE.problem))
-    turns = Filling(Ladder(part, rng()), capacity=1024, slack=root_slack(part, 1025))
+    turns = DummyRounds(RestartSchedule(part, rng()), capacity=1024, slack=root_slack(part, 1025))
     assert turns.round(10**6, FLAG) is None
     assert turns.filled is None
     assert turns.nodes == dummy_rounds.GUESSING * len(part.buffers)

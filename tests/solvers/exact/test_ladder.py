@@ -4,16 +4,16 @@ import numpy as np
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.solvers.exact.components import split
-from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, AT_BOUND, PATIENCE, Ladder, luby
+from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, AT_BOUND, PATIENCE, RestartSchedule, luby
 from memplan.solvers.kernels.exact import FOUND
 from tests.support.tight_problems import full_load
 
 CEILING, BOUND = 2000, 1000
 
 
-def new_ladder(seed: int = 0) -> Ladder:
+def new_ladder(seed: int = 0) -> RestartSchedule:
     (part,) = split(compile_problem(full_load(1, n=30, live=6)))
-    return Ladder(part, np.random.default_rng(seed))
+    return RestartSchedule(part, np.random.default_rng(seed))
 
 
 def test_the_first_round_of_a_line_from_nothing_finds_a_placement_at_the_ceiling() -> None:

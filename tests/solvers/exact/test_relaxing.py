@@ -10,8 +10,8 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact import branch_and_bound, infeasible_core
 from memplan.solvers.exact.branch_and_bound import Climber, Standing
 from memplan.solvers.exact.components import Part, split
-from memplan.solvers.exact.infeasible_core import HEAD_START, SMALL, Relaxing
-from memplan.solvers.exact.restarts import Ladder
+from memplan.solvers.exact.infeasible_core import HEAD_START, SMALL, InfeasibleCore
+from memplan.solvers.exact.restarts import RestartSchedule
 from tests.solvers.exact.test_cores import searching
 from tests.support import oracle
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
@@ -19,11 +19,11 @@ from tests.support.tight_problems import FEATURES, full_load, tight_problem
 FLAG = np.zeros(1, dtype=np.int64)
 
 
-def turns_on(part: Part) -> Relaxing:
-    return Relaxing(Ladder(part, np.random.default_rng(0)))
+def turns_on(part: Part) -> InfeasibleCore:
+    return InfeasibleCore(RestartSchedule(part, np.random.default_rng(0)))
 
 
-def outcome(turns: Relaxing, capacity: int) -> tuple[int, I64 | None]:
+def outcome(turns: InfeasibleCore, capacity: int) -> tuple[int, I64 | None]:
     """Take turns until something is proved or all is placed."""
     for _ in range(200):
         need, offset = turns.round(capacity, 10**6, FLAG)

@@ -19,7 +19,7 @@ MIXES = [frozenset[str](), frozenset({"holes"}), frozenset({"conflicts", "holes"
 def test_buffers_of_a_part_conflict_as_they_did_in_the_whole(seed: int, features: frozenset[str]) -> None:
     instance = compile_problem(random_problem(seed, 20, features))
     kept = np.random.default_rng(seed).random(20) < 0.6
-    part, chosen = part_of(instance, kept, len(instance.memories) - 1), np.flatnonzero(kept)
+    part, chosen = part_of(instance, kept, len(instance.pools) - 1), np.flatnonzero(kept)
     assert part.size.tolist() == instance.size[chosen].tolist()
     assert part.source.tolist() == instance.source[chosen].tolist()
     for i in range(len(part)):
@@ -55,7 +55,7 @@ def test_a_part_of_nothing_is_empty() -> None:
 def test_what_lies_in_a_part_breaks_the_rules_of_the_part_where_it_breaks_those_of_the_whole(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = compile_problem(constrained_problem(seed, 14, frozenset({*CONSTRAINTS, "pools", "conflicts"})))
-    q = len(instance.memories) - 1
+    q = len(instance.pools) - 1
     kept = whole(instance, instance.allowed[q] & (rng.random(14) < 0.6)) & instance.allowed[q]
     part, chosen = part_of(instance, kept, q), np.flatnonzero(kept)
     offsets = rng.integers(0, 60, len(part))

@@ -47,7 +47,7 @@ def test_no_memory_need_be_filled_beyond_its_horizon(block: int) -> None:
     for seed in range(40 * block, 40 * (block + 1)):
         problem = tied_problem(seed, most=4)
         instance = compile_problem(problem)
-        ends = [horizon(instance, q) * instance.unit for q in range(len(instance.memories))]
+        ends = [horizon(instance, q) * instance.unit for q in range(len(instance.pools))]
         pools = [
             pool.model_copy(update={"size": end if pool.size is None else min(end, pool.size)})
             for pool, end in zip(problem.pools, ends, strict=True)

@@ -20,7 +20,7 @@ MIXES = [frozenset(FEATURES[k] for k in range(6) if mix >> k & 1) for mix in ran
 
 def naive_pack(instance: Instance, q: int, order: I64, best_fit: bool) -> list[int]:
     """Try, for each buffer, every offset where a gap can begin."""
-    memory, placed, offsets = instance.memories[q], dict[int, int](), []
+    memory, placed, offsets = instance.pools[q], dict[int, int](), []
     for i in order.tolist():
         size, pin = int(instance.size[i]), int(instance.pin[i])
         lowest, step = int(instance.residue[q, i]), int(instance.alignment[q, i])
@@ -59,7 +59,7 @@ def test_kernel_and_plain_python_place_like_the_naive_twin(features: frozenset[s
             CompiledPacker(instance, RUNNING, width=1),
             CompiledPacker(instance, RUNNING, width=2, is_flat=True),
         ]
-        for q in range(len(instance.memories)):
+        for q in range(len(instance.pools)):
             mine = column(order[instance.allowed[q, order]])
             for best_fit in (False, True):
                 expected = naive_pack(instance, q, mine, best_fit)

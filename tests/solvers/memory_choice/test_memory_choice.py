@@ -18,14 +18,14 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench.generators import random
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.memory_choice import pursuit
-from memplan.solvers.memory_choice.filling import Filling
+from memplan.solvers.memory_choice.filling import DummyRounds
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import for_cost
 from memplan.solvers.memory_choice.packing import Packings
 from memplan.solvers.memory_choice.pursuit import Pursuit
 from memplan.solvers.memory_choice.ways import Effort
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 from tests.support import oracle
 from tests.support.random_problems import random_problem
 from tests.support.small_problems import small_problems
@@ -35,8 +35,8 @@ FOLDER = Path(__file__).parents[4] / "shared" / "instances" / "executorch_cadenc
 MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
 
 
-def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> Shared:
-    return Shared(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({pursuit.NAME}), **options)
+def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> SearchState:
+    return SearchState(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({pursuit.NAME}), **options)
 
 
 def settled(problem: Problem) -> tuple[float, ...] | str | None:
@@ -51,14 +51,14 @@ def settled(problem: Problem) -> tuple[float, ...] | str | None:
     if best is None or best.score > search.bound:
         return "unsettled"
     wrong = oracle.check(problem, lift(problem, instance, best.pool, best.offset))
-    p = len(instance.memories)
+    p = len(instance.pools)
     return wrong[0] if wrong else (*best.score[:-p], *(end * instance.unit for end in best.score[-p:]))
 
 
 @pytest.mark.parametrize("seed", range(0, 300, 15))
 def test_small_problems_are_settled_as_brute_force_says(seed: int) -> None:
     for problem in small_problems(seed, 4):
-        if problem.objective != "fit" and not compile_problem(problem).homeless:
+        if problem.objective != "fit" and not compile_problem(problem).unplaceable:
             expected = oracle.best_score(problem)
             assert settled(problem) == (None if expected is None else pytest.approx(expected, rel=1e-12))
 
@@ -76,7 +76,7 @@ def test_what_is_left_open_proves_nothing(seed: int) -> None:
             chosen.run(1, Effort(ways=2))
         assert (search.infeasible is not None) <= (least is None)
         if least is not None:
-            p = len(instance.memories)
+            p = len(instance.pools)
             bound = (*search.bound[:-p], *(end * instance.unit for end in search.bound[-p:]))
             assert bound <= least or bound == pytest.approx(least, rel=1e-12)
 
@@ -157,7 +157,7 @@ def test_the_memories_of_the_best_plan_are_packed_already() -> None:
     greedy.solve(instance, search)
     assert search.best is not None
     packings = Packings(instance, search)
-    for q in range(len(instance.memories)):
+    for q in range(len(instance.pools)):
         kept = search.best.pool == q
         assert packings.ask(q, kept, 10**6, 10**6, 1).offset is not None
     assert packings.spent == 0
@@ -170,8 +170,8 @@ def test_filled_plans_pass_a_pairwise_check_and_loads_are_kept_in_mind(mix: int)
     instance = compile_problem(problem)
     search = searching(instance, deterministic=True, work_limit=2_000)
     knapsack = _knapsack(instance)
-    limit = knapsack.limits([memory.capacity for memory in instance.memories])
-    filling = Filling(knapsack, search, for_cost(knapsack, limit, 10**6, 200, lambda: False))
+    limit = knapsack.limits([memory.capacity for memory in instance.pools])
+    filling = DummyRounds(knapsack, search, for_cost(knapsack, limit, 10**6, 200, lambda: False))
     filling.start("x")
     assert search.best is not None
     before = search.best.score
@@ -205,7 +205,7 @@ def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_ord
     assert search.best is not None
     quick, plain = search.best.score[0], search.bound[0]
     chosen = Pursuit(_knapsack(instance), search)
-    Filling(chosen.knapsack, search, chosen.multipliers).start(pursuit.NAME)
+    DummyRounds(chosen.knapsack, search, chosen.multipliers).start(pursuit.NAME)
     assert search.best.by == f"{pursuit.NAME}:fill"
     assert search.best.score[0] < 0.85 * quick
     assert plain < search.bound[0] < search.best.score[0]

@@ -190,8 +190,8 @@ def test_no_choice_of_a_plan_breaks_a_room(problem: Problem) -> None:
     """Everything that can be placed at all is a choice: each buffer alone at its lowest place keeps to its room."""
     instance = compile_problem(problem)
     knapsack = Knapsack.of(instance)
-    if knapsack is None or instance.homeless:
+    if knapsack is None or instance.unplaceable:
         return
-    for q, memory in enumerate(instance.memories):
+    for q, memory in enumerate(instance.pools):
         for i in np.flatnonzero(instance.allowed[q]).tolist():
             assert knapsack.size[q, i] <= knapsack.rooms[q].below(memory.capacity).min()

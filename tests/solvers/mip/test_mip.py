@@ -58,7 +58,7 @@ def random_plan(instance: Instance, rng: random.Random) -> Assignment | None:
     homes = [np.flatnonzero(instance.allowed[:, i]).tolist() for i in range(len(instance))]
     if not all(homes):
         return None
-    pool = column([rng.choice(some) for some in homes])[instance.company]
+    pool = column([rng.choice(some) for some in homes])[instance.colocation]
     offset = drop(instance, pool, [rng.random() for _ in homes])
     return None if offset is None else Assignment(pool, offset, score(instance, pool, offset), "random")
 

@@ -12,7 +12,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.mip.draft import F64, Program
 from memplan.solvers.mip.stages import Effort, Outcome, pursue
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 
 Take = Callable[[F64], None]
 Log = Callable[[str], None]
@@ -50,8 +50,8 @@ RING = ring(20, 21, 20, 21, 20)
 """The bound is 41, the optimum 61."""
 
 
-def searching(instance: Instance) -> Shared:
-    return Shared(instance, deadline=time.monotonic() + 10)
+def searching(instance: Instance) -> SearchState:
+    return SearchState(instance, deadline=time.monotonic() + 10)
 
 
 def nearly_best(program: Program) -> F64:
@@ -120,7 +120,7 @@ def test_large_numbers_are_scaled_and_their_bounds_claimed_with_a_margin() -> No
     assert 3 * 2**14 * scale - scale < claimed(search) < 3 * 2**14 * scale
 
 
-def claimed(search: Shared) -> float:
+def claimed(search: SearchState) -> float:
     claim = search.claims["engine"]
     assert claim is not None
     return claim[0]

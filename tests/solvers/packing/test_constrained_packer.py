@@ -61,7 +61,7 @@ def placeable(instance: Instance, q: int, seed: int) -> I64:
 def test_first_fit_takes_the_lowest_offset_that_breaks_no_rule(features: frozenset[str]) -> None:
     for seed in range(2):
         instance = compile_problem(constrained_problem(seed, 8, features - {"pins"}, capacity=None if seed else 40))
-        for q in range(len(instance.memories)):
+        for q in range(len(instance.pools)):
             order = placeable(instance, q, seed)
             assert plain(instance).pack(q, order).tolist() == naive_pack(instance, q, order)
 
@@ -75,7 +75,7 @@ def test_kernel_and_plain_python_give_the_same_offsets_and_break_no_rule(feature
         pack: list[Packer] = [ConstrainedPacker(instance, RUNNING, glued)]
         pack += [CompiledPacker(instance, RUNNING, glued=glued)]
         pack += [CompiledPacker(instance, RUNNING, 1, glued=glued), CompiledPacker(instance, RUNNING, 2, True, glued)]
-        for q in range(len(instance.memories)):
+        for q in range(len(instance.pools)):
             order = placeable(instance, q, seed)
             for best_fit in (False, True):
                 first, *others = (each.pack(q, order, best_fit).tolist() for each in pack)

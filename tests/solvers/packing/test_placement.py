@@ -31,7 +31,7 @@ def quick(instance: Instance) -> Packer:
 
 def placed(instance: Instance, order: Iterable[int]) -> list[tuple[int, int]]:
     """Place buffers in the memories in turn; offsets are in bytes."""
-    found = place(quick(instance), instance, column(list(order)), tuple(range(len(instance.memories))))
+    found = place(quick(instance), instance, column(list(order)), tuple(range(len(instance.pools))))
     assert found is not None
     return list(zip(found[0].tolist(), (found[1] * instance.unit).tolist(), strict=True))
 
@@ -182,13 +182,13 @@ def test_what_is_placed_or_dropped_breaks_no_constraint(seed: int) -> None:
     features = frozenset(name for name in CONSTRAINTS + OTHERS if rng.random() < 0.5)
     problem = constrained_problem(seed, 12, features)
     instance = compile_problem(problem)
-    found = place(quick(instance), instance, column(rng.permutation(12)), (0, 1)[: len(instance.memories)])
+    found = place(quick(instance), instance, column(rng.permutation(12)), (0, 1)[: len(instance.pools)])
     assert found is not None
-    assert (found[0][instance.company] == found[0]).all()
+    assert (found[0][instance.colocation] == found[0]).all()
     dropped = drop(instance, found[0], found[1] + rng.random(12) / 4)
     assert dropped is not None
     assert score(instance, found[0], dropped) <= score(instance, *found)
-    for q in range(len(instance.memories)):
+    for q in range(len(instance.pools)):
         here = np.flatnonzero(found[0] == q)
         for offset in (found[1], dropped):
             assert broken_rules(instance, q, dict(zip(here.tolist(), offset[here].tolist(), strict=True))) == []

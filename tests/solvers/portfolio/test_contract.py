@@ -16,7 +16,7 @@ from memplan.planner.instance.objective import Score
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import Row
-from memplan.solvers.search.incumbent import Assignment, Shared
+from memplan.solvers.search.incumbent import Assignment, SearchState
 from tests.support import oracle
 from tests.support.tiny import CONSTRAINED, FEATURES, random_tiny
 
@@ -52,7 +52,7 @@ def child(row: Row) -> Iterator[ProcessPoolExecutor]:
 def _outcome(row: Row, instance: Instance, when: str) -> Outcome:
     started = time.monotonic()
     trusted = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
-    search = Shared(instance, deadline=started + LIMITS_S[when], trusted=trusted)
+    search = SearchState(instance, deadline=started + LIMITS_S[when], trusted=trusted)
     if when == "cancelled":
         search.stop("cancelled")
     if search.infeasible is None:  # what has no solution at first sight reaches no solver

@@ -16,7 +16,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.registry import Row
 from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 
 HERE = Path(__file__).parents[2] / "support"
 
@@ -37,8 +37,8 @@ def instance_with_a_gap() -> Instance:
     return compile_problem(Problem.model_validate({"buffers": [*buffers, {"id": 2, "size": 2, "start": 3, "end": 4}]}))
 
 
-def search_for(instance: Instance, limit_s: float) -> Shared:
-    return Shared(instance, deadline=time.monotonic() + limit_s)
+def search_for(instance: Instance, limit_s: float) -> SearchState:
+    return SearchState(instance, deadline=time.monotonic() + limit_s)
 
 
 def wait_for_pids(path: Path) -> list[int]:
@@ -49,7 +49,7 @@ def wait_for_pids(path: Path) -> list[int]:
     return [int(word) for word in path.read_text().split()]
 
 
-def stop_once_started(search: Shared, pid_file: Path) -> None:
+def stop_once_started(search: SearchState, pid_file: Path) -> None:
     wait_for_pids(pid_file)
     search.stop("cancelled")
 
@@ -111,7 +111,9 @@ def test_the_children_of_a_solver_are_killed_with_it(tmp_path: Path) -> None:
 
 
 def test_a_solver_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", "import test_isolation; test_isolation.run_until_killed()"])
+    parent = subprocess.Popen(
+        [sys.executable, "-c", "from tests.solvers.portfolio import test_isolation; test_isolation.run_until_killed()"]
+    )
     try:
         pids = wait_for_pids(tmp_path / "pids")
         assert all(map(is_alive, pids))

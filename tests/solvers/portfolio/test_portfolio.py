@@ -13,7 +13,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.registry import EVERYTHING, Row
-from memplan.solvers.search.incumbent import Shared
+from memplan.solvers.search.incumbent import SearchState
 from tests.support import lying
 from tests.support.tiny import FEATURES
 
@@ -22,8 +22,8 @@ FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no cliqu
 GREEDY = registry.BY_NAME["greedy"]
 
 
-def search_for(instance: Instance, limit_s: float = 60.0) -> Shared:
-    return Shared(instance, deadline=time.monotonic() + limit_s)
+def search_for(instance: Instance, limit_s: float = 60.0) -> SearchState:
+    return SearchState(instance, deadline=time.monotonic() + limit_s)
 
 
 def names(ladder: list[list[Row]]) -> list[list[str]]:

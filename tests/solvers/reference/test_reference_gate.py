@@ -16,7 +16,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import gate
 from memplan.solvers.reference.table import BY_NAME, PLANNERS, ReferencePlanner
 from memplan.solvers.reference.tensors import Placed, Watch
-from memplan.solvers.search.incumbent import Progress, Shared
+from memplan.solvers.search.incumbent import Progress, SearchState
 from tests.support import oracle
 from tests.support.tiny import FEATURES, random_tiny
 
@@ -140,7 +140,7 @@ def test_of_many_buffers_that_fit_nowhere_a_few_are_named() -> None:
     problem = Problem.model_validate({"buffers": [{"id": i, "size": i, "start": 0, "end": 1} for i in range(4)]})
     planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:nowhere")
     instance = compile_problem(problem)
-    plan = gate.plan_by_reference(problem, instance, planner, Shared(instance, deadline=float("inf")))
+    plan = gate.plan_by_reference(problem, instance, planner, SearchState(instance, deadline=float("inf")))
     assert plan.explanation is not None
     names = "buffer 0 (0 bytes), buffer 1 (1 bytes), buffer 2 (2 bytes), ..."
     assert plan.explanation.message == f"reference:nowhere: cannot fit {names} in any memory"
