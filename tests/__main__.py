@@ -1,4 +1,4 @@
-"""The gate for developers: `python -m tests` runs format, lint, types, layers and tests, in that order.
+"""The gate for developers: `python -m tests` runs format, lint, types, layers, words and tests, in that order.
 
 What follows on the command line goes to pytest: `python -m tests -k verify`.
 """
@@ -17,6 +17,7 @@ CHECKS = (
     ("lint", ["ruff", "check", "--quiet", "."]),
     ("types", ["mypy"]),
     ("layers", ["lint-imports", "--no-cache"]),
+    ("words", [sys.executable, "-m", "tests.words", "--report"]),  # without --report, findings fail the gate
     ("tests", ["pytest"]),
 )
 

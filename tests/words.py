@@ -1,0 +1,133 @@
+"""The gate's check of words: `docs/glossary.md` is the law, and this finds what breaks it.
+
+It lists four things: words that the glossary marks with `!`; docstrings that open with a question word; functions that
+are too long or take too many parameters; class names that the product defines twice.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+GLOSSARY = "docs/glossary.md"
+PRODUCT = ("planner/", "solvers/", "api/", "memplan/")
+PROSE = ("docs/", "CONTRIBUTING.md", "README.md")
+FREE = (GLOSSARY, "docs/decisions/")  # the list itself; decisions may name what a thing was called before
+QUESTIONS = {"what", "who", "whose", "whom", "whether", "where", "which", "how", "why", "when"}
+MOST_QUESTIONS = 0.01  # of the product's docstrings
+MOST_LINES = 60
+MOST_PARAMETERS = 7
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Docstring(NamedTuple):
+    """A docstring, also one of an attribute, with its line in the file."""
+
+    line: int
+    text: str
+
+
+def main() -> int:
+    """Print each finding and return 1 if there are any; with `--report`, print their number only and return 0."""
+    files = {name: (ROOT / name).read_text(encoding="utf-8") for name in _checked_files()}
+    trees = {name: ast.parse(text) for name, text in files.items() if name.endswith(".py")}
+    product = {name: tree for name, tree in trees.items() if name.startswith(PRODUCT)}
+    findings = [*_forbidden_words(files), *_questions(product), *_sizes(product), *_classes(product)]
+    report = "--report" in sys.argv
+    print(*([] if report else findings), f"{len(findings)} findings about words", sep="\n")
+    return 1 if findings and not report else 0
+
+
+def forbidden(glossary: str) -> list[str]:
+    """Return the words that the right column of the glossary's tables marks with `!`."""
+    right = [line.rstrip(" |").rpartition("|")[2] for line in glossary.splitlines() if line.startswith("| ")]
+    return sorted({word for cell in right for word in re.findall(r"([a-z][a-z' ]*)!", cell)})
+
+
+def words_of(line: str) -> str:
+    """Return a line in small letters, its identifiers split: `HTTPServer.run_all` becomes `http server.run all`."""
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", line)
+    return re.sub(r"[_-]+", " ", parted).lower()
+
+
+def docstrings(tree: ast.Module) -> Iterator[Docstring]:
+    """Yield the docstrings of a module: its own, of classes, functions and attributes."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        documented = isinstance(node, ast.Module | ast.ClassDef | Definition)
+        for before, statement in zip([None, *body], body, strict=False):
+            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+                continue
+            text = statement.value.value
+            heads = before is None and documented
+            if isinstance(text, str) and (heads or isinstance(before, ast.Assign | ast.AnnAssign)):
+                yield Docstring(statement.lineno, text)
+
+
+def _checked_files() -> list[str]:
+    """Return the names of the repository's Python files and pages that the glossary binds."""
+    listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True)
+    bound = (*PRODUCT, *PROSE, "tests/")
+    return [name for name in listed.stdout.splitlines() if name.startswith(bound) and not name.startswith(FREE)]
+
+
+def _forbidden_words(files: dict[str, str]) -> Iterator[str]:
+    words = forbidden((ROOT / GLOSSARY).read_text(encoding="utf-8"))
+    pattern = re.compile(rf"\b({'|'.join(words)})(e?s)?\b")
+    for name, text in files.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            for word in sorted({match[1] for match in pattern.finditer(words_of(line))}):
+                yield f"{name}:{number}: the glossary forbids {word!r}"
+
+
+def _questions(trees: dict[str, ast.Module]) -> list[str]:
+    """Return the docstrings that open with a question word, if they are more than a few."""
+    found, total = [], 0
+    for name, tree in trees.items():
+        for docstring in docstrings(tree):
+            total += 1
+            opening = re.split(r"[\s,:.]", docstring.text.strip(), maxsplit=1)[0]
+            if opening.lower() in QUESTIONS:
+                found.append(f"{name}:{docstring.line}: a docstring opens with {opening!r}")
+    return found if len(found) > MOST_QUESTIONS * total else []
+
+
+def _sizes(trees: dict[str, ast.Module]) -> Iterator[str]:
+    """Yield the functions that are too long (kernels may be) or take too many parameters (commands may)."""
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, Definition):
+                continue
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > MOST_LINES and not name.startswith("solvers/kernels/"):
+                yield f"{name}:{node.lineno}: {node.name} has {lines} lines, {MOST_LINES} are allowed"
+            taken = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            count = len([parameter for parameter in taken if parameter.arg not in ("self", "cls")])
+            if count > MOST_PARAMETERS and not name.startswith(("api/cli/", "solvers/kernels/")):
+                yield f"{name}:{node.lineno}: {node.name} takes {count} parameters, {MOST_PARAMETERS} are allowed"
+
+
+def _classes(trees: dict[str, ast.Module]) -> Iterator[str]:
+    """Yield the names of public classes that are defined more than once; a private one is its module's own affair."""
+    places = defaultdict(list)
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{name}:{node.lineno}")
+    for name, defined in sorted(places.items()):
+        if len(defined) > 1:
+            yield f"{', '.join(defined)}: class {name} is defined {len(defined)} times"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
