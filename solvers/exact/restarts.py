@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact.components import Part
-from memplan.solvers.kernels.exact import FULL, LEAST, NODES, Run, search
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.exact import FULL, LEAST, NODES, ExactRun, search
 from memplan.solvers.kernels.exact_state import State
 from memplan.solvers.kernels.sections import Sections
-from memplan.solvers.kernels.tables import Reference
 
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
 """The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Part.traits."""
@@ -142,7 +142,7 @@ class RestartSchedule:
 
     def run(self, kind: int, order: int, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
         """Run the kernel once; return its outcome, the need, and the offsets."""
-        run = Run(
+        run = ExactRun(
             nogoods=self.nogoods,
             rank=self.rank(kind, order),
             guide=self._guide(kind),

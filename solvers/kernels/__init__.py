@@ -1,1 +1,1 @@
-"""The inner loops, compiled: tables of int64 arrays in, arrays filled. Only `compiling.py` imports numba."""
+"""The inner loops, compiled: tables of int64 arrays in, arrays filled. Only `abi.py` imports numba and llvmlite."""

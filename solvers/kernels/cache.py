@@ -1,7 +1,7 @@
-"""Where compiled kernels are kept: in a folder for each version of them, which is whole and sound, or passed by.
+"""The cache of compiled kernels: a folder for each version of them, used only while it is whole and sound.
 
 One process at a time fills a new folder, stamps it with the digests of its files, and only then gives it its name. The
-name says what the kernels depend on. Nothing here imports numba.
+name is a hash of all that the kernels depend on. Nothing here imports numba.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
+
+from memplan.solvers.kernels import abi
 
 _HERE = Path(__file__).parent
 _STAMP = "digests"
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")
 _PROCESSOR = ("vendor_id", "cpu family", "model", "model name", "flags", "CPU implementer", "CPU part", "Features")
-"""What of /proc/cpuinfo decides which instructions numba uses; the rest, such as the clock, may change."""
+"""The fields of /proc/cpuinfo that decide which instructions numba uses; others, such as the clock, may change."""
 
 _chosen: Path | None = None
 
 
 def places() -> tuple[Path, ...]:
-    """Return where the folder may be: in NUMBA_CACHE_DIR if that is set, else beside the sources, else the user's."""
+    """Return the folders that may hold the cache: NUMBA_CACHE_DIR if set, else beside the sources, else the user's."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return (Path(chosen),)
     beside = _HERE / "__pycache__"
@@ -43,14 +44,9 @@ def places() -> tuple[Path, ...]:
 def folder_name() -> str:
     """Return the name of the folder for these sources, this numba, this Python, this processor and these settings."""
     facts = [source.read_bytes() for source in sorted(_HERE.glob("*.py"))]
-    facts += [_numba_version(), sys.version.encode(), platform.machine().encode(), _processor()]
+    facts += [abi.version(), sys.version.encode(), platform.machine().encode(), _processor()]
     facts += [os.environ.get(name, "").encode() for name in _SETTINGS]
     return "memplan-kernels-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]
-
-
-def _numba_version() -> bytes:
-    spec = find_spec("numba")
-    return b"" if spec is None or spec.origin is None else Path(spec.origin).with_name("_version.py").read_bytes()
 
 
 def _processor() -> bytes:
@@ -65,7 +61,7 @@ def _processor() -> bytes:
 
 
 def find() -> Path | None:
-    """Return the folder with all kernels, or None where there is none that is sound. Looks for it until it is there."""
+    """Return the folder with all kernels, or None where there is none that is sound; once found, it is kept."""
     global _chosen
     if _chosen is None:
         _chosen = next((place / folder_name() for place in places() if is_sound(place / folder_name())), None)
@@ -73,7 +69,7 @@ def find() -> Path | None:
 
 
 def read(name: str) -> bytes | None:
-    """Return a file of the folder; None where it is not there, or not what it was when the folder was stamped."""
+    """Return a file of the folder; None where it is missing, or differs from its digest."""
     folder = find()
     if folder is None:
         return None
@@ -85,7 +81,7 @@ def read(name: str) -> bytes | None:
 
 
 def is_sound(folder: Path) -> bool:
-    """Say whether all files are there and are what they were when the folder was stamped."""
+    """Return True if the files are those of the digests, unchanged."""
     try:
         return (folder / _STAMP).read_text() == _digests(folder)
     except (OSError, UnicodeDecodeError):
@@ -93,7 +89,7 @@ def is_sound(folder: Path) -> bool:
 
 
 def stamp(folder: Path) -> None:
-    """Write down what is in a folder."""
+    """Write the digests of all files in a folder."""
     (folder / _STAMP).write_text(_digests(folder))
 
 
@@ -137,7 +133,7 @@ def _fill(place: Path, compile_all: Callable[[Path], None]) -> None:
 
 @contextmanager
 def _locked(place: Path) -> Iterator[None]:
-    """Hold a place, whoever made its lock; that ends with this process, however it ends."""
+    """Hold the lock of a folder; it is released with this process, however that ends."""
     place.mkdir(parents=True, exist_ok=True)
     lock = os.open(place / "memplan-kernels.lock", os.O_RDONLY | os.O_CREAT, 0o644)
     try:

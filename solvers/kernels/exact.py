@@ -4,9 +4,9 @@ Push any placement down in order of offset: each buffer then lies at the lowest 
 lowest one above the end of some neighbour. So, of any section with floor f, either a buffer starts at f, which must be
 one whose low is f, or none does, and then each buffer whose low is f lies above f, on the end of a neighbour that is
 not placed yet. These are the branches. A buffer that starts at f lifts all its unplaced neighbours above it, which is
-right where none of them can lie below it: where all its sections have the floor f, and nobody that it conflicts with by
-name has room below f. The argument needs no more of `lifted` than that it is monotone and keeps what it has lifted; so
-alignments and obstacles are searched completely too.
+right where none of them can lie below it: where all its sections have the floor f, and no buffer that it conflicts with
+by name has space below f. The argument needs no more of `lifted` than that it is monotone and keeps what it has lifted;
+so alignments and obstacles are searched completely too.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ SKIP = -1
 _POLL_EVERY = 256
 
 
-class Run(NamedTuple):
-    """What one run of the search is asked, and what it answers.
+class ExactRun(NamedTuple):
+    """The question of one run of the search, and its answer.
 
     Is there a placement whose largest end is at most `capacity`? `rank` orders the buffers of a branch, but those come
-    first that start there in `guide`, the offsets of a placement (-1: none). `weight` counts the failures of each
+    first that start there in `guide`, the offsets of an assignment (-1: none). `weight` counts the failures of each
     section and is kept by the caller, as is `nogoods` (2^b rows, or none: then it is unused). `skip_weight` is what the
     branch "nothing starts here" weighs against one buffer. `from_right` says which of equal sections comes first: time
     has no direction, and a search that is long one way may be short the other way. `is_thorough` tries
@@ -86,7 +86,7 @@ def take_back(sections: Sections, state: State, frame: I64) -> None:
 
 
 @Kernel
-def search(sections: Sections, state: State, run: Run) -> int:
+def search(sections: Sections, state: State, run: ExactRun) -> int:
     """Search for offsets whose largest end is at most a capacity; return the outcome.
 
     FOUND: `run.offset` holds them. EXHAUSTED: there are none. STOPPED: by the limit or the flag. FULL: `state` has too

@@ -1,4 +1,4 @@
-"""The branches of the exact search: which section is next, who may start at its floor, and what if nobody does."""
+"""The branches of the exact search: the next section, the buffers that may start at its floor, or none of them."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def place(sections: Sections, state: State, buffer: int) -> tuple[int, int]:
     for s in range(inner_left, inner_right):
         ready += state.change[s]
         state.change[s] = 0
-        if ready > 0:  # nobody in the section is lower
+        if ready > 0:  # no buffer in the section is lower
             state.floor[s], state.ready[s] = top, ready
     state.change[inner_right] = 0
     return left, right

@@ -1,4 +1,4 @@
-"""What the exact search remembers of failures: components, between two walls, that need more than some capacity.
+"""The failures that the exact search remembers: components, between two walls, that need more than some capacity.
 
 Whether a component fits depends on its unplaced buffers and their lows alone, so a row (key, key, need) holds in every
 node, restart and order. A key is the sum of c + a * low over the unplaced buffers, modulo 2^64, with random a and c for

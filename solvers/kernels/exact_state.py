@@ -24,7 +24,7 @@ SECTION, FLOOR, NEXT, END, NEED, LEFT, RIGHT, KEY_A, KEY_B, MOVE, MARK, TOUCHED_
 
 
 class State(NamedTuple):
-    """Where a search stands: n buffers, k sections.
+    """The state of a search: n buffers, k sections.
 
     `low[i]` is the least offset that the unplaced buffer i may still have, FAR for a placed one. Of the unplaced
     buffers of section s, `floor[s]` is the least low, `ready[s]` counts those whose low that is, `left[s]` is the sum

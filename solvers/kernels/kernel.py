@@ -1,15 +1,16 @@
-"""What a kernel is: a function of tables that runs as bare machine code."""
+"""A kernel is a function of tables that runs as bare machine code."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from memplan.solvers.kernels import loading
-from memplan.solvers.kernels.tables import Reference
+from memplan.solvers.kernels import abi, cache
+from memplan.solvers.kernels.abi import Reference
 
 
 class Kernel:
@@ -18,18 +19,28 @@ class Kernel:
     def __init__(self, function: Callable[..., int]) -> None:
         self.function = function
         self.name = function.__name__
-        self.n_tables = function.__code__.co_argcount
         self._code: Callable[..., int] | None = None
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it runs at once when it is called."""
+        """True if it runs at once when it is called."""
         return self._code is not None
 
     def load(self) -> None:
-        """Load it, if it is not, compiled before if need be."""
+        """Load its machine code, if that is not done, from the cache or else compiled here and now."""
         if self._code is None and not runs_as_python():
-            self._code = loading.load(self.function)
+            self._code = abi.load(self.function, *(self._cached() or abi.compiled(self.function)))
+
+    def keep(self, folder: Path) -> None:
+        """Compile it and keep its machine code in a folder."""
+        code, entry = abi.compiled(self.function)
+        (folder / f"{self.name}.o").write_bytes(code)
+        (folder / f"{self.name}.entry").write_text(entry)
+
+    def _cached(self) -> tuple[bytes, str] | None:
+        """Return the machine code in the cache and the name of its entry; None where there is none, or not sound."""
+        code, entry = (cache.read(f"{self.name}.{kind}") for kind in ("o", "entry"))
+        return None if code is None or entry is None else (code, entry.decode())
 
     def __call__(self, *tables: Reference[Any]) -> int:
         """Run it, loaded first if it is not.
@@ -44,5 +55,5 @@ class Kernel:
 
 
 def runs_as_python() -> bool:
-    """Say whether kernels are not to be compiled, by numba's own switch."""
+    """Return True if kernels are not to be compiled, by numba's own switch."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")

@@ -1,4 +1,4 @@
-"""Pack one memory in a given order, first fit or best fit, without listing the pairs that conflict.
+"""Pack one pool in a given order, first fit or best fit, without listing the pairs that conflict.
 
 Time, counted in live sets, is cut into blocks. A placed buffer is filed as an item in each block that it covers partly,
 sorted by offset. Where it covers whole blocks, its addresses are merged into a segment tree over the blocks: one list
@@ -30,8 +30,8 @@ from memplan.solvers.kernels.tables import I64_MAX, ZERO, Rows
 DONE, FULL = 1, 0
 
 
-class Rules(NamedTuple):
-    """What is known of one memory and of `n` buffers; all lengths and offsets in units.
+class PackRules(NamedTuple):
+    """The facts of one pool and of `n` buffers; all lengths and offsets in units.
 
     A body may lie where `lowest` and every `step` above it of its first buffer says, if none of its buffers ends above
     `capacity` and each of them, at offset o, has page 0 or (o + page_shift) % page + size <= page. A bank begins at
@@ -48,13 +48,13 @@ class Rules(NamedTuple):
     step: I64  # (n,)
     page: I64  # (n,)
     page_shift: I64  # (n,)
-    conflict_first: I64  # (n + 1,): with whom a buffer may not share bytes, symmetric
+    conflict_first: I64  # (n + 1,): the buffers that it may not share bytes with, symmetric
     conflict: I64
-    share_first: I64  # (n + 1,): with whom it may share an offset, symmetric
+    share_first: I64  # (n + 1,): the buffers that it may share an offset with, symmetric
     share: I64
-    bank_first: I64  # (n + 1,): with whom it may touch no common bank, symmetric
+    bank_first: I64  # (n + 1,): the buffers that it may touch no common bank with, symmetric
     bank_with: I64
-    border_first: I64  # (n + 1,): how many bytes of a bank must be left where it begins, because of others of its body
+    border_first: I64  # (n + 1,): bytes of a bank that must be left where it begins, because of others of its body
     border: I64
     reserved: Rows  # (r, 2): disjoint ascending address ranges
     capacity: int
@@ -64,15 +64,15 @@ class Rules(NamedTuple):
     is_flat: bool
 
 
-class Room(NamedTuple):
-    """Where a pack keeps what it knows, and what concerns one body at the most.
+class Workspace(NamedTuple):
+    """The arrays that a pack works in.
 
     Rows of lists are as in packing_lists. Of the nodes of the tree, numbered from 1 as in a heap, the list at row v is
     of what covers node v's span, that at row 2 * leaves + v of whatever touches it. `runs` begins with the reserved
-    ranges, and with room for the neighbours of one body.
+    ranges, and has rows left for the neighbours of one body.
     """
 
-    block_lists: Rows  # (blocks, 3): empty, with room for all that can be filed there
+    block_lists: Rows  # (blocks, 3): empty, with rows for all that can be filed there
     node_lists: Rows  # (4 leaves, 3), zeros
     items: Rows  # (rows, 4): low, high, start, end
     runs: Rows  # (rows, 2): low, high
@@ -93,11 +93,11 @@ class Room(NamedTuple):
 
 
 BODY, TOP, NEEDED, NOW = range(4)
-"""Where a pack stands: the next body, how full `runs` is, which length of it is asked for, and the last stamp."""
+"""The fields of `stands`: the next body, how full `runs` is, which length of it is asked for, and the last stamp."""
 
 
-class Task(NamedTuple):
-    """What to place: `k` buffers, body by body; and where they lie."""
+class PackOrder(NamedTuple):
+    """The `k` buffers to place, body by body, and their offsets."""
 
     order: I64  # (k,): buffers
     body_first: I64  # (bodies + 1,): where each body begins in it
@@ -107,8 +107,8 @@ class Task(NamedTuple):
 
 
 @Kernel
-def pack(rules: Rules, room: Room, task: Task) -> int:
-    """Place the buffers of a task, each once; return DONE, or FULL: to be called again with more room for runs.
+def pack(rules: PackRules, workspace: Workspace, wanted: PackOrder) -> int:
+    """Place the buffers of an order, each once; return DONE, or FULL: to be called again with more rows for runs.
 
     Each gets an offset, ABSENT where none is free. First fit takes the lowest, best fit the lowest of those which are
     shared, or else from where the body could be moved up least. Once flag[0] is not 0, the rest is ABSENT.
@@ -117,22 +117,28 @@ def pack(rules: Rules, room: Room, task: Task) -> int:
     whatever the sizes.
     """
     # 1. What is read over and over.
-    order, body_first, offsets = task.order, task.body_first, task.offsets
+    order, body_first, offsets = wanted.order, wanted.body_first, wanted.offsets
     size, distance, page, page_shift = rules.size, rules.distance, rules.page, rules.page_shift
     lowest, step, capacity = rules.lowest, rules.step, rules.capacity
     lives = first, start, end = rules.first, rules.start, rules.end
     conflicts, shares = (rules.conflict_first, rules.conflict), (rules.share_first, rules.share)
     banks, bank = (rules.bank_first, rules.bank_with), (rules.bank, rules.bank_shift)
     reserved, width, is_flat = rules.reserved, rules.width, rules.is_flat != 0
-    block_lists, node_lists, items, runs = room.block_lists, room.node_lists, room.items, room.runs
-    files, covers, above, stamp = room.files, room.covers, room.above, room.stamp
-    cursor, stop, part, alive, pages = room.cursor, room.stop, room.part, room.alive, room.pages
+    block_lists, node_lists, items, runs = workspace.block_lists, workspace.node_lists, workspace.items, workspace.runs
+    files, covers, above, stamp = workspace.files, workspace.covers, workspace.above, workspace.stamp
+    cursor, stop, part, alive, pages = (
+        workspace.cursor,
+        workspace.stop,
+        workspace.part,
+        workspace.alive,
+        workspace.pages,
+    )
     walk = (cursor, stop, part)
-    placed_at, lows, highs, stands = room.placed_at, room.lows, room.highs, room.stands
+    placed_at, lows, highs, stands = workspace.placed_at, workspace.lows, workspace.highs, workspace.stands
     leaves, scratch, has_neighbours, has_shares = len(stamp) // 2, len(reserved), len(lows) > 0, len(shares[1]) > 0
 
     for b in range(stands[BODY], len(body_first) - 1):
-        if task.flag[0] != 0:
+        if wanted.flag[0] != 0:
             break
         # 2. Where the body may lie if nothing else is placed.
         members = order[body_first[b] : body_first[b + 1]]
@@ -147,7 +153,7 @@ def pack(rules: Rules, room: Room, task: Task) -> int:
                 pages[n_pages, 0], pages[n_pages, 1] = bank
                 pages[n_pages, 2], pages[n_pages, 3] = distance[i], rules.border[x]
                 n_pages += 1
-        space = (lowest[members[0]], step[members[0]], limit, pages, n_pages, room.levels)
+        space = (lowest[members[0]], step[members[0]], limit, pages, n_pages, workspace.levels)
 
         # 3. The blocks and nodes that its lifetimes touch.
         n_files = n_covers = n_above = ZERO
@@ -188,9 +194,9 @@ def pack(rules: Rules, room: Room, task: Task) -> int:
         # 5. Its offset.
         lists = (items, runs, cursor, stop, alive, part, n_items, n_lists)
         at = legal(lowest[members[0]], space)
-        at = tightest(at, space, lists) if task.best_fit else lifted(at, space, lists)
+        at = tightest(at, space, lists) if wanted.best_fit else lifted(at, space, lists)
         if has_shares:
-            below = limit + 1 if task.best_fit else min(at, limit + 1)
+            below = limit + 1 if wanted.best_fit else min(at, limit + 1)
             placed = (order, offsets, body_first[b], placed_at, reserved)
             rivals = (conflicts, shares, banks, lives)
             shared = lowest_shared(members, distance, size, space, below, bank, rivals, placed)

@@ -18,7 +18,7 @@ alive[k, 0]:alive[k, 1] count, else of `runs` (low, high). It concerns part[k, 1
 of the body.
 """
 _TRIES = 1_000
-"""How often an offset is raised from one page rule to the next before the search for it is given up; as in Bodies."""
+"""The most times that an offset is raised from one page rule to the next before it is given up; as in Bodies."""
 
 
 @step

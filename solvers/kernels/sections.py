@@ -1,4 +1,4 @@
-"""What the exact search reads of buffers in one memory, as arrays: sections, neighbours, obstacles, twins."""
+"""The buffers of one pool as the arrays that the exact search reads: sections, neighbours, obstacles, twins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CODE_SEED = 20261120
 
 
 class Sections(NamedTuple):
-    """What the exact search reads: n free buffers in k sections; all lengths and offsets in units.
+    """The arrays that the exact search reads: n free buffers in k sections; all lengths and offsets in units.
 
     A section is a set of buffers that all conflict: a maximal live set, or a clique of conflicts by name. Pinned
     buffers and reserved ranges are not searched for: they are obstacles.
@@ -35,7 +35,7 @@ class Sections(NamedTuple):
     end: I64
     leftmost: I64  # (n,)
     rightmost: I64  # (n,)
-    neighbour_first: I64  # (n + 1,): who conflicts with whom, for whatever reason
+    neighbour_first: I64  # (n + 1,): the buffers that conflict with it, for whatever reason
     neighbour: U32
     link_first: I64  # (n + 1,): the conflicts by name among them
     link: I64
@@ -126,7 +126,7 @@ def _int64(values: npt.NDArray[np.signedinteger]) -> I64:
 
 
 def _conflict_matrix(first: I64, start: I64, end: I64) -> Bool:
-    """Say who is alive together with whom, (n, n); every buffer has a lifetime."""
+    """Return the pairs that are alive together, bool (n, n); every buffer has a lifetime."""
     near: Bool = (start[:, None] < end[None, :]) & (start[None, :] < end[:, None])
     if len(start) == len(first) - 1:
         return near

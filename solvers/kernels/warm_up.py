@@ -1,8 +1,8 @@
-"""Have the kernels compiled ahead; or, where that was not done, in a process of its own while a search goes on.
+"""Compile the kernels ahead; or, where that was not done, in a process of its own while a search goes on.
 
-Compiling takes longer than many a time limit, and cannot be interrupted. So nobody calls a kernel before it is known
-that all of them can be loaded at once. That process goes on when its caller ends, so the next call finds them. Only
-where it fails, as where no folder can be written, kernels are compiled by whoever needs them, who is late then.
+Compiling takes longer than many a time limit, and cannot be interrupted. So no kernel is called before all of them can
+be loaded at once. The compiling process goes on when its parent ends, so the next call finds them. Only where it fails,
+as where no folder can be written, a process compiles the kernels that it calls, and its search is late.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import numpy as np
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels import cache
 from memplan.solvers.kernels.kernel import Kernel, runs_as_python
-from memplan.solvers.kernels.loading import keep
 
 _LOG = logging.getLogger("memplan")
 _LOOK_EVERY_S = 0.02
@@ -39,7 +38,7 @@ def warm_up() -> Path | None:
     wait(np.zeros(1, dtype=np.int64))
     for kernel in _kernels():
         kernel.load()
-    np.random.default_rng()  # which numpy imports when somebody asks for it
+    np.random.default_rng()  # imported by numpy on first use
     return cache.find()
 
 
@@ -56,7 +55,7 @@ def wait(flag: I64) -> bool:
 
 
 def are_ready() -> bool:
-    """Say whether the kernels can be called; if not, see to it that a process compiles them."""
+    """Return True if the kernels can be called; if not, start a process that compiles them, unless one runs."""
     global _process
     if cache.find() is not None:
         return True
@@ -75,7 +74,7 @@ def are_ready() -> bool:
 
 
 def _forget_process() -> None:
-    """After a fork: the process is another one's child."""
+    """After a fork: the compiling process is the child of another one."""
     global _starting, _process
     _starting, _process = threading.Lock(), None
 
@@ -84,7 +83,7 @@ os.register_at_fork(after_in_child=_forget_process)
 
 
 def _compile(folder: Path) -> None:
-    """Have each kernel compiled in a process of its own."""
+    """Compile each kernel in a process of its own."""
     with ProcessPoolExecutor(len(_kernels()), mp_context=get_context("fork")) as processes:
         for done in [processes.submit(_keep, which, folder) for which in range(len(_kernels()))]:
             done.result()
@@ -92,7 +91,7 @@ def _compile(folder: Path) -> None:
 
 def _keep(which: int, folder: Path) -> None:
     if not runs_as_python():
-        keep(_kernels()[which].function, folder)
+        _kernels()[which].keep(folder)
 
 
 def _kernels() -> tuple[Kernel, ...]:
@@ -103,7 +102,7 @@ def _kernels() -> tuple[Kernel, ...]:
 
 
 def main() -> None:
-    """Be the process that compiles."""
+    """Run the compiling process: fill the cache."""
     os.nice(_NICENESS)
     cache.fill(_compile)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.solvers.kernels.packing import BODY, DONE, NEEDED, TOP, Room, Rules, Task, pack
-from memplan.solvers.kernels.tables import Reference
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.packing import BODY, DONE, NEEDED, TOP, PackOrder, PackRules, Workspace, pack
 from memplan.solvers.packing.rigid_bodies import Bodies
 
 _FLAT_ALIVE = 16_000
@@ -36,8 +36,8 @@ class CompiledPacker:
         usual_width, is_usually_flat = blocks(instance)
         self._width = usual_width if width is None else width
         self._is_flat = is_usually_flat if is_flat is None else is_flat
-        self._rules: dict[int, Reference[Rules]] = {}
-        self._rooms: dict[int, Reference[Room]] = {}
+        self._rules: dict[int, Reference[PackRules]] = {}
+        self._rooms: dict[int, Reference[Workspace]] = {}
         self._block_lists: dict[int, I64] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
@@ -49,17 +49,17 @@ class CompiledPacker:
             self._rooms[q] = Reference(_new_room(rules, self._bodies[q].lead, self._block_lists[q]))
         _clear(self._rooms[q].table, self._rules[q].table.reserved, self._block_lists[q])
         by_body, body_first = self._bodies[q].grouped(order)
-        task = Task(order[by_body], body_first, best_fit, self.flag, np.full(len(order), ABSENT))
+        task = PackOrder(order[by_body], body_first, best_fit, self.flag, np.full(len(order), ABSENT))
         while pack(self._rules[q], self._rooms[q], Reference(task)) != DONE:
             self._rooms[q] = Reference(_larger(self._rooms[q].table))
         found = np.empty_like(task.offsets)
         found[by_body] = task.offsets
         return column(found)
 
-    def _rules_of(self, q: int) -> Rules:
+    def _rules_of(self, q: int) -> PackRules:
         instance, memory, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
-        return Rules(
+        return PackRules(
             distance=bodies.distance,
             size=instance.size,
             first=instance.first,
@@ -101,7 +101,7 @@ def blocks(instance: Instance) -> tuple[int, bool]:
     return max(1, min(128, 256 * n_sets // max(1, m))), False
 
 
-def _empty_block_lists(rules: Rules, n_live_sets: int) -> I64:
+def _empty_block_lists(rules: PackRules, n_live_sets: int) -> I64:
     """Return the lists of the blocks, empty, one after the other, with room for all that can be filed in each."""
     n_blocks = max(1, -(-n_live_sets // rules.width))
     opened = np.bincount(rules.start // rules.width, minlength=n_blocks)
@@ -110,7 +110,7 @@ def _empty_block_lists(rules: Rules, n_live_sets: int) -> I64:
     return column(np.stack((np.cumsum(most) - most, np.zeros_like(most), most), axis=1))
 
 
-def _new_room(rules: Rules, lead: I64, block_lists: I64) -> Room:
+def _new_room(rules: PackRules, lead: I64, block_lists: I64) -> Workspace:
     """Allocate what a pack of all buffers needs at the most; `lead` names the body of each.
 
     Only what lists of runs take when they move is not known beforehand: see `_larger`. Memory that is not used costs
@@ -129,7 +129,7 @@ def _new_room(rules: Rules, lead: I64, block_lists: I64) -> Room:
     n_lists = n_files + 2 * n_nodes + 3 * n_members
     n_runs = len(rules.reserved) + n_neighbours + 64 + (0 if rules.is_flat else 4 * len(lead))
     names_others = n_neighbours > 0 or len(rules.share) > 0
-    return Room(
+    return Workspace(
         block_lists=_rows(n_blocks, 3),
         node_lists=_rows(4 * leaves, 3),
         items=_rows(n_items, 4),
@@ -162,7 +162,7 @@ def _rows(count: int, columns: int) -> I64:
     return np.empty((count, columns), np.int64)
 
 
-def _clear(room: Room, reserved: I64, block_lists: I64) -> None:
+def _clear(room: Workspace, reserved: I64, block_lists: I64) -> None:
     """Forget what was placed. Stamps stay, for their numbers go on."""
     room.block_lists[:] = block_lists
     room.node_lists.fill(0)
@@ -171,7 +171,7 @@ def _clear(room: Room, reserved: I64, block_lists: I64) -> None:
     room.stands[BODY], room.stands[TOP] = 0, len(reserved) + len(room.lows)
 
 
-def _larger(room: Room) -> Room:
+def _larger(room: Workspace) -> Workspace:
     """Return room with as many runs as are asked for, and twice as many as there were."""
     runs = _rows(max(2 * len(room.runs), int(room.stands[NEEDED])), 2)
     runs[: room.stands[TOP]] = room.runs[: room.stands[TOP]]

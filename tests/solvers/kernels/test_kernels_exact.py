@@ -8,10 +8,10 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact.components import split
-from memplan.solvers.kernels.exact import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, Run, search
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.exact import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, search
 from memplan.solvers.kernels.exact_state import State
 from memplan.solvers.kernels.sections import Sections
-from memplan.solvers.kernels.tables import Reference
 from memplan.solvers.packing.packers import PlainPacker
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle
@@ -37,7 +37,7 @@ def ask(
     from_right: bool = False,
 ) -> tuple[int, int, int, I64]:
     n, k = len(sections.size), len(sections.spare)
-    run = Run(
+    run = ExactRun(
         nogoods=nogoods,
         rank=np.argsort(np.argsort(-sections.size, kind="stable"), kind="stable"),
         guide=np.full(n, -1) if guide is None else guide,

@@ -8,8 +8,9 @@ import pytest
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels import cache
+from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.kernel import Kernel
-from memplan.solvers.kernels.tables import F64, U32, Flags, Reference, Rows, step
+from memplan.solvers.kernels.tables import F64, U32, Flags, Rows, step
 
 
 class Everything(NamedTuple):

@@ -1,0 +1,194 @@
+"""The one module that knows the insides of numba and llvmlite: how kernels are laid out, compiled and called.
+
+A kernel is called with one pointer for each of its tables: to a word for each number in it, and seven or more for each
+array, as numba lays them out. numba itself would pass a tuple of arrays by value: 300 numbers for the tables of the
+exact search. Then every step has to be compiled into its callers, which takes a third longer, or gets 300 arguments. So
+kernels and steps get their tables by reference. And none of them makes an array, so none needs to count the references
+to arrays (`_nrt`), which takes two thirds of the time to compile.
+
+Importing numba takes half a second and 60 MB, llvmlite 30 MB, so each is imported by the function that needs it: a
+process that loads machine code never imports numba. `tests/solvers/kernels/test_abi.py` names what is assumed of them;
+pyproject.toml caps their versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ctypes import CFUNCTYPE, addressof, byref, c_double, c_int32, c_int64, c_void_p
+from dis import get_instructions
+from functools import cache
+from importlib.util import find_spec
+from operator import index
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
+
+import numpy as np
+
+from memplan.solvers.kernels.tables import ARRAYS, STEPS, fields
+
+_Table = TypeVar("_Table", bound=NamedTuple)
+
+
+def version() -> bytes:
+    """Return the contents of numba's version file, read without importing numba; empty where there is no numba."""
+    spec = find_spec("numba")
+    return b"" if spec is None or spec.origin is None else Path(spec.origin).with_name("_version.py").read_bytes()
+
+
+@cache
+def _layout(table: type[NamedTuple]) -> list[tuple[bool, tuple[np.dtype[Any], int] | None]]:
+    """Return for each field whether it is a float, and what array it is, if any."""
+    return [(field is float, ARRAYS.get(field)) for field in fields(table).values()]
+
+
+class Reference(Generic[_Table]):
+    """A table laid out for kernels, which read and write its arrays where they are. Its fields must not change.
+
+    The table's docstring says which arrays a kernel fills; whether they are writable is not checked. Raises ValueError
+    where an array is not contiguous, or not what the annotation says, or where a number does not fit into int64.
+    """
+
+    __slots__ = ("_words", "address", "table")
+
+    def __init__(self, table: _Table) -> None:
+        words: list[int] = []
+        for value, (is_float, array) in zip(table, _layout(type(table)), strict=True):
+            if array is not None:
+                if value.dtype != array[0] or value.ndim != array[1] or not value.flags.c_contiguous:
+                    raise ValueError(f"{type(table).__name__}: an array is {value.dtype}, {value.shape}, or has gaps")
+                # Reference count, parent, items, bytes of an item, address, shape, strides.
+                address = value.__array_interface__["data"][0]
+                words += (0, 0, value.size, value.itemsize, address, *value.shape, *value.strides)
+            elif is_float:
+                words.append(c_int64.from_buffer_copy(c_double(value)).value)
+            elif -(2**63) <= value < 2**63:
+                words.append(index(value))
+            else:
+                raise ValueError(f"{type(table).__name__}: a number is {value}")
+        self.table = table
+        self._words = (c_int64 * len(words))(*words)
+        self.address = addressof(self._words)
+
+
+def load(function: Callable[..., int], code: bytes, entry: str) -> Callable[..., int]:
+    """Return a compiled kernel, linked into this process, as a function of the addresses of its tables.
+
+    That function raises RuntimeError for an error in the kernel: a division by zero, or an index out of bounds where
+    those are checked.
+    """
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    linker = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
+    library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
+    linked = library.link(linker, function.__name__)
+    n_tables = function.__code__.co_argcount
+    # numba's calling convention: where the result goes, where an error goes, the arguments; returns 0 for success.
+    run = CFUNCTYPE(c_int32, c_void_p, c_void_p, *(c_void_p,) * n_tables)(linked[entry])
+
+    def call(*tables: int) -> int:
+        result, error = c_int64(), c_void_p()
+        if run(byref(result), byref(error), *tables) != 0:
+            raise RuntimeError(f"{function.__name__}: a division by zero, or an index out of bounds")
+        return result.value
+
+    call.linked = linked  # type: ignore[attr-defined]  # the machine code is freed with it
+    return call
+
+
+def compiled(function: Callable[..., int]) -> tuple[bytes, str]:
+    """Return a kernel's machine code, an object file, and the name of its entry in it; imports numba."""
+    from numba import types
+
+    hints = get_type_hints(function)
+    pointers = [_pointer_type()(_tuple(hint)) for name, hint in hints.items() if name != "return"]
+    dispatcher = _jitted(function, {})
+    with _no_index_from_the_end():
+        dispatcher.compile(types.int64(*pointers))
+    (result,) = dispatcher.overloads.values()
+    return result.library._get_compiled_object(), result.fndesc.llvm_func_name
+
+
+@cache
+def _pointer_type() -> Any:
+    """Return numba's type for a pointer to a named tuple, registered with its fields as attributes."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.core.datamodel import models
+    from numba.core.typing.templates import AttributeTemplate
+    from numba.extending import infer_getattr, lower_getattr_generic, register_model
+
+    class Pointer(types.Type):  # type: ignore[misc]  # numba has no types
+        def __init__(self, table: types.NamedTuple) -> None:
+            self.table = table
+            named = table.instance_class
+            super().__init__(f"Pointer({named.__module__}.{named.__qualname__})")
+
+    @register_model(Pointer)
+    class _Model(models.PrimitiveModel):  # type: ignore[misc]
+        def __init__(self, manager: Any, pointer: Pointer) -> None:
+            super().__init__(manager, pointer, manager.lookup(pointer.table).get_value_type().as_pointer())
+
+    @infer_getattr
+    class _Fields(AttributeTemplate):  # type: ignore[misc]
+        key = Pointer
+
+        def generic_resolve(self, pointer: Pointer, field: str) -> types.Type:
+            return pointer.table.types[pointer.table.fields.index(field)]
+
+    @lower_getattr_generic(Pointer)  # type: ignore[untyped-decorator]
+    def _read_field(context: Any, builder: Any, pointer: Pointer, address: Any, field: str) -> Any:
+        read = builder.load(cgutils.gep_inbounds(builder, address, 0, pointer.table.fields.index(field)))
+        read.set_metadata("invariant.load", builder.module.add_metadata([]))  # no kernel changes a field
+        return read
+
+    return Pointer
+
+
+@contextmanager
+def _no_index_from_the_end() -> Iterator[None]:
+    """Compile without the test for negative indices, which takes a third of the exact search's time; kernels have none.
+
+    Where numba checks bounds, it checks for negative ones too. No other thread compiles meanwhile.
+    """
+    from numba import types
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.np import arrayobj
+
+    def unchanged(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+        return context.cast(builder, index, kind, types.intp)
+
+    with global_compiler_lock:
+        usual, arrayobj.fix_integer_index = arrayobj.fix_integer_index, unchanged
+        try:
+            yield
+        finally:
+            arrayobj.fix_integer_index = usual
+
+
+def _tuple(table: Any) -> Any:
+    from numba import from_dtype, types
+
+    numbers = {int: types.int64, bool: types.int64, float: types.float64}
+    arrays = {field: types.Array(from_dtype(dtype), axes, "C") for field, (dtype, axes) in ARRAYS.items()}
+    return types.NamedTuple([(numbers | arrays)[field] for field in fields(table).values()], table)
+
+
+def _jitted(function: Any, done: dict[Callable[..., Any], Any]) -> Any:
+    """Return a numba dispatcher for a function, whose steps are dispatchers in turn."""
+    from numba import njit
+
+    if function not in done:
+        known = function.__globals__
+        names = {read.argval for read in get_instructions(function) if read.opname == "LOAD_GLOBAL"}
+        steps = {name: _jitted(known[name], done) for name in names if _is_step(known.get(name))}
+        copy = FunctionType(function.__code__, known | steps, function.__name__)
+        done[function] = njit(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(copy)
+    return done[function]
+
+
+def _is_step(value: object) -> bool:
+    return isinstance(value, FunctionType) and value in STEPS
