@@ -17,8 +17,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.faults.clients import Client, easy, hard
-from tests.faults.machines import Machine, machines, scheduler, server, worker
+from tests.support.fault_clients import Client, easy, hard
+from tests.support.machines import Machine, machines, scheduler, server, worker
 from tests.support.postgresql import postgresql
 
 _JOBS_A_ROUND = 4

@@ -22,14 +22,14 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench.generators import tight
-from tests.api.http.test_http_line import problem_that_nobody_proves_soon
+from tests.support.hard_requests import hard_request
 from tests.support.respelling import respelled, spelled
 from tests.support.workers import PatientWorkers
 
 QUICK = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
 )
-HARD = Problem.model_validate(problem_that_nobody_proves_soon()["problem"])
+HARD = Problem.model_validate(hard_request()["problem"])
 HARD_TOO = Problem.model_validate(respelled(spelled(HARD), random.Random(5), 2))
 SMALL = tight(seed=1, n=300, height=100_000, live=20, turnover=3.0).problem
 """Small enough to be tried while everybody waits, and nobody proves it soon."""

@@ -14,7 +14,7 @@ import pytest
 from memplan.api.cli.main import main
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
-from tests.api.http.test_http_line import problem_that_nobody_proves_soon, soon
+from tests.support.hard_requests import hard_request, soon
 from tests.support.server import Running
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv"
@@ -75,7 +75,7 @@ def test_a_service_that_is_not_there_is_one_line(where: str, capfd: Captured, mo
 
 def test_an_interrupt_ends_the_search_there_and_writes_what_it_found(server: Running, tmp_path: Path) -> None:
     problem, plan = tmp_path / "hard.json", tmp_path / "plan.json"
-    problem.write_text(json.dumps(problem_that_nobody_proves_soon(31)["problem"]))
+    problem.write_text(json.dumps(hard_request(31)["problem"]))
     command = [sys.executable, "-m", "memplan.api.cli.main", "plan", str(problem), "-o", str(plan)]
     command += ["--server", url(server), "--time-limit", "60", "-q"]
     running = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)})

@@ -21,14 +21,14 @@ from memplan.api.client.values import Event
 from memplan.api.options import Options
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from tests.api.http.test_http_line import problem_that_nobody_proves_soon
+from tests.support.hard_requests import hard_request
 from tests.support.respelling import respelled, spelled
 from tests.support.server import Running
 
 TWO = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 24, "start": 0, "end": 2}, {"id": "b", "size": 40, "start": 1, "end": 3}]}
 )
-HARD = Problem.model_validate(problem_that_nobody_proves_soon(11)["problem"])
+HARD = Problem.model_validate(hard_request(11)["problem"])
 SHORT = Options(time_limit_s=0.5)
 
 

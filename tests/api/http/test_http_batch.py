@@ -14,7 +14,7 @@ from memplan.api.settings import Settings
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from tests.api.http.test_http_line import HARD, soon
+from tests.support.hard_requests import HARD, soon
 from tests.support.server import Running, running
 
 NDJSON = {"content-type": "application/x-ndjson"}

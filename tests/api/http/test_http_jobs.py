@@ -16,7 +16,7 @@ from memplan.api.store.job_states import MEANINGS
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from tests.api.http.test_http_line import HARD
+from tests.support.hard_requests import HARD
 from tests.support.server import Running, running
 
 NOBODY = "00000000-0000-7000-8000-000000000000"

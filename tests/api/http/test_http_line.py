@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import random
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any
 
 import anyio
 import pytest
@@ -18,40 +13,8 @@ from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.refusals import FullError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.settings import Settings
+from tests.support.hard_requests import AS_HARD, HARD_TOO, asking, hard_request, soon
 from tests.support.server import Running, running
-
-LONG_S = 120.0
-
-
-def problem_that_nobody_proves_soon(seed: int = 7) -> dict[str, Any]:
-    """Return a problem of random lifetimes and sizes with three hundred buffers alive at a time."""
-    draw = random.Random(seed)
-    starts = [draw.randrange(4000) for _ in range(3000)]
-    rows = [
-        {"id": i, "size": draw.randrange(10_000, 99_999), "start": start, "end": start + draw.randrange(100, 700)}
-        for i, start in enumerate(starts)
-    ]
-    return {"problem": {"buffers": rows}, "options": {"time_limit_s": LONG_S}}
-
-
-HARD, HARD_TOO, AS_HARD = (json.dumps(problem_that_nobody_proves_soon(seed)).encode() for seed in (7, 8, 9))
-
-
-@contextmanager
-def asking(server: Running, body: bytes = HARD) -> Iterator[None]:
-    """Ask for a long plan; hang up at the end of the block."""
-    head = f"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", server.port)) as connection:
-        connection.sendall(head.encode() + body)
-        yield
-
-
-def soon(is_so: Callable[[], bool]) -> bool:
-    """Wait until it is so; give up long before a long plan would end by itself."""
-    give_up = time.monotonic() + LONG_S / 4
-    while not is_so() and time.monotonic() < give_up:
-        time.sleep(0.01)
-    return is_so()
 
 
 @pytest.fixture
@@ -96,7 +59,7 @@ def test_what_is_quick_waits_for_nobody(narrow: Running) -> None:
 
 
 def test_who_waits_in_vain_is_answered_with_what_was_found_quickly(narrow: Running) -> None:
-    asked = problem_that_nobody_proves_soon(8) | {"options": {"time_limit_s": 1.0}}
+    asked = hard_request(8) | {"options": {"time_limit_s": 1.0}}
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)
         found = narrow.client.post("/v1/plan", json=asked).json()
@@ -104,7 +67,7 @@ def test_who_waits_in_vain_is_answered_with_what_was_found_quickly(narrow: Runni
 
 
 def test_who_waits_in_vain_and_has_nothing_is_turned_away(narrow: Running) -> None:
-    asked = problem_that_nobody_proves_soon(8)["problem"]
+    asked = hard_request(8)["problem"]
     bound = narrow.client.post("/v1/plan", json=asked, params={"accept": "fit"}).json()["lower_bound"]
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)

@@ -11,7 +11,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from tests.api.http.test_http_line import problem_that_nobody_proves_soon
+from tests.support.hard_requests import hard_request
 from tests.support.server import Running
 
 
@@ -50,7 +50,7 @@ def test_a_plan_by_hash_is_right_for_whoever_has_the_problem(server: Running) ->
 
 
 def test_a_plan_that_may_become_better_is_asked_for_again(server: Running) -> None:
-    hard = problem_that_nobody_proves_soon(21)["problem"]
+    hard = hard_request(21)["problem"]
     first = asked(server, hard, accept="fit")
     url = f"/v1/plans/{first['problem_hash']}"
     answer = server.client.get(url)

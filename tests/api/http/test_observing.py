@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.metrics import Metrics
 from memplan.planner.model.plan import Plan
-from tests.api.http.test_http_line import soon
+from tests.support.hard_requests import soon
 from tests.support.server import Running
 
 ROOT = Path(__file__).resolve().parents[3]

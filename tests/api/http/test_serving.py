@@ -15,7 +15,7 @@ from memplan.api.readiness import Check, Readiness
 from memplan.api.settings import read_settings
 from memplan.api.store.errors import StoreError
 from memplan.planner.errors import OptionError
-from tests.api.http.test_http_line import HARD, soon
+from tests.support.hard_requests import HARD, soon
 from tests.support.server import running
 
 

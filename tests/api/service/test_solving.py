@@ -15,7 +15,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from tests.api.http.test_http_line import problem_that_nobody_proves_soon
+from tests.support.hard_requests import hard_request
 from tests.support.rooms import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, in_a_room
 from tests.support.workers import packed
 
@@ -96,7 +96,7 @@ def test_who_is_cancelled_in_line_has_the_quick_plan() -> None:
         first = asyncio.create_task(room.ask(HARD))
         await room.workers.is_asked.wait()
         cancelled = asyncio.Event()
-        other = Problem.model_validate(problem_that_nobody_proves_soon(8)["problem"])
+        other = Problem.model_validate(hard_request(8)["problem"])
         second = asyncio.create_task(room.ask(other, cancelled=cancelled))
         while room.solving.riders < 2:
             await asyncio.sleep(0)
@@ -180,7 +180,7 @@ def test_who_has_all_the_time_there_is_in_line_has_the_whole_limit_with_a_worker
         others = asyncio.create_task(room.ask(HARD))
         while not room.workers.tasks:
             await asyncio.sleep(0.01)
-        harder, cancelled = problem_that_nobody_proves_soon()["problem"], asyncio.Event()
+        harder, cancelled = hard_request()["problem"], asyncio.Event()
         harder["buffers"][0]["size"] += 1
         problem = Problem.model_validate(harder)
         mine = asyncio.create_task(room.solving.plan(problem, LONG, deadline=inf, cancelled=cancelled))

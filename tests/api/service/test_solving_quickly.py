@@ -16,7 +16,7 @@ from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.store import Store
 from memplan.planner.model.problem import Problem
-from tests.api.http.test_http_line import problem_that_nobody_proves_soon
+from tests.support.hard_requests import hard_request
 from tests.support.respelling import respelled, spelled
 from tests.support.rooms import HARD, LONG, QUICK, SMALL, Room, cache_over, in_a_room
 from tests.support.workers import packed
@@ -90,7 +90,7 @@ def test_what_an_earlier_server_searched_is_not_searched_again(tmp_path: Path) -
 
 def test_who_finds_all_quick_places_taken_for_the_whole_time_is_turned_away() -> None:
     async def day(room: Room) -> None:
-        others = [Problem.model_validate(problem_that_nobody_proves_soon(seed)["problem"]) for seed in range(40, 52)]
+        others = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
         asking = [asyncio.create_task(room.ask(problem)) for problem in others]
         await asyncio.sleep(0)
         with pytest.raises(FullError, match="all 1 places for what is quick stayed taken for the whole time limit"):

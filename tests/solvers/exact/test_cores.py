@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
 from memplan.planner.instance.compile import compile_problem, lift
-from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound, peak_cores
 from memplan.solvers.packing.packers import QuickPacker
-from memplan.solvers.search.incumbent import SearchState
 from tests.support import oracle
+from tests.support.searches import exact_search
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 HARD = full_load(3, 24)
 """Some buffers whose least peak is above the bound."""
-
-
-def searching(instance: Instance, work_limit: int = 10**7) -> SearchState:
-    return SearchState(
-        instance,
-        deadline=time.monotonic() + 60.0,
-        deterministic=True,
-        work_limit=work_limit,
-        trusted=frozenset({"core", "exact"}),
-    )
 
 
 def among_easy_ones(hard: Problem, n: int, height: int = 700) -> Problem:
@@ -53,12 +40,12 @@ def test_a_small_problem_is_a_core_as_a_whole() -> None:
 
 
 def test_a_proof_for_the_core_is_one_for_the_whole() -> None:
-    alone = searching(compile_problem(HARD))
+    alone = exact_search(compile_problem(HARD))
     bound = alone.bound
     branch_and_bound.solve(alone.instance, alone)
     assert alone.best is not None
     assert bound < alone.best.score
-    whole = searching(compile_problem(among_easy_ones(HARD, 3000)))
+    whole = exact_search(compile_problem(among_easy_ones(HARD, 3000)))
     peak_cores.solve(whole.instance, whole)
     assert whole.stop_reason == "proved"
     assert whole.best is not None
@@ -68,7 +55,7 @@ def test_a_proof_for_the_core_is_one_for_the_whole() -> None:
 
 def test_what_is_found_is_a_plan_of_the_whole() -> None:
     problem = among_easy_ones(HARD, 300)
-    search = searching(compile_problem(problem))
+    search = exact_search(compile_problem(problem))
     peak_cores.solve(search.instance, search)
     assert search.best is not None
     assert oracle.check(problem, list(lift(problem, search.instance, search.best.pool, search.best.offset))) == []
@@ -79,7 +66,7 @@ def test_no_core_claims_too_much(feature: str) -> None:
     for seed in range(25):
         problem = tight_problem(seed, feature)
         least = oracle.best_score(problem)
-        search = searching(compile_problem(problem))
+        search = exact_search(compile_problem(problem))
         if search.infeasible is None:
             peak_cores.solve(search.instance, search)
         if least is None:
@@ -87,7 +74,7 @@ def test_no_core_claims_too_much(feature: str) -> None:
             continue
         assert search.best is not None
         assert search.best.score[0] * search.instance.unit == search.bound[0] * search.instance.unit == least[0], seed
-        too_little = searching(compile_problem(tight_problem(seed, feature, capacity=int(least[0]) - 1)))
+        too_little = exact_search(compile_problem(tight_problem(seed, feature, capacity=int(least[0]) - 1)))
         if too_little.infeasible is None:
             peak_cores.solve(too_little.instance, too_little)
         assert too_little.infeasible is not None
@@ -97,7 +84,7 @@ def test_no_core_claims_too_much(feature: str) -> None:
 def test_no_part_needs_more_than_the_whole(seed: int) -> None:
     problem = full_load(seed, 4, height=12, live=3)
     instance = compile_problem(problem)
-    search = searching(instance)
+    search = exact_search(instance)
     kept = np.random.default_rng(seed).random(len(instance)) < 0.7
     kept[seed % len(instance)] = True
     core = peak_cores.Core(instance, kept, search)
@@ -111,7 +98,7 @@ def test_no_part_needs_more_than_the_whole(seed: int) -> None:
 
 def test_a_core_starts_where_the_best_plan_has_it() -> None:
     instance = compile_problem(among_easy_ones(HARD, 50))
-    search = searching(instance)
+    search = exact_search(instance)
     stacked = column(np.cumsum(instance.size) - instance.size)
     search.offer(column(np.zeros(len(instance))), stacked, "a test")
     kept = next(iter(peak_cores.heaviest(instance)))
@@ -125,14 +112,14 @@ def test_work_is_counted_where_the_search_is_deterministic() -> None:
     instance = compile_problem(among_easy_ones(full_load(5, 60), 3000))
     found = []
     for _ in range(2):
-        search = searching(instance, work_limit=200_000)
+        search = exact_search(instance, work_limit=200_000)
         peak_cores.solve(instance, search)
         found.append((search.bound, None if search.best is None else search.best.offset.tolist()))
     assert found[0] == found[1]
 
 
 def test_the_search_ends_when_it_is_cancelled() -> None:
-    search = searching(compile_problem(among_easy_ones(full_load(5, 60), 3000)))
+    search = exact_search(compile_problem(among_easy_ones(full_load(5, 60), 3000)))
     search.stop("cancelled")
     peak_cores.solve(search.instance, search)
     assert search.best is None

@@ -19,8 +19,8 @@ from memplan.solvers.exact.restarts import AT_BOUND, RestartSchedule
 from memplan.solvers.kernels.exact import FOUND
 from memplan.solvers.packing.packers import QuickPacker
 from memplan.solvers.packing.place import pins_collide
-from tests.solvers.exact.test_cores import searching
 from tests.support import oracle
+from tests.support.searches import exact_search
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 FLAG = np.zeros(1, dtype=np.int64)
@@ -82,7 +82,7 @@ def test_what_is_found_with_fillers_is_a_placement_without_them(feature: str) ->
     for seed in range(20):
         problem = tight_problem(seed, feature)
         instance = compile_problem(problem)
-        if searching(instance).is_over or pins_collide(instance, QuickPacker(instance, FLAG)):
+        if exact_search(instance).is_over or pins_collide(instance, QuickPacker(instance, FLAG)):
             continue
         whole = np.array(instance.pin)
         outcomes = []
@@ -101,7 +101,7 @@ def test_what_is_found_with_fillers_is_a_placement_without_them(feature: str) ->
 
 def standing(problem: Problem) -> Standing:
     instance: Instance = compile_problem(problem)
-    return Standing(instance, searching(instance))
+    return Standing(instance, exact_search(instance))
 
 
 def test_a_climber_finds_with_fillers_what_it_does_not_find_without(monkeypatch: pytest.MonkeyPatch) -> None:

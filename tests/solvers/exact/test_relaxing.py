@@ -12,8 +12,8 @@ from memplan.solvers.exact.branch_and_bound import Climber, Standing
 from memplan.solvers.exact.components import Part, split
 from memplan.solvers.exact.infeasible_core import HEAD_START, SMALL, InfeasibleCore
 from memplan.solvers.exact.restarts import RestartSchedule
-from tests.solvers.exact.test_cores import searching
 from tests.support import oracle
+from tests.support.searches import exact_search
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 FLAG = np.zeros(1, dtype=np.int64)
@@ -57,7 +57,7 @@ def test_a_core_is_exhausted_just_below_the_least_peak_and_placed_at_it(feature:
 def test_a_core_that_proves_may_be_a_part_of_the_part() -> None:
     problem = full_load(3, n=24)
     instance = compile_problem(problem)
-    search = searching(instance)
+    search = exact_search(instance)
     branch_and_bound.solve(instance, search)
     assert search.best is not None
     least = int(search.best.score[-1])
@@ -113,7 +113,7 @@ def test_a_climber_proves_by_cores_what_it_does_not_prove_by_the_whole(monkeypat
     for head_start in (HEAD_START, 10**6):
         monkeypatch.setattr(infeasible_core, "HEAD_START", head_start)
         instance = compile_problem(full_load(20, n=40, live=6))
-        here = Standing(instance, searching(instance))
+        here = Standing(instance, exact_search(instance))
         Climber(here, seed=0).climb(60_000)
         left.append(here.hardest())
     assert left == [None, 0]

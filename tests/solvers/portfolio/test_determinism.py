@@ -8,33 +8,9 @@ import sys
 
 import pytest
 
-from memplan.planner.formats.memplan_json import write_plan
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.registry import BY_NAME, CONSTRAINTS, EVERYTHING
-from memplan.solvers.portfolio.solve import solve
-from tests.support import constrained_problems
-from tests.support.constrained_problems import constrained_problem
-from tests.support.tight_problems import full_load
-
-TIGHT = full_load(3, 24)
-EVERY_FEATURE = constrained_problem(1, 10, frozenset((*constrained_problems.CONSTRAINTS, *constrained_problems.OTHERS)))
-CASES: tuple[tuple[str, Problem], ...] = (
-    ("auto", TIGHT),
-    ("exact", TIGHT),
-    ("core", TIGHT),
-    ("cp-sat", TIGHT),
-    ("auto", EVERY_FEATURE),
-)
-
-
-def planned() -> bytes:
-    """The plans of all cases, a line each."""
-    cases = [(solver, problem) for solver, problem in CASES if solver == "auto" or BY_NAME[solver].is_installed]
-    return b"".join(
-        write_plan(solve(problem, solver=solver, deterministic=True, time_limit_s=4, seed=5), problem)
-        for solver, problem in cases
-    )
+from memplan.solvers.portfolio.registry import CONSTRAINTS, EVERYTHING
+from tests.support.fixed_plans import EVERY_FEATURE, planned
 
 
 def test_a_case_has_every_feature() -> None:
@@ -45,7 +21,7 @@ def test_a_case_has_every_feature() -> None:
 def test_fresh_processes_give_equal_bytes() -> None:
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", "from tests.solvers.portfolio.test_determinism import main; main()"],
+            [sys.executable, "-m", "tests.support.fixed_plans"],
             env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdout=subprocess.PIPE,
         )
@@ -53,8 +29,3 @@ def test_fresh_processes_give_equal_bytes() -> None:
     ]
     first, second = (process.communicate()[0] for process in running)
     assert first == second == planned()
-
-
-def main() -> None:
-    """Be one of the processes."""
-    sys.stdout.buffer.write(planned())

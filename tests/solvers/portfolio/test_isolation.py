@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.instance import Instance
-from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.registry import Row
 from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
 from memplan.solvers.search.incumbent import SearchState
+from tests.support.isolated import instance_with_a_gap, row, search_for
 
 HERE = Path(__file__).parents[2] / "support"
 
@@ -25,20 +23,6 @@ HERE = Path(__file__).parents[2] / "support"
 def _pid_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", str(HERE))
     monkeypatch.setenv("MEMPLAN_TEST_PID_FILE", str(tmp_path / "pids"))
-
-
-def row(function: str) -> Row:
-    return Row(function, "a solver for tests", f"misbehaving:{function}", is_isolated=True)
-
-
-def instance_with_a_gap() -> Instance:
-    """Three buffers of which two are alive together: what the tower of all three leaves room above."""
-    buffers = [{"id": 0, "size": 3, "start": 0, "end": 2}, {"id": 1, "size": 5, "start": 1, "end": 3}]
-    return compile_problem(Problem.model_validate({"buffers": [*buffers, {"id": 2, "size": 2, "start": 3, "end": 4}]}))
-
-
-def search_for(instance: Instance, limit_s: float) -> SearchState:
-    return SearchState(instance, deadline=time.monotonic() + limit_s)
 
 
 def wait_for_pids(path: Path) -> list[int]:
@@ -111,9 +95,7 @@ def test_the_children_of_a_solver_are_killed_with_it(tmp_path: Path) -> None:
 
 
 def test_a_solver_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", "from tests.solvers.portfolio import test_isolation; test_isolation.run_until_killed()"]
-    )
+    parent = subprocess.Popen([sys.executable, "-m", "tests.support.isolated"])
     try:
         pids = wait_for_pids(tmp_path / "pids")
         assert all(map(is_alive, pids))
@@ -121,12 +103,6 @@ def test_a_solver_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
     assert_gone_soon(pids)
-
-
-def run_until_killed() -> None:
-    """Be the parent of the test above."""
-    instance = instance_with_a_gap()
-    run_isolated(row("has_a_sleeping_child"), instance, search_for(instance, 600))
 
 
 def test_an_exception_is_an_engine_error_and_what_was_offered_before_counts() -> None:

@@ -1,4 +1,4 @@
-"""Three hosts on one machine, one of which is cut off: `unshare --net python -m tests.faults.cut_off FOLDER`, as root.
+"""Three hosts on one machine, one of which is cut off: `unshare --net python -m tests.support.cut_off FOLDER`, as root.
 
 A server and a scheduler on one, a worker on each of two others, each in a network namespace of its own. While both
 solve, the link to one goes down, without a word to anybody. All jobs must end with valid plans.
@@ -16,8 +16,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tests.faults.clients import Client, hard
-from tests.faults.machines import Machine, machines, scheduler, server, soon, worker
+from tests.support.fault_clients import Client, hard
+from tests.support.machines import Machine, machines, scheduler, server, soon, worker
 
 
 def main() -> None:

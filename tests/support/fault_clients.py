@@ -16,7 +16,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench.generators import tight
-from tests.faults.machines import Machine
+from tests.support.machines import Machine
 
 ENDED = ("succeeded", "cancelled", "failed", "expired")
 _PATIENCE_S = 120.0

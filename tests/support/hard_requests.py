@@ -1,0 +1,47 @@
+"""Requests that take their whole time limit, callers that hang up, and waiting for a condition."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.support.server import Running
+
+LONG_S = 120.0
+"""How long a hard request may take."""
+
+
+def hard_request(seed: int = 7) -> dict[str, Any]:
+    """Return a request that takes its whole time limit: random lifetimes and sizes, 300 buffers alive at a time."""
+    draw = random.Random(seed)
+    starts = [draw.randrange(4000) for _ in range(3000)]
+    rows = [
+        {"id": i, "size": draw.randrange(10_000, 99_999), "start": start, "end": start + draw.randrange(100, 700)}
+        for i, start in enumerate(starts)
+    ]
+    return {"problem": {"buffers": rows}, "options": {"time_limit_s": LONG_S}}
+
+
+HARD, HARD_TOO, AS_HARD = (json.dumps(hard_request(seed)).encode() for seed in (7, 8, 9))
+
+
+@contextmanager
+def asking(server: Running, body: bytes = HARD) -> Iterator[None]:
+    """Ask for a long plan; hang up at the end of the block."""
+    head = f"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(head.encode() + body)
+        yield
+
+
+def soon(is_so: Callable[[], bool]) -> bool:
+    """Return True once a condition holds, False where it does not hold long before a hard request would end."""
+    give_up = time.monotonic() + LONG_S / 4
+    while not is_so() and time.monotonic() < give_up:
+        time.sleep(0.01)
+    return is_so()

@@ -1,0 +1,31 @@
+"""Solvers in processes of their own: `python -m tests.support.isolated` is the parent of one, until it is killed."""
+
+from __future__ import annotations
+
+import time
+
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.portfolio.subprocess_solver import run_isolated
+from memplan.solvers.search.incumbent import SearchState
+
+
+def row(function: str) -> Row:
+    return Row(function, "a solver for tests", f"misbehaving:{function}", is_isolated=True)
+
+
+def instance_with_a_gap() -> Instance:
+    """Three buffers of which two are alive together: what the tower of all three leaves room above."""
+    buffers = [{"id": 0, "size": 3, "start": 0, "end": 2}, {"id": 1, "size": 5, "start": 1, "end": 3}]
+    return compile_problem(Problem.model_validate({"buffers": [*buffers, {"id": 2, "size": 2, "start": 3, "end": 4}]}))
+
+
+def search_for(instance: Instance, limit_s: float) -> SearchState:
+    return SearchState(instance, deadline=time.monotonic() + limit_s)
+
+
+if __name__ == "__main__":
+    gap = instance_with_a_gap()
+    run_isolated(row("has_a_sleeping_child"), gap, search_for(gap, 600))

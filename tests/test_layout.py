@@ -1,0 +1,41 @@
+"""The rules for the tests themselves: folders mirror the packages, and nothing is imported from a test module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+ROOMS = sorted(
+    folder.relative_to(TESTS)
+    for package in ("planner", "solvers", "api")
+    for folder in (TESTS / package).rglob("*")
+    if any(folder.glob("test_*.py"))
+)
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Yield the dotted names of modules, and of what is taken from them, that a module imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_nothing_is_imported_from_a_test_module() -> None:
+    taken = [
+        f"{path.relative_to(TESTS)}: {name}"
+        for path in sorted(TESTS.rglob("*.py"))
+        for name in imported(ast.parse(path.read_text()))
+        if name.startswith("tests.") and any(part.startswith(("test_", "conftest")) for part in name.split("."))
+    ]
+    assert taken == []
+
+
+@pytest.mark.parametrize("folder", ROOMS, ids=lambda folder: folder.as_posix())
+def test_folders_of_tests_mirror_the_packages(folder: Path) -> None:
+    assert (TESTS.parent / folder / "__init__.py").is_file()
