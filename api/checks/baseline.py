@@ -65,7 +65,7 @@ def _from_json(value: Any, problem: Problem | None) -> Baseline:
     if not isinstance(value, dict):
         raise PlanError(f"baseline: must be an object, got {shown(value)}")
     if "problem" not in value:
-        return Baseline(memplan_json.plan_from(value), problem)
+        return Baseline(Plan.model_validate(value), problem)
     if value.keys() != {"problem", "plan"}:
         raise InputError(f"baseline: must have problem and plan, and nothing else, got {shown(sorted(value))}")
-    return Baseline(memplan_json.plan_from(value["plan"]), problem or memplan_json.problem_from(value["problem"]))
+    return Baseline(Plan.model_validate(value["plan"]), problem or Problem.model_validate(value["problem"]))

@@ -20,7 +20,7 @@ from memplan.api.options import Options
 from memplan.api.service.cache.canonical_plan import spelled_for
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.errors import InputError, sentences
-from memplan.planner.formats.memplan_json import parse, plan_from, read_plan, write_problem
+from memplan.planner.formats.memplan_json import parse, read_plan, write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -171,7 +171,7 @@ def batch_result(line: str, problems: Sequence[Problem]) -> Result:
         index = int(content["index"])
         if "error" in content:
             return Result(index, None, refusal_of(int(content["error"]["status"]), content["error"]))
-        return Result(index, checked(problems[index], plan_from(content["plan"])), None)
+        return Result(index, checked(problems[index], Plan.model_validate(content["plan"])), None)
     except (InputError, LookupError, TypeError, ValueError) as error:
         raise WrongAnswerError(f"batch: {error}") from error
 

@@ -22,7 +22,6 @@ from executorch.backends.cadence.aot.utils import MemoryPlanningAlgoFailure
 
 from memplan.api.executorch.algorithm import OwnPlannerWarning, Planned
 from memplan.api.executorch.source import HERE, NoPlanError, NothingFitsError, ServiceAwayError, Source
-from memplan.planner.formats.memplan_json import problem_from
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -106,7 +105,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
             }
             for q in memories
         ]
-        return problem_from({"buffers": buffers, "pools": pools})
+        return Problem.model_validate({"buffers": buffers, "pools": pools})
 
     def _free_row(self, spec: Any, name: str, constraints: Any) -> dict[str, Any]:
         """Return a spec with the memories that it may be in, or with its place, if that is pinned."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from memplan.planner.errors import ProblemError, shown
-from memplan.planner.formats.memplan_json import problem_from
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -104,7 +103,7 @@ def pose(request: Request) -> Problem:
     """Return the problem that a request is; raises ProblemError for specs that nobody can place."""
     names = dict(zip(request.specs, request.names, strict=True))
     mem_ids = {spec: _memory(spec, name) for spec, name in names.items()}
-    return problem_from(
+    return Problem.model_validate(
         {
             "buffers": [_row(spec, names, mem_id, request.alignment) for spec, mem_id in mem_ids.items()],
             "pools": [{"name": f"{_MEMORY}{mem_id}"} for mem_id in sorted({*mem_ids.values()}) or [1]],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
@@ -20,7 +19,6 @@ from memplan.planner.errors import (
     PlanError,
     ProblemError,
     place,
-    sentences,
     shown,
 )
 from memplan.planner.formats import FORMATS, memplan_json
@@ -104,11 +102,13 @@ def _check_fields(content: dict[str, Any], required: tuple[str, ...], optional: 
 def _problem(value: Any) -> Problem:
     if not isinstance(value, dict):
         raise ProblemError(f"problem: must be an object, got {shown(value)}")
-    return memplan_json.problem_from(value)
+    return Problem.model_validate(value)
 
 
 def _plan(value: Any) -> Plan:
+    if not isinstance(value, dict):
+        raise PlanError(f"plan: must be an object, got {shown(value)}")
     try:
         return Plan.model_validate(value)
-    except ValidationError as error:
-        raise PlanError(*sentences(error, ("plan",))) from error
+    except PlanError as error:
+        raise PlanError(*(f"plan.{sentence}" for sentence in error.sentences)) from error

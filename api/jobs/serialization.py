@@ -22,7 +22,7 @@ def pack_problem(problem: Problem) -> bytes:
 
 def unpack_problem(data: bytes) -> Problem:
     """Read a problem from the store."""
-    return memplan_json.problem_from(from_json(zlib.decompress(data)))
+    return Problem.model_validate(from_json(zlib.decompress(data)))
 
 
 def pack_plan(plan: Plan) -> PackedPlan:
@@ -37,4 +37,4 @@ def plan_json(data: bytes) -> bytes:
 
 def unpack_plan(data: bytes) -> Plan:
     """Read a plan from the store."""
-    return memplan_json.plan_from(from_json(zlib.decompress(data)))
+    return Plan.model_validate(from_json(zlib.decompress(data)))

@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
-from pydantic import ValidationError
-
-from memplan.planner.errors import OptionError, ProblemError, sentences, shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -59,10 +57,7 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
     else:
         pools = [dict(pool) | ({"size": asked[pool.name]} if pool.name in asked else {}) for pool in problem.pools]
     fields = {name: getattr(problem, name) for name in Problem.model_fields}
-    try:
-        return Problem.model_validate(fields | {"pools": pools})
-    except ValidationError as error:
-        raise ProblemError(*sentences(error)) from error
+    return Problem.model_validate(fields | {"pools": pools})
 
 
 def named_size(text: str, problem: Problem, count: int, option: str = "capacity") -> tuple[str, int | None]:

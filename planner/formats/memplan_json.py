@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic import ValidationError
 from pydantic_core import from_json
 
-from memplan.planner.errors import FormatError, PlanError, ProblemError, sentences, shown
+from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -49,25 +48,9 @@ def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
         seen.add(name)
 
 
-def problem_from(value: object) -> Problem:
-    """Validate a problem that has been parsed; raises ProblemError."""
-    try:
-        return Problem.model_validate(value)
-    except ValidationError as error:
-        raise ProblemError(*sentences(error)) from error
-
-
-def plan_from(value: object) -> Plan:
-    """Validate a plan that has been parsed; raises PlanError."""
-    try:
-        return Plan.model_validate(value)
-    except ValidationError as error:
-        raise PlanError(*sentences(error)) from error
-
-
 def read_problem(data: bytes) -> Problem:
     """Read a problem; raises FormatError or ProblemError."""
-    return problem_from(parse(data))
+    return Problem.model_validate(parse(data))
 
 
 def write_problem(problem: Problem) -> bytes:
@@ -77,7 +60,7 @@ def write_problem(problem: Problem) -> bytes:
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
     """Read a plan, which names all it means by itself; raises FormatError or PlanError."""
-    return plan_from(parse(data))
+    return Plan.model_validate(parse(data))
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:

@@ -16,11 +16,11 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from memplan.planner.errors import FormatError, broken, sentences
-from memplan.planner.formats.memplan_json import parse, problem_from
+from memplan.planner.formats.memplan_json import parse
 from memplan.planner.importers.dump import aligned, refuse_dims
 from memplan.planner.importers.imported import Imported, Options
 from memplan.planner.model.buffer_table import BufferTable
-from memplan.planner.model.problem import ADDRESS_SPACE, Pool
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.model.problem_fields import Buffers
 from memplan.planner.model.rows import Alignment, Bytes, Name, Row, as_tuple
 
@@ -66,4 +66,4 @@ def read(data: bytes, options: Options) -> Imported:
         config = MemoryConfig.model_validate(parse(data))
     except ValidationError as error:
         raise FormatError(*sentences(error)) from error
-    return Imported(problem_from({"buffers": aligned(config.buffers, options), "pools": config.pools()}))
+    return Imported(Problem.model_validate({"buffers": aligned(config.buffers, options), "pools": config.pools()}))

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
-
-from memplan.planner.errors import FormatError, OptionError, ProblemError, sentences, shown
+from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.imported import Options
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.problem import Pool, Problem
@@ -48,9 +46,4 @@ def aligned(table: BufferTable, options: Options) -> BufferTable:
 
 def problem_of(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
     """Return the problem of such buffers in pools as large as they need to be; raises ProblemError."""
-    try:
-        return Problem.model_validate(
-            {"name": name, "buffers": tuple(rows), "pools": tuple(Pool(name=pool) for pool in pools)}
-        )
-    except ValidationError as error:
-        raise ProblemError(*sentences(error)) from error
+    return Problem.model_validate({"name": name, "buffers": tuple(rows), "pools": [Pool(name=pool) for pool in pools]})

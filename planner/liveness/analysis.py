@@ -9,7 +9,6 @@ from itertools import accumulate
 from typing import Any, get_args
 
 from memplan.planner.errors import OperationsError, shown
-from memplan.planner.formats.memplan_json import problem_from
 from memplan.planner.liveness.expansion import MAX_EXPANDED, expand
 from memplan.planner.liveness.facts import (
     Analysis,
@@ -86,7 +85,7 @@ def _problem(operations: Operations, timeline: Timeline, alive: Iterable[Alive],
     for name, count in Counter(row["id"] for row in rows).items():
         if count > 1:
             raise OperationsError(f"{name}: must be the name of one buffer only, with the path of its call before it")
-    return problem_from(
+    return Problem.model_validate(
         {"name": operations.name, "buffers": rows, "pools": operations.pools, "objective": operations.objective}
     )
 

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
+from memplan.planner.model.columns import Columns
 from memplan.planner.model.fast_rows import plain_columns
 from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, end_rule
 
@@ -45,8 +46,8 @@ def frozen(values: I64) -> I64:
     return values
 
 
-@dataclass(frozen=True, eq=False)
-class BufferTable(Sequence[Buffer]):
+@dataclass(frozen=True, eq=False, repr=False)
+class BufferTable(Columns, Sequence[Buffer]):
     """Buffers as columns. Row `i` is alive in rows `first[i]:first[i + 1]` of `start` and `end`.
 
     `offset`, `traffic` and `hint` hold ABSENT where there is none; `pool_choice` indexes `pool_choices`, whose entry 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import overload
 
 from pydantic import TypeAdapter
@@ -11,11 +12,12 @@ from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.columns import Columns
 from memplan.planner.model.rows import Placement
 
 
-@dataclass(frozen=True, eq=False)
-class PlacementTable(Sequence[Placement]):
+@dataclass(frozen=True, eq=False, repr=False)
+class PlacementTable(Columns, Sequence[Placement]):
     """Placements as columns: `pool[i]` indexes `pool_names`; offsets are bytes from the start of the pool."""
 
     ids: tuple[int | str, ...]
@@ -47,13 +49,18 @@ class PlacementTable(Sequence[Placement]):
         return (self._row(i) for i in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlacementTable) and self.rows() == other.rows()
+        return isinstance(other, PlacementTable) and len(self) == len(other) and self.rows() == other.rows()
 
     __hash__ = None  # type: ignore[assignment]
 
     def _row(self, i: int) -> Placement:
         name = self.pool_names[int(self.pool[i])]
         return Placement.model_construct(id=self.ids[i], pool=name, offset=int(self.offset[i]))
+
+    @cached_property
+    def row_of(self) -> Mapping[int | str, int]:
+        """From a buffer's id to the row of its placement, the first where it is placed repeatedly."""
+        return {name: row for row, name in reversed(list(enumerate(self.ids)))}
 
     def rows(self) -> list[dict[str, int | str]]:
         """Return the placements in the spelling of the wire format."""

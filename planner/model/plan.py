@@ -9,7 +9,7 @@ from pydantic_core import core_schema
 
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
-from memplan.planner.model.rows import Id, Name, Placement, Row, as_tuple
+from memplan.planner.model.rows import Id, Name, Placement, PlanValue, as_tuple
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "accepted", "time_limit", "cancelled", "work_limit"]
@@ -28,7 +28,7 @@ Placements = Annotated[
 ]
 
 
-class PoolUse(Row):
+class PoolUse(PlanValue):
     """How far a pool is filled: the largest end offset in it, the least that can be, and its capacity, in bytes."""
 
     name: Name
@@ -37,7 +37,7 @@ class PoolUse(Row):
     size: int | None = None
 
 
-class Proof(Row):
+class Proof(PlanValue):
     """Why nothing can be better: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict."""
 
     kind: ProofKind
@@ -46,7 +46,7 @@ class Proof(Row):
     by: str | None = None
 
 
-class Explanation(Row):
+class Explanation(PlanValue):
     """Why nothing fits: which pool lacks how many bytes, at which time, and which buffers are alive there."""
 
     message: str
@@ -56,7 +56,7 @@ class Explanation(Row):
     buffers: Ids = ()
 
 
-class Plan(Row):
+class Plan(PlanValue):
     """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
 
     `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
@@ -80,3 +80,10 @@ class Plan(Row):
     wall_time_s: float | None = None
     problem_hash: str | None = None
     version: str | None = None
+
+    def placement(self, buffer: int | str) -> Placement:
+        """Return where a buffer lies, by its id; raises KeyError where the plan does not place it.
+
+        `placements` is a sequence: `placements[0]` is the first one, whatever its id.
+        """
+        return self.placements[self.placements.row_of[buffer]]

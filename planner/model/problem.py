@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
 
@@ -21,6 +21,10 @@ class Problem(ProblemFields):
     `conflicts` and `may_share` are pairs: those that may not share bytes, and those that may start at one offset
     although they are alive together. The buffers of each entry of `together` lie in one pool.
     """
+
+    if TYPE_CHECKING:  # rows become a table; pydantic's own signature would ask for the table
+
+        def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
 
     @model_validator(mode="before")
     @classmethod

@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
 from memplan.planner.model.rigid_groups import rigid_groups, target
-from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Row, as_tuple
+from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Value, as_tuple
 
 ADDRESS_SPACE = 2**63
 """Where a pool without a size ends, in bytes: no runtime of any client addresses more."""
@@ -33,7 +33,7 @@ Buffers = Annotated[
 ]
 
 
-class Pool(Row):
+class Pool(Value):
     """A memory: `size` bytes (none: as many as needed), seen by the machine from `base_address` on.
 
     `reserved` lists (offset, size) ranges that belong to somebody else; `cost` is that of moving one byte. A new bank
@@ -49,7 +49,7 @@ class Pool(Row):
     bank_size: Alignment | None = None
 
 
-class BankUse(Row):
+class BankUse(Value):
     """Buffers that are used at one step: every two of them in a pool with banks must touch no common bank.
 
     With a `weight` they only should: each pair that does costs so much.
@@ -59,7 +59,7 @@ class BankUse(Row):
     weight: Cost | None = None
 
 
-class ProblemFields(Row):
+class ProblemFields(Value):
     """The fields of a problem, of which each is valid by itself; `Problem` checks what they say of each other."""
 
     format: Literal["memplan/1"] | None = None

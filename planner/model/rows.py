@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
+import numpy as np
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import Location, broken, shown
+from memplan.planner.errors import InputError, Location, PlanError, ProblemError, broken, sentences, shown
 
 MAX_BYTES = 2**62
 """The largest size, alignment, traffic, base address or offset that a problem may name, in bytes."""
@@ -49,14 +60,78 @@ class Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Relative(Row):
+class Value(Row):
+    """A part of a problem or of a plan. Building a wrong one raises `error`, one sentence a broken rule.
+
+    Where the wire format has integers, those of numpy are taken as well. `repr` names the fields that are no defaults,
+    and of long ones only how many entries they have.
+    """
+
+    error: ClassVar[type[InputError]] = ProblemError
+
+    if not TYPE_CHECKING:  # to type checkers, the signatures are those that pydantic makes
+
+        def __init__(self, /, **fields: Any) -> None:
+            self._told(lambda fields: super(Value, self).__init__(**fields), fields)
+
+        # Otherwise pydantic calls __init__ for nested values, too, whose errors would not know where they are.
+        __init__.__pydantic_base_init__ = True
+
+        @classmethod
+        def model_validate(cls, obj: Any, **options: Any) -> Value:
+            """Return the value that an object or a mapping stands for; raises InputError."""
+            return cls._told(lambda obj: super(Value, cls).model_validate(obj, **options), obj)
+
+    @classmethod
+    def _told(cls, validate: Callable[[Any], Any], value: Any) -> Any:
+        """Validate; once more with Python's integers where numpy's are in the way. Raises InputError."""
+        try:
+            try:
+                return validate(value)
+            except ValidationError as error:
+                if any(isinstance(found["input"], np.integer) for found in error.errors(include_url=False)):
+                    return validate(_with_plain_integers(value))
+                raise
+        except ValidationError as error:
+            raise cls.error(*sentences(error)) from error
+
+    def __repr__(self) -> str:
+        known = type(self).model_fields.items()
+        values = {name: value for name, field in known if (value := getattr(self, name)) != field.default}
+        return f"{type(self).__name__}({', '.join(f'{name}={brief(value)}' for name, value in values.items())})"
+
+    __str__ = __repr__
+
+
+def _with_plain_integers(value: Any) -> Any:
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _with_plain_integers(entry) for key, entry in value.items()}
+    return [*map(_with_plain_integers, value)] if isinstance(value, (list, tuple)) else value
+
+
+def brief(value: object) -> str:
+    """Return the repr of a value, or the number of its entries where there are more than five."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"<{len(value)} entries>" if len(value) > 5 else repr(list(value))
+    return repr(value)
+
+
+class PlanValue(Value):
+    """A part of a plan."""
+
+    error = PlanError
+
+
+class Relative(Value):
     """That a buffer lies `offset` bytes above the start of buffer `to` (below, if negative), in the same pool."""
 
     to: Id
     offset: Shift
 
 
-class OffsetMod(Row):
+class OffsetMod(Value):
     """That an offset leaves `remainder` when it is divided by `modulus`."""
 
     modulus: Alignment
@@ -69,7 +144,7 @@ class OffsetMod(Row):
         return self
 
 
-class Buffer(Row):
+class Buffer(Value):
     """A buffer: its bytes, when it is alive, and where it may live.
 
     `start`/`end` and `lifetimes` are half-open and in time steps; with neither, only the problem's `conflicts` say
@@ -142,7 +217,7 @@ def end_rule(start: int, end: int) -> str:
     return f"must be greater than start ({start}), got {end}"
 
 
-class Placement(Row):
+class Placement(PlanValue):
     """Where a buffer lies: `offset` bytes from the start of `pool`."""
 
     id: Id

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
-from memplan.planner.errors import ProblemError, sentences
+from memplan.planner.errors import ProblemError
 from memplan.planner.model.problem import Problem
 
 
@@ -43,8 +42,8 @@ def window(problem: Problem, n: int, seed: int) -> Problem:
     conflicts = [pair for pair in problem.conflicts if ids.issuperset(pair)]
     try:
         return with_changes(problem, buffers=[table.fields(i) for i in chosen], conflicts=conflicts)
-    except ValidationError as error:
-        raise ProblemError(*(f"window{n}@{seed}: {sentence}" for sentence in sentences(error))) from error
+    except ProblemError as error:
+        raise ProblemError(*(f"window{n}@{seed}: {sentence}" for sentence in error.sentences)) from error
 
 
 def _backwards(start: int, end: int) -> tuple[int, int]:

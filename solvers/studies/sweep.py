@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from memplan.planner.errors import OptionError, ProblemError, sentences, shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -42,10 +40,7 @@ def with_size(problem: Problem, pool: str, size: int) -> Problem:
         raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {shown(pool)}")
     fields = {name: getattr(problem, name) for name in Problem.model_fields}
     pools = [dict(row) | ({"size": size} if row.name == pool else {}) for row in problem.pools]
-    try:
-        return Problem.model_validate(fields | {"pools": pools})
-    except ValidationError as error:
-        raise ProblemError(*sentences(error)) from error
+    return Problem.model_validate(fields | {"pools": pools})
 
 
 def informed(points: Sequence[Point]) -> list[Point]:

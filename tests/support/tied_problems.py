@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from pydantic import ValidationError
-
+from memplan.planner.errors import ProblemError
 from memplan.planner.model.problem import Problem
 
 RULES = ("relative", "alias", "page", "remainder", "forbidden", "pin", "alignment", "conflicts", "may_share", "bank")
@@ -47,7 +46,7 @@ def _is_sound(data: dict[str, Any]) -> bool:
     """Say whether the rules so far do not contradict each other."""
     try:
         Problem.model_validate(data)
-    except ValidationError:
+    except ProblemError:
         return False
     return True
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import ProblemError
-from memplan.planner.formats.memplan_json import problem_from
+from memplan.planner.model.problem import Problem
 from tests.support.plain_rows import A, B, one, two
 
 
@@ -159,13 +159,13 @@ A_CONFLICT: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("value", "sentence"), [*A_PROBLEM, *A_BUFFER, *A_LIFETIME, *AN_ALIAS, *A_POOL, *A_CONFLICT])
 def test_what_is_wrong_is_said_with_place_rule_and_value(value: Any, sentence: str) -> None:
     with pytest.raises(ProblemError) as caught:
-        problem_from(value)
+        Problem.model_validate(value)
     assert caught.value.sentences == (sentence,)
 
 
 def test_every_mistake_is_named() -> None:
     with pytest.raises(ProblemError) as caught:
-        problem_from({"buffers": [A | {"size": -1}, B | {"alignment": 0}, A | {"id": "c", "end": -3}]})
+        Problem.model_validate({"buffers": [A | {"size": -1}, B | {"alignment": 0}, A | {"id": "c", "end": -3}]})
     assert caught.value.sentences == (
         "buffers[0].size: must be at least 0, got -1",
         "buffers[1].alignment: must be at least 1, got 0",
@@ -177,7 +177,7 @@ def test_aliases_in_a_ring_are_named_each() -> None:
     ring = [A | {"id": k, "alias_of": (k + 1) % 3} for k in range(3)]
     tail = A | {"id": "tail", "alias_of": 0}
     with pytest.raises(ProblemError) as caught:
-        problem_from({"buffers": [tail, *ring]})
+        Problem.model_validate({"buffers": [tail, *ring]})
     assert caught.value.sentences == (
         "buffers[1].alias_of: must not lead back to itself, got 1",
         "buffers[2].alias_of: must not lead back to itself, got 2",
@@ -187,7 +187,7 @@ def test_aliases_in_a_ring_are_named_each() -> None:
 
 def test_of_very_many_mistakes_a_hundred_are_named() -> None:
     with pytest.raises(ProblemError) as caught:
-        problem_from({"buffers": [A | {"id": k, "size": -k} for k in range(1, 20_000)]})
+        Problem.model_validate({"buffers": [A | {"id": k, "size": -k} for k in range(1, 20_000)]})
     *named, rest = caught.value.sentences
     assert named == [f"buffers[{k - 1}].size: must be at least 0, got {-k}" for k in range(1, 101)]
     assert rest.startswith("and ")
@@ -195,5 +195,5 @@ def test_of_very_many_mistakes_a_hundred_are_named() -> None:
 
 def test_a_long_value_is_cut() -> None:
     with pytest.raises(ProblemError) as caught:
-        problem_from(one(size="9" * 1000))
+        Problem.model_validate(one(size="9" * 1000))
     assert len(str(caught.value)) < 120

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import ProblemError
-from memplan.planner.formats.memplan_json import problem_from
+from memplan.planner.model.problem import Problem
 from tests.support.plain_rows import A, B, one, two
 
 
@@ -131,7 +131,7 @@ A_PAIR: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("value", "sentence"), [*A_RELATIVE, *A_PLACE, *A_PAIR])
 def test_what_is_wrong_is_said_with_place_rule_and_value(value: Any, sentence: str) -> None:
     with pytest.raises(ProblemError) as caught:
-        problem_from(value)
+        Problem.model_validate(value)
     assert caught.value.sentences == (sentence,)
 
 
@@ -140,7 +140,7 @@ def test_relatives_in_a_ring_are_named_each() -> None:
     tail = A | {"id": "tail", "relative": {"to": "view", "offset": 4}}
     view = {"id": "view", "size": 1, "alias_of": 0}
     with pytest.raises(ProblemError) as caught:
-        problem_from({"buffers": [tail, *ring, view]})
+        Problem.model_validate({"buffers": [tail, *ring, view]})
     assert caught.value.sentences == (
         "buffers[1].relative.to: must not lead back to itself, got 1",
         "buffers[2].relative.to: must not lead back to itself, got 2",
@@ -151,12 +151,12 @@ def test_relatives_in_a_ring_are_named_each() -> None:
 def test_a_buffer_that_is_relative_to_its_own_alias_is_named() -> None:
     view = {"id": "view", "size": 1, "alias_of": "a"}
     with pytest.raises(ProblemError) as caught:
-        problem_from({"buffers": [A | {"relative": {"to": "view", "offset": 0}}, view]})
+        Problem.model_validate({"buffers": [A | {"relative": {"to": "view", "offset": 0}}, view]})
     assert caught.value.sentences == ('buffers[0].relative.to: must not lead back to itself, got "view"',)
 
 
 def test_entries_that_make_too_many_pairs_are_refused() -> None:
     rows = [A | {"id": k} for k in range(1_500)]
     with pytest.raises(ProblemError) as caught:
-        problem_from({"buffers": rows, "bank": [{"buffers": list(range(1_500))}]})
+        Problem.model_validate({"buffers": rows, "bank": [{"buffers": list(range(1_500))}]})
     assert caught.value.sentences == ("bank: must make at most 1000000 pairs, got 1124250",)
