@@ -26,6 +26,11 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def defined(tree: ast.Module) -> list[str]:
+    """Return the names of a module's test functions."""
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+
+
 def test_nothing_is_imported_from_a_test_module() -> None:
     taken = [
         f"{path.relative_to(TESTS)}: {name}"
@@ -39,3 +44,9 @@ def test_nothing_is_imported_from_a_test_module() -> None:
 @pytest.mark.parametrize("folder", ROOMS, ids=lambda folder: folder.as_posix())
 def test_folders_of_tests_mirror_the_packages(folder: Path) -> None:
     assert (TESTS.parent / folder / "__init__.py").is_file()
+
+
+def test_names_of_tests_are_about_things() -> None:
+    words = {"who", "whom", "whoever", "nobody", "everybody", "somebody", "anybody"}
+    names = (name for path in TESTS.rglob("test_*.py") for name in defined(ast.parse(path.read_text())))
+    assert [name for name in names if words & set(name.split("_"))] == []

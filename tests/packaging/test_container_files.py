@@ -41,7 +41,7 @@ def test_the_environment_of_the_kernels_is_the_one_they_were_compiled_in() -> No
         assert len(set(re.findall(rf"{name}=(\S+)", DOCKERFILE))) == 1
 
 
-def test_the_image_tried_out_of_the_box_answers_everybody_and_says_so_in_its_command() -> None:
+def test_the_image_as_it_comes_answers_without_keys_and_says_so_in_its_command() -> None:
     (command,) = re.findall(r"^CMD (\[.*\])$", LAST_STAGE, re.MULTILINE)
     assert json.loads(command) == ["serve", "--host", "0.0.0.0", "--port", "8000", "--without-keys"]
 

@@ -76,7 +76,7 @@ def test_a_problem_is_planned_and_its_plan_run(operations: str, tmp_path: Path, 
     assert capfd.readouterr() == ('{"intact":true,"clobbered":[]}\n', "memplan: intact, 4 placements\n")
 
 
-def test_a_table_is_written_for_who_wants_one(operations: str, tmp_path: Path) -> None:
+def test_a_table_is_written_on_request(operations: str, tmp_path: Path) -> None:
     table = tmp_path / "problem.csv"
     assert main(["liveness", operations, "-o", str(table)]) == 0
     assert len(read_problem(table.read_bytes(), table.name).buffers) == 4

@@ -22,7 +22,7 @@ from memplan.api.options import Options
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import hard_request
-from tests.support.respelling import respelled, spelled
+from tests.support.renaming import respelled, spelled
 from tests.support.server import Running
 
 TWO = Problem.model_validate(
@@ -53,7 +53,7 @@ def test_what_the_service_knows_is_told_in_ones_own_spelling(client: Client) -> 
     assert verify(other, known) == ()
 
 
-def test_of_what_nobody_asked_for_nothing_is_known(client: Client) -> None:
+def test_a_problem_that_was_never_planned_has_no_known_plan(client: Client) -> None:
     rows = [{"id": 0, "size": 77, "start": 0, "end": 1}, {"id": 1, "size": 5, "start": 0, "end": 1}]
     assert client.known_plan(Problem.model_validate({"buffers": rows})) is None
 
@@ -170,12 +170,12 @@ PLAN = json.dumps({"placements": [{"id": k, "pool": "default", "offset": o} for 
 LATER = http("429 Too Many Requests", '{"errors": ["full"]}', "Retry-After: 0")
 
 
-def test_who_is_busy_is_asked_again() -> None:
+def test_a_busy_service_is_asked_again() -> None:
     with answering(LATER, "", http("200 OK", PLAN)) as port, Client(f"http://127.0.0.1:{port}") as client:
         assert len(client.plan(TWO).placements) == 2
 
 
-def test_who_stays_busy_is_not_asked_for_ever() -> None:
+def test_a_service_that_stays_busy_is_not_asked_for_ever() -> None:
     with answering(http("503 Away", "", "Retry-After: 60")) as port, Client(f"http://127.0.0.1:{port}") as client:
         with pytest.raises(BusyError) as caught:
             client.plan(TWO)

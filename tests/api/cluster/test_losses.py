@@ -55,7 +55,7 @@ def test_engines_die_with_their_worker() -> None:
     asyncio.run(day())
 
 
-def test_a_worker_that_stands_still_makes_nobody_late() -> None:
+def test_a_worker_that_stands_still_makes_no_solve_late() -> None:
     async def day() -> Plan:
         async with opened(workers=1) as cluster:
             heard = list[News]()
@@ -85,7 +85,7 @@ work.perform("name", pack(task(SMALL, 0.1)))
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == -signal.SIGALRM
 
 
-def test_workers_end_with_whoever_started_them() -> None:
+def test_workers_end_with_the_process_that_started_them() -> None:
     async def day() -> None:
         with command("worker", NOBODY, "--workers", "2") as process:
             await soon(lambda: len(below(process.pid, WORKER)) == 2)

@@ -53,7 +53,7 @@ def test_two_servers_share_the_workers_of_one_scheduler() -> None:
         asyncio.run(day())
 
 
-def test_a_scheduler_that_stands_still_makes_nobody_late() -> None:
+def test_a_scheduler_that_stands_still_makes_no_solve_late() -> None:
     port = free_port()
     heard = list[News]()
 

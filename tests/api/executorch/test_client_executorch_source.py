@@ -64,7 +64,7 @@ def test_what_the_service_refuses_is_said(server: Running) -> None:
         source.plan(PROBLEM)
 
 
-def test_a_service_that_nobody_runs_is_away() -> None:
+def test_a_service_that_does_not_run_is_away() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # it does not listen, and nobody else can
         with pytest.raises(ServiceAwayError, match=r"http://127\.0\.0\.1:\d+"):

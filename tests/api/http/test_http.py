@@ -77,7 +77,7 @@ def test_csv_is_read(server: Running) -> None:
         ("", "application/json"),
     ],
 )
-def test_a_plan_is_csv_for_who_prefers_it(server: Running, accept: str, kind: str) -> None:
+def test_a_plan_is_csv_where_the_request_prefers_it(server: Running, accept: str, kind: str) -> None:
     answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers={"accept": accept})
     assert answer.headers["content-type"].partition(";")[0] == kind
     if kind == "text/csv":

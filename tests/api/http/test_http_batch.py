@@ -116,7 +116,7 @@ def test_a_wrong_query_is_told_as_a_whole(server: Running) -> None:
     assert (answer.status_code, answer.json()["detail"]) == (422, 'seed: must be an integer, got "x"')
 
 
-def test_who_hangs_up_cancels_the_rest_and_a_stream_less_is_open(server: Running) -> None:
+def test_hanging_up_cancels_the_rest_of_a_batch_and_closes_its_stream(server: Running) -> None:
     body = HARD + b"\n" + HARD.replace(b'"size": ', b'"size": 1', 1)
     head = f"POST /v1/batch HTTP/1.1\r\nHost: here\r\nContent-Type: application/x-ndjson\r\nContent-Length: {len(body)}"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:

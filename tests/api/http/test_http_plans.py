@@ -39,7 +39,7 @@ def test_a_proved_plan_is_fetched_by_its_hash_and_never_changes(server: Running)
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
 
 
-def test_a_plan_by_hash_is_right_for_whoever_has_the_problem(server: Running) -> None:
+def test_a_plan_by_hash_is_right_for_the_problem_of_that_hash(server: Running) -> None:
     problem_hash = asked(server, problem(1))["problem_hash"]
     told = Plan.model_validate(server.client.get(f"/v1/plans/{problem_hash}").json())
     mine = Problem.model_validate(problem(7, "yx"))
@@ -68,7 +68,7 @@ def test_of_what_is_not_known_there_is_no_plan(server: Running, name: str) -> No
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_who_asks_again_gets_the_same_in_his_own_spelling(server: Running) -> None:
+def test_a_repeated_request_gets_the_same_plan_in_its_own_names(server: Running) -> None:
     first, again, other = asked(server, problem(2)), asked(server, problem(2)), asked(server, problem(6, "cd"))
     assert again["placements"] == first["placements"]
     assert [row["id"] for row in other["placements"]] == ["c", "d"]

@@ -1,4 +1,4 @@
-"""Keys: what they look like, what is kept of them, how long a revoked one works, and how often one may ask."""
+"""Keys: what they look like, what is kept of them, how long a revoked one works, and how often requests may come."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_does_not_look_like_a_key_is_none(text: str) -> None:
     assert split(text) is None
 
 
-def test_where_no_key_is_needed_nobody_is_asked_for_one() -> None:
+def test_no_key_is_checked_where_none_is_needed() -> None:
     gate = Gate(Settings(require_keys=False), Lobby()._look_up)
     assert run(gate.caller(None)) is ANYBODY
     assert run(gate.caller("Bearer whatever")) is ANYBODY
@@ -98,7 +98,7 @@ def test_a_key_brings_its_name_and_scopes() -> None:
 
 
 @pytest.mark.parametrize("shown", [None, "", "Bearer", "Bearer ", "Basic {key}", "{key}", "Bearer {key}0", "Bearer ä"])
-def test_who_shows_no_key_or_a_wrong_one_is_refused(shown: str | None) -> None:
+def test_a_missing_or_wrong_key_is_refused(shown: str | None) -> None:
     lobby = Lobby()
     key = lobby.add()
     with pytest.raises(NoKeyError):
@@ -169,7 +169,7 @@ def test_quotas_of_keys_are_apart() -> None:
     assert quota.take("a", 1) == 60
 
 
-def test_admin_sees_what_is_anybodys_and_others_what_is_theirs() -> None:
+def test_admin_sees_all_jobs_and_other_callers_their_own() -> None:
     mine = Caller("k1", "one", frozenset({"plan", "read"}))
     assert mine.sees("k1")
     assert not mine.sees("k2")

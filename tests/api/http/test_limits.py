@@ -86,13 +86,13 @@ def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("begun", [b"", b"POST /v1/plan HTTP/1.1\r\nHost: he"])
-def test_who_connects_and_does_not_ask_is_hung_up_on(begun: bytes) -> None:
+def test_a_connection_without_a_request_is_closed(begun: bytes) -> None:
     with running(Settings(header_timeout_s=0.2, workers=0)) as server, connection(server) as silent:
         silent.sendall(begun)
         assert everything(silent) == b""
 
 
-def test_who_stops_in_the_middle_of_a_second_request_is_hung_up_on() -> None:
+def test_a_connection_with_an_incomplete_second_request_is_closed() -> None:
     with running(Settings(header_timeout_s=0.2, workers=0)) as server, connection(server) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
         answer = b""
@@ -109,7 +109,7 @@ def test_what_is_not_http_is_told_and_hung_up_on(caplog: pytest.LogCaptureFixtur
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_who_goes_on_sending_after_the_answer_is_hung_up_on() -> None:
+def test_a_connection_that_sends_after_the_response_is_closed() -> None:
     settings = Settings(header_timeout_s=0.2, require_keys=True, max_body_bytes=10**9)
     with running(settings) as server, connection(server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\n")
@@ -118,7 +118,7 @@ def test_who_goes_on_sending_after_the_answer_is_hung_up_on() -> None:
             drip(slow)
 
 
-def test_who_has_asked_may_wait_longer_than_headers_take() -> None:
+def test_a_complete_request_may_wait_longer_than_headers_may_take() -> None:
     """The time for headers ends with them: a body, and an answer, have times of their own."""
     body = b'{"buffers": []}'
     with running(Settings(header_timeout_s=0.2, workers=0)) as server, connection(server) as slow:

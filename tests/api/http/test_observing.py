@@ -92,7 +92,7 @@ def test_a_plain_request_id_is_kept_and_any_other_is_replaced(server: Running) -
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/solvers", "/nothing", "/openapi.json"])
-def test_every_answer_is_data_that_nobody_runs_frames_or_keeps(server: Running, path: str) -> None:
+def test_every_answer_is_data_that_browsers_do_not_run_frame_or_keep(server: Running, path: str) -> None:
     headers = server.client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
@@ -104,7 +104,7 @@ def is_ours(record: logging.LogRecord) -> bool:
     return record.name == "memplan.requests" and record.getMessage().startswith("POST /v1/plan 200 ")
 
 
-def test_a_line_of_a_request_says_who_asked_what_and_nothing_of_what_came(
+def test_a_request_log_line_has_caller_and_route_and_nothing_of_the_body(
     server: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = {"buffers": [{"id": "secret-conv", "size": 987654321, "start": 0, "end": 1}], "name": "secret-net"}

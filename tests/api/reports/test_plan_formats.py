@@ -164,6 +164,6 @@ def test_the_service_writes_what_the_option_says(server: Running, spelling: str,
     assert answer.json() == expected or answer.json()["bufsizes"] == [0, 48, 24]
 
 
-def test_that_nothing_fits_is_json_for_who_wants_text(server: Running) -> None:
+def test_infeasibility_is_json_where_text_is_requested(server: Running) -> None:
     answer = server.client.post("/v1/plan", json=TOO_LARGE, headers={"accept": "text/plain"})
     assert (answer.headers["content-type"], answer.json()["status"]) == ("application/json", "infeasible")

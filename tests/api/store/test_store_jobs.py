@@ -71,7 +71,7 @@ def test_a_job_ends_once(store: Store) -> None:
     assert told(store, job_id) == ["queued", "started", "finished"]
 
 
-def test_who_lost_a_lease_changes_nothing(store: Store) -> None:
+def test_a_server_that_lost_its_lease_changes_nothing(store: Store) -> None:
     job_id = add(store)
     old = claim(store).lease
     assert store.leases.take_over(["here"]) == [job_id]
@@ -83,7 +83,7 @@ def test_who_lost_a_lease_changes_nothing(store: Store) -> None:
     assert told(store, job_id) == ["queued", "started", "retried", "started", "finished"]
 
 
-def test_only_one_of_many_who_finish_at_once_does(store: Store) -> None:
+def test_of_several_finishes_at_once_one_succeeds(store: Store) -> None:
     add(store)
     lease = claim(store).lease
     with ThreadPoolExecutor(8) as threads:

@@ -114,7 +114,7 @@ def test_a_plan_is_changed_by_what_is_known(store: Store) -> None:
     assert (found.status, found.is_final, found.plan) == ("optimal", True, b"plan")
 
 
-def test_nobody_comes_between_what_is_known_and_what_replaces_it(store: Store) -> None:
+def test_concurrent_changes_of_a_stored_plan_are_all_kept(store: Store) -> None:
     def one_more(known: StoredPlan | None) -> StoredPlan:
         return replace(known or PLAN, searched_s=1.0 if known is None else known.searched_s + 1.0)
 

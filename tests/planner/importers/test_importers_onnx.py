@@ -174,7 +174,7 @@ def test_functions_that_call_each_other_twice_again_and_again_are_refused() -> N
         imported(of_graph(whole, functions=[again]))
 
 
-def test_an_output_of_unknown_size_is_left_out_if_nobody_reads_it() -> None:
+def test_an_output_of_unknown_size_is_left_out_if_it_is_not_read() -> None:
     own = helper.make_node("Own", ["x"], ["t", "unread"], domain="own")
     data = model([own, node("Neg", "t", "y")], [X], [Y])
     with pytest.raises(FormatError, match="must have a shape that is known or can be inferred, got none"):
@@ -186,7 +186,7 @@ def test_an_output_of_unknown_size_is_left_out_if_nobody_reads_it() -> None:
     assert [warning.rule for warning in found.warnings] == ["unsized-output"]
 
 
-def test_who_lacks_the_package_is_told_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     data = choice()
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(FormatError, match=r"must be read with the package onnx: pip install 'memplan\[onnx\]'"):

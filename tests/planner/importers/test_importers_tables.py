@@ -78,7 +78,7 @@ def test_the_last_step_of_ideallocs_lifetimes_belongs_to_them() -> None:
     assert solve(found.problem).peak == 164
 
 
-def test_without_offsets_nobody_has_planned() -> None:
+def test_a_table_without_offsets_has_no_plan() -> None:
     assert read_model(b"id,lower,upper,size\na,0,0,4\n", "a.in.csv").own_peak is None
     assert read_model(b"id,lower,upper,size,offset\na,0,0,4,8\nb,0,0,4,\n", "a.in.csv").own_peak is None
 

@@ -15,7 +15,7 @@ from memplan.planner.instance.objective import score
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import best_score, check
-from tests.support.respelling import renamed, retimed, scaled
+from tests.support.renaming import renamed, retimed, scaled
 from tests.support.strategies import raw_problems, tied_problems
 
 A: dict[str, Any] = {"id": "a", "size": 40, "start": 0, "end": 3}

@@ -15,7 +15,7 @@ from memplan.planner.instance.canonical import problem_hash, traffic_unit
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import best_score
-from tests.support.respelling import Data, respelled, spelled
+from tests.support.renaming import Data, respelled, spelled
 from tests.support.strategies import raw_problems, tied_problems
 
 

@@ -35,7 +35,7 @@ def test_a_plan_that_keeps_what_is_needed_is_intact() -> None:
     assert shadow(CHAIN, plan(a=0, b=4, c=8)) == ()
 
 
-def test_who_overwrites_what_and_where_is_told() -> None:
+def test_the_shadow_run_names_the_operation_and_the_bytes_that_it_overwrites() -> None:
     assert shadow(CHAIN, plan(a=0, b=4, c=6)) == (Clobber("main/b", "main/2", "main/c", "main/2", "default", (6, 8)),)
     assert shadow(CHAIN, plan(a=2, b=4, c=8))[0] == Clobber("main/a", "main/1", "main/b", "main/1", "default", (4, 6))
 
@@ -50,7 +50,7 @@ def test_a_wrong_lifetime_that_the_verifier_believes_is_caught() -> None:
     assert clobbered(CHAIN, placed) == {("main/a", "main/2")}
 
 
-def test_whoever_is_overwritten_one_step_too_early_is_told() -> None:
+def test_a_buffer_that_is_overwritten_one_step_too_early_is_named() -> None:
     chance = random.Random(7)
     for _ in range(30):
         names = [f"b{k}" for k in range(4)]
@@ -118,7 +118,7 @@ def test_an_argument_is_the_callers_buffer() -> None:
     } - {("main/1:f/t", "main/1:f/1")}
 
 
-def test_a_part_is_lost_only_to_those_who_write_it() -> None:
+def test_a_part_is_lost_only_to_operations_that_write_it() -> None:
     low, high = ({"size": 4, "alias_of": "a", "alias_offset": at} for at in (0, 4))
     main = function(
         op("-> a"), op("-> b"), op("low ->"), op("high ->"), op("-> high"), op("a ->"), a=8, b=2, low=low, high=high

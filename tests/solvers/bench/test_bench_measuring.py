@@ -35,7 +35,7 @@ def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark() -> None:
     assert (result.buffers, result.known_peak, result.lower_bound) == (6, 2**20, 2**20)
 
 
-def test_who_sleeps_uses_wall_time_and_no_cpu_time() -> None:
+def test_sleeping_uses_wall_time_and_no_cpu_time() -> None:
     result = measured("sleep")
     assert result.wall_time_s is not None
     assert result.cpu_time_s is not None
@@ -43,7 +43,7 @@ def test_who_sleeps_uses_wall_time_and_no_cpu_time() -> None:
     assert result.cpu_time_s < BUSY_S / 2
 
 
-def test_who_burns_uses_cpu_time() -> None:
+def test_a_loop_uses_cpu_time() -> None:
     result = measured("burn")
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None

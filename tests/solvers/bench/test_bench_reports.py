@@ -27,7 +27,7 @@ ROWS = [
 ]
 
 
-def test_a_run_is_solved_at_the_best_bound_that_anybody_proved() -> None:
+def test_a_run_is_solved_at_the_best_bound_that_any_solver_proved() -> None:
     summary = Summary(ROWS)
     solved = {key: cell.n_solved for key, cell in summary.cells.items()}
     assert solved == {

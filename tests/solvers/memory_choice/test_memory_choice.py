@@ -180,7 +180,7 @@ def test_filled_plans_pass_a_pairwise_check_and_loads_are_kept_in_mind(mix: int)
     assert oracle.check(problem, lift(problem, instance, search.best.pool, search.best.offset)) == []
 
 
-def test_who_must_lie_together_leaves_a_memory_together() -> None:
+def test_a_colocation_group_leaves_a_pool_as_one() -> None:
     rows = [{"id": k, "size": 6, "start": 0, "end": 2, "traffic": 100 - k} for k in range(6)]
     pools = [{"name": "fast", "size": 20, "cost": 1}, {"name": "slow", "cost": 9}]
     problem = Problem.model_validate(

@@ -14,7 +14,7 @@ from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.registry import EVERYTHING, Row
 from memplan.solvers.search.incumbent import SearchState
-from tests.support import lying
+from tests.support import false_claims
 from tests.support.tiny import FEATURES
 
 RING = compile_problem(FEATURES["a ring of conflicts"])
@@ -55,7 +55,9 @@ def test_memories_are_chosen_where_there_are_several() -> None:
 
 
 def test_a_solver_that_cannot_do_what_is_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    weak = Row("weak", "knows no conflicts", "tests.support.lying:waits", can=EVERYTHING - {"conflicts", "capacity"})
+    weak = Row(
+        "weak", "knows no conflicts", "tests.support.false_claims:waits", can=EVERYTHING - {"conflicts", "capacity"}
+    )
     monkeypatch.setitem(registry.BY_NAME, "weak", weak)
     with pytest.raises(OptionError) as caught:
         stages.rungs(FULL_RING, "weak")
@@ -63,7 +65,7 @@ def test_a_solver_that_cannot_do_what_is_asked_is_refused(monkeypatch: pytest.Mo
 
 
 def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = Row("absent", "needs what nobody has", "tests.support.lying:waits", needs=("no_such_package",))
+    absent = Row("absent", "needs what nobody has", "tests.support.false_claims:waits", needs=("no_such_package",))
     monkeypatch.setitem(registry.BY_NAME, "absent", absent)
     with pytest.raises(OptionError) as caught:
         stages.rungs(RING, "absent")
@@ -73,13 +75,13 @@ def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     "row",
     [
-        Row("highs", "can do nothing", "tests.support.lying:waits", can=frozenset()),
-        Row("highs", "is not installed", "tests.support.lying:waits", needs=("no_such_package",)),
-        Row("highs", "is for less", "tests.support.lying:waits", at_most=4),
+        Row("highs", "can do nothing", "tests.support.false_claims:waits", can=frozenset()),
+        Row("highs", "is not installed", "tests.support.false_claims:waits", needs=("no_such_package",)),
+        Row("highs", "is for less", "tests.support.false_claims:waits", at_most=4),
     ],
     ids=lambda row: row.summary,
 )
-def test_auto_leaves_out_who_does_not_suit(monkeypatch: pytest.MonkeyPatch, row: Row) -> None:
+def test_auto_leaves_out_solvers_that_do_not_suit(monkeypatch: pytest.MonkeyPatch, row: Row) -> None:
     monkeypatch.setitem(registry.BY_NAME, "highs", row)
     assert names(stages.rungs(RING, "auto"))[-1] == ["cp-sat"]
 
@@ -93,9 +95,9 @@ def test_rungs_are_climbed_until_the_search_is_over() -> None:
 
 def test_the_solvers_of_one_rung_run_side_by_side() -> None:
     search = search_for(RING)
-    ender = Row("ender", "ends the search", "tests.support.lying:ends")
+    ender = Row("ender", "ends the search", "tests.support.false_claims:ends")
     started = time.monotonic()
-    stages.climb(RING, search, [[lying.row("waits"), ender]])
+    stages.climb(RING, search, [[false_claims.row("waits"), ender]])
     assert search.stop_reason == "cancelled"
     assert time.monotonic() - started < 30
 
@@ -111,7 +113,7 @@ def test_a_failing_engine_is_reported_and_the_others_go_on(monkeypatch: pytest.M
     assert search.best.score == (3,)
 
 
-def test_nobody_is_asked_again_where_no_claim_is_open() -> None:
+def test_no_solver_is_started_again_without_an_open_claim() -> None:
     search = search_for(RING)
     stages.climb(RING, search, [[GREEDY]])
     assert search.claims == {}
@@ -120,7 +122,7 @@ def test_nobody_is_asked_again_where_no_claim_is_open() -> None:
 
 def test_a_claim_is_put_to_others_until_one_agrees() -> None:
     search = search_for(FULL_RING)
-    assert stages.climb(FULL_RING, search, [[lying.row("denies")]]) == []
+    assert stages.climb(FULL_RING, search, [[false_claims.row("denies")]]) == []
     assert search.stop_reason == "proved"
     assert search.infeasible is not None
     assert search.claims.keys() > {"denies"} or search.infeasible.kind == "search"

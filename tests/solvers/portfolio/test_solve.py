@@ -18,7 +18,7 @@ from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import EVERYTHING
 from memplan.solvers.portfolio.solve import advance, finish, solve, steps
 from memplan.solvers.search.incumbent import Progress
-from tests.support import lying, oracle
+from tests.support import false_claims, oracle
 from tests.support.tiny import FEATURES
 
 RING = FEATURES["a ring of conflicts"]
@@ -30,7 +30,7 @@ FULL_RING = FEATURES["infeasible, which no live set and no clique shows"]
 def liars(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the solvers that lie into the registry."""
     for function in ("overlaps", "denies", "exaggerates", "waits"):
-        row = lying.row(function)
+        row = false_claims.row(function)
         monkeypatch.setitem(registry.BY_NAME, row.name, row)
 
 
@@ -182,7 +182,7 @@ def test_where_no_valid_plan_is_left_none_is_shown(liars: None) -> None:
         solve(FULL_RING, solver="overlaps")
 
 
-def test_who_says_that_nothing_fits_is_not_believed_where_a_plan_is_known(liars: None) -> None:
+def test_a_claim_of_infeasibility_is_not_believed_where_a_plan_is_known(liars: None) -> None:
     plan = solve(RING, solver="denies")
     assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "work_limit", 6)
 

@@ -116,7 +116,7 @@ def test_a_plan_is_optimal_where_the_bound_says_so_and_else_has_no_reason_to_sto
     assert plan_of({**TIGHT, "objective": "fit"}).stop_reason == "accepted"
 
 
-def test_a_plan_is_told_to_who_watches() -> None:
+def test_each_plan_is_reported_as_progress() -> None:
     told: list[Progress] = []
     solve(Problem.model_validate(TIGHT), solver=GREEDY, on_progress=told.append)
     assert [(now.peak, now.lower_bound, now.by) for now in told] == [(16, 12, GREEDY)]

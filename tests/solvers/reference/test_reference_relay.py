@@ -115,7 +115,7 @@ def test_of_equal_free_storages_the_first_freed_is_reused_first() -> None:
     assert plan_storages(operations, ["e"]).ids["e"] == (2,)
 
 
-def test_what_nobody_uses_is_released_at_once() -> None:
+def test_an_unused_tensor_is_released_at_once() -> None:
     eight = TensorType((8,), "uint8")
     operations: list[Operation] = [Parameter("x", eight), Call("a", ("x",), (eight, eight)), Item("kept", "a", 1)]
     plan = plan_storages([*operations, Call("b", ("kept",), (eight,))], ["b"])

@@ -72,7 +72,7 @@ def test_an_orphan_is_freed_at_once() -> None:
     ]
 
 
-def test_what_nobody_uses_is_not_planned() -> None:
+def test_unused_buffers_are_not_planned() -> None:
     found = analyse(program(function(op("-> a"), {"alloc": ["idle"]}, a=1, idle=5)))
     assert (set(found.problem.index), found.unused) == ({"main/a"}, ("main/idle",))
 

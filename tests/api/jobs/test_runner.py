@@ -16,7 +16,7 @@ from memplan.api.refusals import FullError
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
 from memplan.planner.verify.verifier import verify
-from tests.support.desks import LOOSE, PROBLEM, Solver, day, desk, ended, job, kinds, soon, submit
+from tests.support.job_runners import LOOSE, PROBLEM, Solver, day, desk, ended, job, kinds, soon, submit
 from tests.support.postgresql import PostgreSQL, postgresql, why_not
 
 
@@ -117,7 +117,7 @@ def test_jobs_of_a_server_that_died_are_taken_over_once(store: Store) -> None:
     day(run)
 
 
-def test_jobs_of_a_server_that_nobody_knows_are_taken_over(store: Store) -> None:
+def test_jobs_of_an_unknown_server_are_taken_over(store: Store) -> None:
     async def run() -> None:
         job_id, solver = submit(store), Solver()
         store.leases.claim("nobody", 1)

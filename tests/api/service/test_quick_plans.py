@@ -17,8 +17,8 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.store import Store
 from memplan.planner.model.problem import Problem
 from tests.support.hard_requests import hard_request
-from tests.support.respelling import respelled, spelled
-from tests.support.rooms import HARD, LONG, QUICK, SMALL, Room, cache_over, in_a_room
+from tests.support.plan_services import HARD, LONG, QUICK, SMALL, Room, cache_over, in_a_room
+from tests.support.renaming import respelled, spelled
 from tests.support.workers import packed
 
 
@@ -34,7 +34,7 @@ def test_what_is_quick_goes_to_no_worker_and_is_known_then() -> None:
     in_a_room(day)
 
 
-def test_what_is_quick_waits_for_nobody_who_goes_on() -> None:
+def test_quick_problems_do_not_wait_for_long_searches() -> None:
     async def day(room: Room) -> None:
         others = asyncio.create_task(room.ask(SMALL))
         await asyncio.sleep(0)
@@ -88,7 +88,7 @@ def test_what_an_earlier_server_searched_is_not_searched_again(tmp_path: Path) -
         in_a_room(day, store)
 
 
-def test_who_finds_all_quick_places_taken_for_the_whole_time_is_turned_away() -> None:
+def test_a_request_that_finds_no_quick_place_in_its_time_is_turned_away() -> None:
     async def day(room: Room) -> None:
         others = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
         asking = [asyncio.create_task(room.ask(problem)) for problem in others]

@@ -76,7 +76,7 @@ def test_a_rigid_group_is_whole_when_one_of_its_members_is_kept() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_alive_with_some_are_those_who_share_a_live_set_with_them(seed: int) -> None:
+def test_alive_with_some_are_the_buffers_of_a_common_live_set(seed: int) -> None:
     instance = compile_problem(random_problem(seed, 30, MIXES[1]))
     which = np.random.default_rng(seed).random(30) < 0.1
     chosen = np.flatnonzero(which).tolist()

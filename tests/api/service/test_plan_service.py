@@ -16,11 +16,11 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import hard_request
-from tests.support.rooms import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, in_a_room
+from tests.support.plan_services import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, in_a_room
 from tests.support.workers import packed
 
 
-def test_who_asks_again_is_answered_at_once_and_with_more_time_goes_on_from_the_best() -> None:
+def test_a_repeated_request_is_answered_at_once_and_continues_from_the_best_with_more_time() -> None:
     async def day(room: Room) -> None:
         posed = CompiledProblem.of(HARD)
         known = CachedPlan.of(posed, packed(HARD), searched_s=60.0)
@@ -39,7 +39,7 @@ def test_who_asks_again_is_answered_at_once_and_with_more_time_goes_on_from_the_
 
 
 @pytest.mark.parametrize(("one", "other"), [(HARD, HARD_TOO), (SMALL, SMALL_TOO)], ids=["large", "small"])
-def test_two_who_ask_the_same_at_once_cost_one_search(one: Problem, other: Problem) -> None:
+def test_equal_requests_at_once_cost_one_search(one: Problem, other: Problem) -> None:
     async def day(room: Room) -> None:
         askers = [asyncio.create_task(room.ask(problem)) for problem in (one, other)]
         await room.workers.is_asked.wait()
@@ -53,7 +53,7 @@ def test_two_who_ask_the_same_at_once_cost_one_search(one: Problem, other: Probl
     in_a_room(day)
 
 
-def test_who_leaves_a_search_that_others_wait_for_has_the_best_so_far() -> None:
+def test_a_caller_that_leaves_a_shared_search_has_the_best_so_far() -> None:
     async def day(room: Room) -> None:
         news: list[News] = []
         stays = asyncio.create_task(room.ask(HARD))
@@ -79,7 +79,7 @@ def test_who_leaves_a_search_that_others_wait_for_has_the_best_so_far() -> None:
     in_a_room(day)
 
 
-def test_the_last_who_leaves_ends_the_search_and_has_what_it_found() -> None:
+def test_the_last_caller_to_leave_ends_the_search_and_has_what_it_found() -> None:
     async def day(room: Room) -> None:
         cancelled = asyncio.Event()
         asker = asyncio.create_task(room.ask(HARD, cancelled=cancelled))
@@ -91,7 +91,7 @@ def test_the_last_who_leaves_ends_the_search_and_has_what_it_found() -> None:
     in_a_room(day)
 
 
-def test_who_is_cancelled_in_line_has_the_quick_plan() -> None:
+def test_a_request_that_is_cancelled_in_the_queue_has_the_quick_plan() -> None:
     async def day(room: Room) -> None:
         first = asyncio.create_task(room.ask(HARD))
         await room.workers.is_asked.wait()
@@ -132,7 +132,7 @@ def test_options_are_checked_though_the_plan_is_known() -> None:
 
 
 @pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
-def test_who_asks_for_one_solver_or_the_same_everywhere_is_not_answered_by_what_others_found(options: Options) -> None:
+def test_named_solvers_and_deterministic_requests_are_not_answered_from_other_searches(options: Options) -> None:
     async def day(room: Room) -> None:
         posed = CompiledProblem.of(QUICK)
         known = CachedPlan.of(posed, (await room.ask(QUICK)), 1.0)
@@ -148,7 +148,7 @@ def test_who_asks_for_one_solver_or_the_same_everywhere_is_not_answered_by_what_
     in_a_room(day)
 
 
-def test_a_plan_that_somebody_brings_is_where_the_search_starts() -> None:
+def test_a_search_starts_from_the_plan_of_the_request() -> None:
     async def day(room: Room) -> None:
         room.workers.may_answer.set()
         brought = packed(HARD)
@@ -175,7 +175,7 @@ def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCapture
     in_a_room(day)
 
 
-def test_who_has_all_the_time_there_is_in_line_has_the_whole_limit_with_a_worker() -> None:
+def test_time_in_the_queue_does_not_count_for_jobs() -> None:
     async def day(room: Room) -> None:
         others = asyncio.create_task(room.ask(HARD))
         while not room.workers.tasks:

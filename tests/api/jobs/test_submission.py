@@ -19,7 +19,7 @@ from memplan.api.store.errors import RepeatedKeyError, StoreError
 from memplan.api.store.job import Job, NewJob
 from memplan.api.store.jobs import Wanted
 from memplan.api.store.store import Store
-from tests.support.desks import PROBLEM, day
+from tests.support.job_runners import PROBLEM, day
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_each_hears_what_became_of_its_own(store: Store) -> None:
     day(run)
 
 
-def test_who_leaves_before_the_answer_harms_nobody(store: Store) -> None:
+def test_a_caller_that_leaves_before_the_answer_disturbs_no_other(store: Store) -> None:
     async def run() -> None:
         intake, room = Intake(store), Room(jobs=10)
         leaves = asyncio.create_task(intake.add(new(), room))

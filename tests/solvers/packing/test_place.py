@@ -151,7 +151,7 @@ POOLS = [{"name": "fast", "size": 10}, {"name": "slow"}]
 C = {"id": "c", "size": 5, "start": 0, "end": 5}
 
 
-def test_a_company_goes_to_the_first_memory_where_all_of_it_fits_in_nobodys_way() -> None:
+def test_a_colocation_group_goes_to_the_first_pool_where_all_of_it_fits() -> None:
     instance = compiled(A, B, C, pools=POOLS)
     assert placed(instance, [0, 1, 2]) == [(0, 0), (0, 4), (1, 0)]
     instance = compiled(A, B, C, pools=POOLS, together=[("a", "c")])

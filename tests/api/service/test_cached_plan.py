@@ -18,7 +18,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from tests.support.respelling import Data, respelled, spelled
+from tests.support.renaming import Data, respelled, spelled
 from tests.support.strategies import raw_problems, tied_problems
 
 TWO = {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}

@@ -100,7 +100,7 @@ def test_a_rigid_group_goes_where_all_of_it_is_free(packer: Make) -> None:
 
 
 @packers
-def test_members_of_a_rigid_group_may_overlap_each_other_but_nobody_else(packer: Make) -> None:
+def test_members_of_a_rigid_group_may_overlap_each_other_but_no_other_buffer(packer: Make) -> None:
     inside = {"size": 2, "relative": {"to": 0, "offset": 1}}
     assert packed(packer, {}, inside, {}) == [0, 1, 4]
 

@@ -69,7 +69,7 @@ def test_a_core_that_proves_may_be_a_part_of_the_part() -> None:
     assert 1 < sizes[-1] < len(part.buffers)
 
 
-def test_who_stands_in_the_way_joins_and_who_does_not_stays_out() -> None:
+def test_buffers_in_the_way_join_the_core_and_others_stay_out() -> None:
     problem = full_load(1, n=20)
     (part,) = split(compile_problem(problem))
     turns = turns_on(part)

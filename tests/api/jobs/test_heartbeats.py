@@ -42,7 +42,7 @@ def test_a_server_that_is_new_has_all_its_time() -> None:
     assert watch.dead({"a": 1}) == {}
 
 
-def test_after_a_time_without_store_everybody_has_all_their_time() -> None:
+def test_after_a_time_without_store_all_leases_start_anew() -> None:
     stopwatch = Stopwatch()
     watch = Watch(stopwatch=stopwatch)
     watch.dead({"a": 1})

@@ -50,7 +50,7 @@ def test_plain_rows_come_to_the_same_table(rows: list[dict[str, Any]], alignment
         {"id": [1]},
     ],
 )
-def test_what_is_not_plain_is_left_to_those_who_look_at_each_row(changed: dict[str, Any]) -> None:
+def test_rows_that_are_not_plain_are_checked_one_by_one(changed: dict[str, Any]) -> None:
     assert plain_columns([ROW, ROW | {"id": "b"} | changed]) is None
 
 

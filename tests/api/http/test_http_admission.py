@@ -39,7 +39,7 @@ def test_a_client_that_hangs_up_leaves_the_line(narrow: Running) -> None:
         assert narrow.service.line.busy == 1
 
 
-def test_who_comes_to_a_full_line_is_turned_away(narrow: Running) -> None:
+def test_a_request_to_a_full_queue_is_turned_away(narrow: Running) -> None:
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)
         with asking(narrow, HARD_TOO):
@@ -50,7 +50,7 @@ def test_who_comes_to_a_full_line_is_turned_away(narrow: Running) -> None:
     assert answer.json()["detail"] == "memplan: all 1 places are taken and 1 callers wait already"
 
 
-def test_what_is_quick_waits_for_nobody(narrow: Running) -> None:
+def test_quick_requests_do_not_wait_in_the_queue(narrow: Running) -> None:
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)
         with asking(narrow, HARD_TOO):
@@ -58,7 +58,7 @@ def test_what_is_quick_waits_for_nobody(narrow: Running) -> None:
             assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
 
 
-def test_who_waits_in_vain_is_answered_with_what_was_found_quickly(narrow: Running) -> None:
+def test_a_request_whose_time_ends_in_the_queue_gets_the_quick_plan(narrow: Running) -> None:
     asked = hard_request(8) | {"options": {"time_limit_s": 1.0}}
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)
@@ -66,7 +66,7 @@ def test_who_waits_in_vain_is_answered_with_what_was_found_quickly(narrow: Runni
     assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "time_limit", 3000)
 
 
-def test_who_waits_in_vain_and_has_nothing_is_turned_away(narrow: Running) -> None:
+def test_a_request_whose_time_ends_in_the_queue_without_a_plan_is_turned_away(narrow: Running) -> None:
     asked = hard_request(8)["problem"]
     bound = narrow.client.post("/v1/plan", json=asked, params={"accept": "fit"}).json()["lower_bound"]
     with asking(narrow):
@@ -77,7 +77,7 @@ def test_who_waits_in_vain_and_has_nothing_is_turned_away(narrow: Running) -> No
     assert answer.json()["detail"] == "memplan: all 1 places stayed taken for the whole time limit"
 
 
-def test_two_who_ask_the_same_take_one_place_until_the_last_hangs_up(narrow: Running) -> None:
+def test_equal_requests_take_one_place_until_the_last_hangs_up(narrow: Running) -> None:
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)
         with asking(narrow):
@@ -98,7 +98,7 @@ def test_other_calls_are_answered_while_it_solves(narrow: Running) -> None:
         assert narrow.service.line.busy == 1
 
 
-def test_a_client_that_hangs_up_in_its_body_harms_nobody(narrow: Running) -> None:
+def test_a_client_that_hangs_up_in_its_body_disturbs_no_other(narrow: Running) -> None:
     with socket.create_connection(("127.0.0.1", narrow.port)) as connection:
         connection.sendall(b'POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{"buffers": [')
     assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
@@ -115,7 +115,7 @@ def test_many_callers_at_once_each_get_their_own_plan() -> None:
         assert list(callers.map(ask, range(1, 65))) == list(range(1, 65))
 
 
-def test_the_line_lets_in_whoever_came_first() -> None:
+def test_the_queue_admits_in_the_order_of_arrival() -> None:
     turns: list[int] = []
 
     async def caller(line: AdmissionQueue, number: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from memplan.api.jobs.event_feed import Following
 from memplan.api.store.job import News, Outcome, Progress
 from memplan.api.store.store import Store
-from tests.support.desks import day, submit
+from tests.support.job_runners import day, submit
 
 NEWS = News(Progress(40, 30, 1 / 3, "test"), 0.1)
 
@@ -44,7 +44,7 @@ def test_a_follower_hears_what_another_server_writes(store: Store) -> None:
     day(run)
 
 
-def test_a_follower_who_is_stirred_need_not_wait(store: Store) -> None:
+def test_a_follower_that_is_notified_does_not_wait(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)  # which does not look by itself: it was not opened
         listening = asyncio.create_task(heard(following, job_id))

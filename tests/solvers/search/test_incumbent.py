@@ -126,7 +126,7 @@ def test_that_nothing_fits_is_never_believed_against_a_plan(by: str) -> None:
     assert not search.is_over
 
 
-def test_who_said_that_nothing_fits_has_no_say_in_bounds() -> None:
+def test_a_solver_that_claims_infeasibility_raises_no_bound() -> None:
     search = search_for(RING)
     search.claim_infeasible("highs")
     search.offer_bound((3,), "cp-sat")

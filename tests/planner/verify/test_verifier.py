@@ -77,7 +77,7 @@ def test_an_alias_keeps_its_buffer_alive() -> None:
     assert [(v.first, v.second, v.time) for v in verify(value, plan(*places))] == [("a", "b", (5, 6))]
 
 
-def test_buffers_of_no_bytes_share_bytes_with_nobody_and_use_nothing() -> None:
+def test_buffers_of_no_bytes_share_no_bytes_and_use_nothing() -> None:
     value = problem(A, B | {"size": 0}, pools=[{"size": 9, "reserved": [[6, 2]]}])
     assert verify(value, plan(("a", "default", 0), ("b", "default", 2))) == ()
     assert verify(value, plan(("a", "default", 0), ("b", "default", 7), peak=4)) == ()

@@ -41,4 +41,4 @@ def ends(instance: Instance, search: Search) -> None:
 
 def row(function: str) -> Row:
     """Return the row of one of these solvers."""
-    return Row(function.replace("_", "-"), "a solver for tests", f"tests.support.lying:{function}")
+    return Row(function.replace("_", "-"), "a solver for tests", f"tests.support.false_claims:{function}")

@@ -23,7 +23,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench.generators import tight
 from tests.support.hard_requests import hard_request
-from tests.support.respelling import respelled, spelled
+from tests.support.renaming import respelled, spelled
 from tests.support.workers import PatientWorkers
 
 QUICK = Problem.model_validate(
