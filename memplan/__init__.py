@@ -1,1 +1,86 @@
-"""A memory planner: a pool and an offset for every buffer, with a proof or an honest gap."""
+"""A memory planner: a pool and an offset for every buffer, with a proof or an honest gap.
+
+```python
+from memplan import Buffer, Pool, Problem, solve, verify
+
+problem = Problem(
+    buffers=[Buffer(id="conv1", size=401408, start=0, end=3), Buffer(id="conv2", size=200704, start=2, end=5)],
+    pools=[Pool(name="sram", size=1 << 20)],
+)
+plan = solve(problem, time_limit_s=2)
+print(plan.status, plan.peak, plan.placement("conv2").offset)
+assert verify(problem, plan) == ()
+```
+
+A name is imported when it is first asked for: importing memplan loads nothing else.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+_MODULE_OF = {
+    "BankUse": "planner.model.problem_fields",
+    "Buffer": "planner.model.rows",
+    "FileError": "planner.errors",
+    "FormatError": "planner.errors",
+    "InputError": "planner.errors",
+    "InvalidPlanError": "planner.errors",
+    "MemplanError": "planner.errors",
+    "OffsetMod": "planner.model.rows",
+    "OptionError": "planner.errors",
+    "Placement": "planner.model.rows",
+    "Plan": "planner.model.plan",
+    "PlanError": "planner.errors",
+    "Pool": "planner.model.problem_fields",
+    "Problem": "planner.model.problem",
+    "ProblemError": "planner.errors",
+    "Progress": "solvers.search.incumbent",
+    "Relative": "planner.model.rows",
+    "Violation": "planner.verify.violation",
+    "__version__": "planner",
+    "read_plan": "files",
+    "read_problem": "files",
+    "solve": "solvers.portfolio.solve",
+    "verify": "planner.verify.verifier",
+    "write_plan": "files",
+    "write_problem": "files",
+}
+__all__ = list(_MODULE_OF)
+
+if TYPE_CHECKING:
+    from memplan.files import read_plan as read_plan
+    from memplan.files import read_problem as read_problem
+    from memplan.files import write_plan as write_plan
+    from memplan.files import write_problem as write_problem
+    from memplan.planner import __version__ as __version__
+    from memplan.planner.errors import FileError as FileError
+    from memplan.planner.errors import FormatError as FormatError
+    from memplan.planner.errors import InputError as InputError
+    from memplan.planner.errors import InvalidPlanError as InvalidPlanError
+    from memplan.planner.errors import MemplanError as MemplanError
+    from memplan.planner.errors import OptionError as OptionError
+    from memplan.planner.errors import PlanError as PlanError
+    from memplan.planner.errors import ProblemError as ProblemError
+    from memplan.planner.model.plan import Plan as Plan
+    from memplan.planner.model.problem import Problem as Problem
+    from memplan.planner.model.problem_fields import BankUse as BankUse
+    from memplan.planner.model.problem_fields import Pool as Pool
+    from memplan.planner.model.rows import Buffer as Buffer
+    from memplan.planner.model.rows import OffsetMod as OffsetMod
+    from memplan.planner.model.rows import Placement as Placement
+    from memplan.planner.model.rows import Relative as Relative
+    from memplan.planner.verify.verifier import verify as verify
+    from memplan.planner.verify.violation import Violation as Violation
+    from memplan.solvers.portfolio.solve import solve as solve
+    from memplan.solvers.search.incumbent import Progress as Progress
+else:  # type checkers would take any name for one of these
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"memplan.{_MODULE_OF[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted(globals().keys() | _MODULE_OF)

@@ -7,7 +7,8 @@ MemplanError
 │   ├── ProblemError         a problem breaks a rule; one sentence a broken rule
 │   ├── PlanError            the same for a plan that is read back
 │   ├── OperationsError      the same for operations, from which lifetimes follow
-│   └── OptionError          an option, or a solver that cannot do what is asked
+│   ├── OptionError          an option, or a solver that cannot do what is asked
+│   └── FileError            a file or a standard stream that cannot be read or written
 └── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
 ```
 
@@ -57,6 +58,10 @@ class OperationsError(InputError):
 
 class OptionError(InputError):
     """An option is wrong, or a solver cannot do what is asked of it."""
+
+
+class FileError(InputError):
+    """A file or a standard stream cannot be read or written."""
 
 
 class InvalidPlanError(MemplanError):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from memplan.files import named, save, told
 from memplan.planner import formats, importers
-from memplan.planner.errors import InputError, OptionError
+from memplan.planner.errors import FileError, OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -24,17 +24,13 @@ STANDARD = "-"
 T = TypeVar("T")
 
 
-class FileError(InputError):
-    """A file or a standard stream cannot be read or written."""
-
-
 def read_problem(path: str, options: Options | None = None) -> Problem:
     """Read a problem, or a model that poses one, from a file, or from standard input for `-`; raises InputError.
 
     `options` say how a model is read, and must be given for models only.
     """
     data = _read(path)
-    with _named(path):
+    with named(_name(path)):
         if importers.detect(data, path) is not None:
             return importers.read_model(data, path, options).problem
         if options is not None and options != type(options)():
@@ -47,14 +43,14 @@ def read_problem(path: str, options: Options | None = None) -> Problem:
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
     """Read whatever a reader makes of the bytes of a file likewise."""
     data = _read(path)
-    with _named(path):
+    with named(_name(path)):
         return reader(data)
 
 
 def read_plan(path: str, problem: Problem) -> Plan:
     """Read a plan for the problem likewise."""
     data = _read(path)
-    with _named(path):
+    with named(_name(path)):
         return formats.read_plan(data, problem, path)
 
 
@@ -62,7 +58,7 @@ def format_for(path: str | None, asked: str | None) -> str:
     """Return the format to write in: the one `asked` for, else by the file's name, else JSON; raises FormatError."""
     if asked is not None or path is None or path == STANDARD:
         return asked or "json"
-    with _named(path):
+    with named(_name(path)):
         return formats.format_of_name(path)
 
 
@@ -71,12 +67,7 @@ def write(path: str | None, data: bytes) -> None:
     if path is None or path == STANDARD:
         _write_out(data)
         return
-    target = Path(os.path.realpath(path))
-    with _told(path):
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)
-        else:
-            _replace(target, data)
+    save(path, data)
 
 
 def refuse_unwritable(path: str | None) -> None:
@@ -103,13 +94,17 @@ def is_terminal(stream: object) -> bool:
     return bool(getattr(stream, "isatty", lambda: False)())
 
 
+def _name(path: str) -> str:
+    return "standard input" if path == STANDARD else path
+
+
 def _read(path: str) -> bytes:
     if path != STANDARD:
-        with _told(path):
+        with told(path):
             return Path(path).read_bytes()
     if sys.stdin is None:
         raise FileError("standard input: is closed")
-    with _told("standard input"):
+    with told("standard input"):
         return sys.stdin.buffer.read()
 
 
@@ -117,7 +112,7 @@ def _write_out(data: bytes) -> None:
     if sys.stdout is None:
         raise FileError("standard output: is closed")
     try:
-        with _told("standard output"):
+        with told("standard output"):
             rest = memoryview(data)
             while rest:  # an unbuffered stream may take a part
                 rest = rest[sys.stdout.buffer.write(rest) or 0 :]
@@ -127,37 +122,3 @@ def _write_out(data: bytes) -> None:
         with contextlib.suppress(OSError), Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         raise
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Write a new file and put it in the target's place: whatever happens, a whole file is there."""
-    part = target.with_name(f".memplan-{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, part)
-        part.replace(target)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-
-
-@contextlib.contextmanager
-def _told(name: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise FileError(f"{name}: {(error.strerror or str(error)).lower()}") from error
-
-
-@contextlib.contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Put the file's name before what is wrong with what is in it."""
-    name = "standard input" if path == STANDARD else path
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(*(f"{name}: {sentence}" for sentence in error.sentences)) from error

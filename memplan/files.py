@@ -1,0 +1,137 @@
+"""Files of problems and plans: what cannot be read or written is told in sentences that begin with the file's name."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from memplan.planner import formats, importers
+from memplan.planner.errors import FileError, InputError, OptionError, shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+Source = bytes | str | os.PathLike[str]
+"""The bytes of a file, or its path: a str is always a path."""
+
+
+def read_problem(source: Source) -> Problem:
+    """Read a problem: JSON, CSV, or the model or dump of another system, told apart by what is in them.
+
+    Raises FileError where there is no such file, FormatError and ProblemError where it is no problem.
+    """
+    data, name = _contents(source)
+    with named(name):
+        if importers.detect(data, name) is not None:
+            return importers.read_model(data, name).problem
+        return formats.read_problem(data, name)
+
+
+def read_plan(source: Source, problem: Problem) -> Plan:
+    """Read a plan for the problem, JSON or CSV; `verify` tells whether it is valid.
+
+    Raises FileError where there is no such file, FormatError and PlanError where it is no plan.
+    """
+    data, name = _contents(source)
+    with named(name):
+        return formats.read_plan(data, problem, name)
+
+
+def write_problem(
+    problem: Problem,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    format: str | None = None,  # noqa: A002  as the command and the service call it
+) -> bytes:
+    """Return a problem as a file's bytes; with a path, write the file as well, whole or not at all.
+
+    `format` is "json" or "csv"; without one, the path's ending says it, and JSON is written where there is none. Raises
+    FormatError where the format cannot say all of the problem, OptionError for an unknown format, and FileError.
+    """
+    return save(path, formats.FORMATS[_format(path, format)].write_problem(problem))
+
+
+def write_plan(
+    plan: Plan,
+    problem: Problem,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    format: str | None = None,  # noqa: A002  as the command and the service call it
+) -> bytes:
+    """Return a plan of the problem as a file's bytes; with a path, write the file as well, whole or not at all.
+
+    `format` is "json" or "csv"; without one, the path's ending says it, and JSON is written where there is none. Raises
+    OptionError for an unknown format, FormatError and FileError.
+    """
+    return save(path, formats.FORMATS[_format(path, format)].write_plan(plan, problem))
+
+
+def _format(path: str | os.PathLike[str] | None, asked: str | None) -> str:
+    if asked is None:
+        return "json" if path is None else formats.format_of_name(os.fspath(path))
+    if asked not in formats.FORMATS:
+        raise OptionError(f"format: must be {' or '.join(formats.FORMATS)}, got {shown(asked)}")
+    return asked
+
+
+def _contents(source: Source) -> tuple[bytes, str | None]:
+    """Return the bytes of a source, and its name if it has one."""
+    if isinstance(source, bytes):
+        return source, None
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputError(f"source: must be bytes or a path, got {shown(source)}")
+    name = os.fspath(source)
+    if name.lstrip()[:1] == "{" or "\n" in name:
+        raise InputError(f"source: must be bytes or a path, got text (a str is a path): {shown(name)}")
+    with told(name):
+        return Path(name).read_bytes(), name
+
+
+def save(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
+    """Write a file, if there is a path; return what is in it. Raises FileError, and leaves the file that was there."""
+    if path is not None:
+        with told(os.fspath(path)):
+            target = Path(os.path.realpath(path))
+            if target.exists() and not target.is_file():
+                target.write_bytes(data)
+            else:
+                _replace(target, data)
+    return data
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Write a new file and put it in the target's place: whatever happens, a whole file is there."""
+    part = target.with_name(f".memplan-{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, part)
+        part.replace(target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def told(name: str) -> Iterator[None]:
+    """Raise FileError, with the name of the file, where the operating system refuses something."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        raise FileError(f"{name}: {(getattr(error, 'strerror', None) or str(error)).lower()}") from error
+
+
+@contextlib.contextmanager
+def named(name: str | None) -> Iterator[None]:
+    """Put the file's name, if there is one, before what is wrong with what is in it."""
+    try:
+        yield
+    except InputError as error:
+        if name is None:
+            raise
+        raise type(error)(*(f"{name}: {sentence}" for sentence in error.sentences)) from error

@@ -1,0 +1,65 @@
+"""memplan inside a project that has an `api`, a `planner` and `solvers` of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+OWN = """
+import api, planner, solvers
+assert [module.NAME for module in (api, planner, solvers)] == ["their api", "their planner", "their solvers"]
+"""
+THROUGH_THE_FACE = """
+from memplan import Buffer, Problem, read_problem, solve, verify, write_problem
+
+problem = Problem(buffers=[Buffer(id=k, size=64 * k, start=k, end=k + 3) for k in range(1, 40)])
+problem = read_problem(write_problem(problem))
+plan = solve(problem, time_limit_s=2)
+assert plan.status == "optimal" and verify(problem, plan) == ()
+"""
+THROUGH_EXECUTORCH = """
+import warnings
+warnings.simplefilter("ignore")
+import torch
+from executorch import exir
+from executorch.exir.passes import MemoryPlanningPass
+from memplan.api.executorch.algorithm import MemplanAlgorithm
+
+algorithm = MemplanAlgorithm()
+program = torch.export.export(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()).eval(), (torch.ones(1, 8),))
+planning = MemoryPlanningPass(memory_planning_algo=algorithm)
+exir.to_edge(program).to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning))
+assert algorithm.planned
+"""
+
+
+@pytest.fixture
+def their_project(tmp_path: Path) -> Path:
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "__init__.py").write_text("NAME = 'their api'\n")
+    (tmp_path / "planner.py").write_text("NAME = 'their planner'\n")
+    (tmp_path / "solvers.py").write_text("NAME = 'their solvers'\n")
+    return tmp_path
+
+
+def run_in(project: Path, program: str) -> None:
+    """Run a script of the project, whose folder is then the first one that modules are looked for in."""
+    (project / "script.py").write_text(program)
+    tried = subprocess.run(
+        [sys.executable, "script.py"], cwd=project, capture_output=True, text=True, check=False, timeout=200
+    )
+    assert (tried.returncode, tried.stderr[-2000:] if tried.returncode else "") == (0, "")
+
+
+@pytest.mark.parametrize("order", [(OWN, THROUGH_THE_FACE), (THROUGH_THE_FACE, OWN)])
+def test_both_are_imported_in_either_order(their_project: Path, order: tuple[str, str]) -> None:
+    run_in(their_project, "".join(order))
+
+
+@pytest.mark.skipif(find_spec("executorch") is None, reason="needs the extra executorch")
+def test_executorch_calls_memplan_there(their_project: Path) -> None:
+    run_in(their_project, OWN + THROUGH_EXECUTORCH + OWN)
