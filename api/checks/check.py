@@ -77,7 +77,7 @@ class PlacementChanges:
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckResult:
     """Whether a problem's plan keeps within budgets and near the baseline, pool by pool, and what is broken."""
 
     subject: str
@@ -99,12 +99,12 @@ def check(
     budgets: Mapping[str, int],
     baseline: Baseline | None = None,
     tolerance: Tolerance = NOTHING_MORE,
-) -> Check:
+) -> CheckResult:
     """Check a plan that is valid for the problem, whose file or name is the `subject`."""
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
         why = plan.explanation.message if plan.explanation else "no plan was found in time"
         pool = plan.explanation.pool if plan.explanation else None
-        return Check(subject, plan, (), None, (Failure("no-plan", pool, why),))
+        return CheckResult(subject, plan, (), None, (Failure("no-plan", pool, why),))
     now = occupancies(problem, plan)
     bounds = {use.name: use.lower_bound for use in plan.pools}
     before = {} if baseline is None else baseline.used
@@ -125,7 +125,7 @@ def check(
     )
     failures = tuple(failure for pool in pools for failure in _failures(pool, now[pool.name]))
     changes = None if baseline is None else _changes(plan.placements, baseline.plan.placements)
-    return Check(subject, plan, pools, changes, failures)
+    return CheckResult(subject, plan, pools, changes, failures)
 
 
 def _growths(now: Mapping[str, Occupancy], baseline: Baseline) -> dict[str, PeakGrowth]:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from memplan.api.checks.check import RULES, Check, Failure, Rule
+from memplan.api.checks.check import RULES, CheckResult, Failure, Rule
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(check: Check) -> bytes:
+def junit(check: CheckResult) -> bytes:
     """Return a test suite that has a failure for each rule that a pool breaks."""
     cases = list(_cases(check))
     failures = sum(failure is not None for _, _, failure in cases)
@@ -29,7 +29,7 @@ def junit(check: Check) -> bytes:
     return data + b"\n"
 
 
-def _cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
+def _cases(check: CheckResult) -> Iterator[tuple[str, Rule, Failure | None]]:
     """Yield what was looked at: its name, the rule, and how it is broken."""
     broken = {(failure.rule, failure.pool): failure for failure in check.failures}
     nothing = next((failure for failure in check.failures if failure.rule == "no-plan"), None)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memplan.api.checks.check import Check, PoolCheck
-from memplan.api.reports.sizes import spell_size
+from memplan.api.checks.check import CheckResult, PoolCheck
+from memplan.api.reports.sizes import size_text
 from memplan.planner.errors import shown
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _MOST_CAUSES = 20
 
 
-def markdown(check: Check) -> bytes:
+def markdown(check: CheckResult) -> bytes:
     """Return what the check found: a line, a table of pools, and for each that grew a table of why."""
     verdict = "within limits" if check.passed else "**not within limits**"
     parts = [f"## Memory of {_text(check.subject)}: {verdict}\n"]
@@ -64,7 +64,7 @@ def _table(rows: list[list[str]]) -> str:
 def _bytes(count: int | None) -> str:
     if count is None:
         return ""
-    return f"{count:,}" if count < 1024 else f"{count:,} ({spell_size(count)})"
+    return f"{count:,}" if count < 1024 else f"{count:,} ({size_text(count)})"
 
 
 def _text(text: str) -> str:

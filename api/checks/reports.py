@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 
 from pydantic_core import to_json
 
-from memplan.api.checks.check import Check
+from memplan.api.checks.check import CheckResult
 from memplan.api.checks.junit import junit
 from memplan.api.checks.markdown import markdown
 from memplan.api.checks.rows import as_rows
 from memplan.api.checks.sarif import sarif
 
 
-def _json(check: Check) -> bytes:
+def _json(check: CheckResult) -> bytes:
     return to_json(as_rows(check)) + b"\n"
 
 
-REPORTS: Mapping[str, Callable[[Check], bytes]] = {
+REPORTS: Mapping[str, Callable[[CheckResult], bytes]] = {
     ".md": markdown,
     ".sarif": sarif,
     ".xml": junit,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from memplan.api.checks.check import Check, PoolCheck
+from memplan.api.checks.check import CheckResult, PoolCheck
 
 
-def as_rows(check: Check) -> dict[str, Any]:
+def as_rows(check: CheckResult) -> dict[str, Any]:
     """Return all that a check says but the plan itself; null is what is not known or was not asked."""
     return {
         "passed": check.passed,

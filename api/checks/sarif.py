@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pydantic_core import to_json
 
-from memplan.api.checks.check import RULES, Check, Failure, PoolCheck
+from memplan.api.checks.check import RULES, CheckResult, Failure, PoolCheck
 from memplan.api.checks.rows import as_rows
 from memplan.planner import __version__
 
@@ -17,7 +17,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_RELATED = 20
 
 
-def sarif(check: Check) -> bytes:
+def sarif(check: CheckResult) -> bytes:
     """Return one run with a result for each rule that a pool breaks, and the buffers that made its peak grow."""
     rules = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
     pools = {pool.name: pool for pool in check.pools}
@@ -35,7 +35,7 @@ def sarif(check: Check) -> bytes:
     return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + b"\n"
 
 
-def _result(check: Check, failure: Failure, pool: PoolCheck | None) -> dict[str, Any]:
+def _result(check: CheckResult, failure: Failure, pool: PoolCheck | None) -> dict[str, Any]:
     place: dict[str, Any] = {
         "physicalLocation": {"artifactLocation": {"uri": _uri(check.subject)}, "region": {"startLine": 1}}
     }

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""The arguments and options that several commands have, and those of `plan` and `check`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
-Problem = Annotated[
+from memplan.api.cli.streams import STANDARD
+from memplan.planner.errors import OptionError
+
+ProblemFile = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="A file: JSON, CSV or a model, or - for standard input.")
 ]
+PlanFile = Annotated[str, typer.Argument(metavar="PLAN", help="A file, JSON or CSV, or -.")]
+OperationsFile = Annotated[str, typer.Argument(metavar="OPERATIONS", help="A file, JSON, or - for standard input.")]
 Capacities = Annotated[
     list[str] | None,
     typer.Option(
@@ -18,18 +23,63 @@ Capacities = Annotated[
         help="The size of the pool: bytes, 64kB or 1MiB. With names, one for each pool, in order of preference.",
     ),
 ]
+PlanOutput = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="PLAN", help="Write the plan here: .json or .csv.")
+]
+Deterministic = Annotated[bool, typer.Option(help="The same plan on every machine.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors to people.")]
+Host = Annotated[str, typer.Option(help="The address to listen on.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
+
+# Of plan
+TimeLimit = Annotated[float, typer.Option(help="Seconds until the answer.")]
+SolverName = Annotated[str, typer.Option(help="Which solver; `memplan solvers` lists them.")]
+Accepted = Annotated[
+    str | None, typer.Option(metavar="fit|GAP%", help="Be content with any plan that fits, or with this gap.")
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For what the search leaves to chance.")]
+PictureFile = Annotated[
+    str | None, typer.Option("--picture", metavar="FILE", help="Draw the plan: .svg, .png or .pdf.")
+]
+SweepOf = Annotated[
+    str | None, typer.Option("--sweep", metavar="[NAME=]FROM:TO:STEP", help="Cost and peaks for each size of a pool.")
+]
+ServerUrl = Annotated[
+    str | None,
+    typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Ask this service, with the key in MEMPLAN_KEY, if any."),
+]
+
+# Of check
+Budgets = Annotated[
+    list[str] | None,
+    typer.Option("--budget", metavar="[NAME=]SIZE", help="What a pool may use: 256KiB, or sram=256KiB; repeat it."),
+]
+BaselineFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="What was used before: a plan, or what --save-baseline wrote.")
+]
+BaselineProblem = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The problem of a baseline that is only a plan.")
+]
+ToleranceOption = Annotated[
+    str, typer.Option(metavar="SIZE|PERCENT%", help="How much a pool may use beyond the baseline.")
+]
+CheckedPlan = Annotated[
+    str | None, typer.Option("--plan", metavar="PLAN", help="Check this plan instead of making one.")
+]
+SaveBaseline = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write problem and plan here, whatever the check says.")
+]
 
 
 class FileFormat(StrEnum):
-    """What a problem or a plan is written as."""
+    """The formats of files of problems and plans."""
 
     json = "json"
     csv = "csv"
 
 
-class Shown(StrEnum):
-    """What a plan is shown as: for programs, for people, or as users of other compilers know it."""
+class PlanDisplay(StrEnum):
+    """The ways to show a plan: for programs, for people, or as users of other compilers know it."""
 
     json = "json"
     csv = "csv"
@@ -39,8 +89,21 @@ class Shown(StrEnum):
     exir = "exir"
 
 
-class ListShown(StrEnum):
-    """What a list is shown as: for programs, or for people."""
+class ListDisplay(StrEnum):
+    """The ways to show a list: for programs, or for people."""
 
     json = "json"
     table = "table"
+
+
+PlanFormat = Annotated[
+    PlanDisplay | None,
+    typer.Option("--format", help="JSON by default; a table is for people; tables, triples, exir as elsewhere."),
+]
+ListFormat = Annotated[ListDisplay | None, typer.Option("--format", help="A table on a terminal, else JSON.")]
+
+
+def refuse_standard_twice(first: str, second: str, metavar: str = "PROBLEM") -> None:
+    """Raise OptionError where both the file of `metavar` and the plan are to be read from standard input."""
+    if first == second == STANDARD:
+        raise OptionError(f"PLAN: must be a file where {metavar} is standard input, got -")

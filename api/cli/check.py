@@ -1,4 +1,4 @@
-"""`memplan check`: for build systems, whether a plan keeps within budgets and near what was used before."""
+"""`memplan check`: for build systems, check that a plan stays within budgets and near its baseline."""
 
 from __future__ import annotations
 
@@ -11,11 +11,23 @@ import typer
 
 from memplan.api.checks.baseline import Baseline, read_baseline, write_baseline
 from memplan.api.checks.budgets import Tolerance, read_budgets
-from memplan.api.checks.check import Check
+from memplan.api.checks.check import CheckResult
 from memplan.api.checks.check import check as check_plan
 from memplan.api.checks.planning import plan_within
 from memplan.api.checks.reports import REPORTS
-from memplan.api.cli.arguments import Capacities, Problem, Quiet
+from memplan.api.cli.arguments import (
+    BaselineFile,
+    BaselineProblem,
+    Budgets,
+    Capacities,
+    CheckedPlan,
+    Deterministic,
+    PlanOutput,
+    ProblemFile,
+    Quiet,
+    SaveBaseline,
+    ToleranceOption,
+)
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
 from memplan.api.cli.progress import run_in_thread
@@ -29,11 +41,11 @@ from memplan.api.cli.streams import (
     say,
     write,
 )
-from memplan.api.reports.plan_formats import spell
+from memplan.api.reports.plan_formats import write_plan
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError, PlanError, shown
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem as MemoryProblem
+from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
 
@@ -41,36 +53,21 @@ BROKEN = 1
 
 
 def check(
-    problem_file: Problem,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option("--budget", metavar="[NAME=]SIZE", help="What a pool may use: 256KiB, or sram=256KiB; repeat it."),
-    ] = None,
-    baseline: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What was used before: a plan, or what --save-baseline wrote.")
-    ] = None,
-    baseline_problem: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The problem of a baseline that is only a plan.")
-    ] = None,
-    tolerance: Annotated[
-        str, typer.Option(metavar="SIZE|PERCENT%", help="How much a pool may use beyond the baseline.")
-    ] = "0",
-    plan_file: Annotated[
-        str | None, typer.Option("--plan", metavar="PLAN", help="Check this plan instead of making one.")
-    ] = None,
+    problem_file: ProblemFile,
+    budget: Budgets = None,
+    baseline: BaselineFile = None,
+    baseline_problem: BaselineProblem = None,
+    tolerance: ToleranceOption = "0",
+    plan_file: CheckedPlan = None,
     reports: Annotated[
         list[str] | None,
         typer.Option("--report", metavar="REPORT", help=f"Write a report: {', '.join(REPORTS)}; repeat it."),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="PLAN", help="Write the plan here: .json or .csv.")
-    ] = None,
-    save_baseline: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write problem and plan here, whatever the check says.")
-    ] = None,
+    output: PlanOutput = None,
+    save_baseline: SaveBaseline = None,
     capacity: Capacities = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for a plan.")] = DEFAULT_TIME_LIMIT_S,
-    deterministic: Annotated[bool, typer.Option(help="The same plan on every machine.")] = False,
+    deterministic: Deterministic = False,
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
@@ -78,7 +75,7 @@ def check(
 ) -> None:
     """Check what a plan uses against budgets and a baseline, and say which buffers made a peak grow.
 
-    What was found goes to the reports or, without any, to standard output as JSON; sentences go to standard error.
+    The result goes to the reports or, without any, to standard output as JSON; sentences go to standard error.
     Exit status: 0 within, 1 over budget, grown beyond the tolerance or no plan, 2 wrong input, 130 interrupted.
     """
     for path in reports or []:
@@ -87,8 +84,8 @@ def check(
     for written_to in (*(reports or []), output, save_baseline):
         refuse_unwritable(written_to)
     allowed = Tolerance.read(tolerance)
-    posed = read_problem(problem_file, model_options(dim, views, alignment))
-    problem, budgets = read_budgets(budget or (), with_capacities(posed, capacity or ()))
+    found_problem = read_problem(problem_file, model_options(dim, views, alignment))
+    problem, budgets = read_budgets(budget or (), with_capacities(found_problem, capacity or ()))
     then = _read_baseline(baseline, baseline_problem, problem)
     with graceful_interrupts() as cancelled:
         if plan_file is None:
@@ -101,7 +98,7 @@ def check(
     found = check_plan(problem_file, problem, plan, budgets, then, allowed)
     _write_reports(found, reports or [])
     if output is not None:
-        write(output, spell(plan, problem, written))
+        write(output, write_plan(plan, problem, written))
     if save_baseline is not None and found.pools:
         write(save_baseline, write_baseline(problem, plan))
     if not quiet:
@@ -109,7 +106,7 @@ def check(
     raise typer.Exit(0 if found.passed else BROKEN)
 
 
-def _read_valid(path: str, problem_file: str, problem: MemoryProblem) -> Plan:
+def _read_valid(path: str, problem_file: str, problem: Problem) -> Plan:
     if path == problem_file == STANDARD:
         raise OptionError("plan: must be a file where PROBLEM is standard input, got -")
     plan = read_plan(path, problem)
@@ -118,7 +115,7 @@ def _read_valid(path: str, problem_file: str, problem: MemoryProblem) -> Plan:
     return plan
 
 
-def _read_baseline(path: str | None, problem_path: str | None, now: MemoryProblem) -> Baseline | None:
+def _read_baseline(path: str | None, problem_path: str | None, now: Problem) -> Baseline | None:
     if path is None:
         if problem_path is not None:
             raise OptionError(f"baseline-problem: must come with a baseline, got {shown(problem_path)}")
@@ -127,7 +124,7 @@ def _read_baseline(path: str | None, problem_path: str | None, now: MemoryProble
     return read_as(path, lambda data: read_baseline(data, path, now, its))
 
 
-def _write_reports(found: Check, paths: Sequence[str]) -> None:
+def _write_reports(found: CheckResult, paths: Sequence[str]) -> None:
     if not paths:
         write(None, REPORTS[".json"](found))
     for path in paths:
@@ -139,7 +136,7 @@ def _refuse_unknown_report(path: str) -> None:
         raise OptionError(f"report: must end in {', '.join(REPORTS)}, got {shown(path)}")
 
 
-def _tell(found: Check) -> None:
+def _tell(found: CheckResult) -> None:
     for failure in found.failures:
         say(f"memplan: {failure.rule}: {failure.message}")
     for pool in found.pools:

@@ -1,30 +1,21 @@
-"""`memplan compare`: what a model's own planner uses, and what memplan uses."""
+"""`memplan compare`: the bytes that a model's own planner uses, and those that memplan uses."""
 
 from __future__ import annotations
 
-import sys
-from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import Quiet
+from memplan.api.cli.arguments import ListFormat, Quiet
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
-from memplan.api.cli.streams import is_terminal, read_as, say, write
+from memplan.api.cli.streams import read_as, say, wants_table, write
 from memplan.api.reports.comparison import compare as compare_bytes
 from memplan.api.reports.comparison import lines
 from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S
 
 NOTHING_FITS = 1
-
-
-class Shown(StrEnum):
-    """What the comparison is shown as: for programs, or for people."""
-
-    json = "json"
-    table = "table"
 
 
 def compare(
@@ -33,7 +24,7 @@ def compare(
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for each plan.")] = DEFAULT_TIME_LIMIT_S,
-    shown: Annotated[Shown | None, typer.Option("--format", help="A table on a terminal, else JSON.")] = None,
+    shown: ListFormat = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare a model's own memory planner with memplan: bytes used, the bound, and bytes saved.
@@ -45,7 +36,7 @@ def compare(
     if not quiet:
         for warning in found.warnings:
             say(f"memplan: warning: {warning}")
-    if shown is Shown.table or (shown is None and is_terminal(sys.stdout)):
+    if wants_table(shown):
         write(None, "".join(f"{line}\n" for line in lines(found)).encode())
     else:
         write(None, to_json(found) + b"\n")

@@ -7,19 +7,17 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.cli.arguments import Capacities, FileFormat, Problem, Quiet
+from memplan.api.cli.arguments import Capacities, FileFormat, ProblemFile, Quiet
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
-from memplan.api.cli.streams import format_for, read_as, refuse_unwritable, say, write
-from memplan.api.reports.sizes import spell_size, with_capacities
+from memplan.api.cli.streams import format_for, problem_in, read_as, refuse_unwritable, say, warn, write
+from memplan.api.reports.sizes import size_text, with_capacities
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.importers import IMPORTERS, detect, read_model
-from memplan.planner.importers.imported import Imported, Options
-from memplan.planner.model.problem import Problem as MemoryProblem
+from memplan.planner.importers.imported import Imported
 
 
 def convert(
-    problem_file: Problem,
+    problem_file: ProblemFile,
     output: Annotated[str, typer.Argument(metavar="OUT", help="The file to write, or - for standard output.")],
     capacity: Capacities = None,
     written: Annotated[FileFormat | None, typer.Option("--format", help="By the file's name, or JSON.")] = None,
@@ -35,26 +33,17 @@ def convert(
     wanted = format_for(output, None if written is None else written.value)
     refuse_unwritable(output)
     options = model_options(dim, views, alignment)
-    read = read_as(problem_file, partial(_read, name=problem_file, options=options))
-    if isinstance(read, Imported) and not quiet:
-        _tell(read)
+    problem, imported = read_as(problem_file, partial(problem_in, name=problem_file, options=options))
+    if imported is not None and not quiet:
+        _tell(imported)
     if operations:
-        write(output, _operations(read, wanted))
+        write(output, _operations(imported, wanted))
         return
-    problem = with_capacities(read.problem if isinstance(read, Imported) else read, capacity or ())
-    write(output, formats.FORMATS[wanted].write_problem(problem))
+    write(output, formats.FORMATS[wanted].write_problem(with_capacities(problem, capacity or ())))
 
 
-def _read(data: bytes, name: str, options: Options) -> Imported | MemoryProblem:
-    if detect(data, name) is not None:
-        return read_model(data, name, options)
-    if options != Options():
-        raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(IMPORTERS)})")
-    return formats.read_problem(data, name)
-
-
-def _operations(read: Imported | MemoryProblem, wanted: str) -> bytes:
-    found = read.operations if isinstance(read, Imported) else None
+def _operations(imported: Imported | None, wanted: str) -> bytes:
+    found = None if imported is None else imported.operations
     if found is None:
         raise OptionError("operations: must be asked of a file that tells operations, not lifetimes only")
     if wanted != "json":
@@ -62,9 +51,8 @@ def _operations(read: Imported | MemoryProblem, wanted: str) -> bytes:
     return found.model_dump_json(exclude_defaults=True).encode() + b"\n"
 
 
-def _tell(read: Imported) -> None:
-    for warning in read.warnings:
-        say(f"memplan: warning: {warning.rule}: {warning.message}")
-    if read.views.apart:
-        size = spell_size(read.views.apart_bytes)
-        say(f"memplan: {read.views.apart} views are buffers of their own, of {size} in all")
+def _tell(imported: Imported) -> None:
+    warn(imported.warnings)
+    if imported.views.apart:
+        size = size_text(imported.views.apart_bytes)
+        say(f"memplan: {imported.views.apart} views are buffers of their own, of {size} in all")

@@ -1,4 +1,4 @@
-"""`memplan export`: a plan in the words of those who run it."""
+"""`memplan export`: a plan as C, a linker or another runtime takes it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.cli.arguments import Capacities, Problem
+from memplan.api.cli.arguments import Capacities, PlanFile, ProblemFile, refuse_standard_twice
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
-from memplan.api.cli.streams import STANDARD, read_as, read_plan, refuse_unwritable, write
+from memplan.api.cli.streams import STANDARD, problem_in, read_as, read_plan, refuse_unwritable, write
 from memplan.api.reports.sizes import with_capacities
-from memplan.planner import formats, importers
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out
 from memplan.planner.importers.imported import Options
-from memplan.planner.model.problem import Problem as MemoryProblem
+from memplan.planner.model.problem import Problem
 
 
 class Target(StrEnum):
-    """What a plan can be exported to."""
+    """The targets that a plan can be exported to."""
 
     c = "c"
     malloc_c = "malloc-c"
@@ -36,8 +35,8 @@ class Target(StrEnum):
 
 
 def export(
-    problem_file: Problem,
-    plan_file: Annotated[str, typer.Argument(metavar="PLAN", help="A file, JSON or CSV, or -.")],
+    problem_file: ProblemFile,
+    plan_file: PlanFile,
     target: Annotated[Target, typer.Option("--to", help="What to write.")],
     output: Annotated[
         str,
@@ -52,11 +51,10 @@ def export(
 
     The name of FILE begins the names in it. Exit status: 0 it is written, 2 wrong input, or a plan that is not valid.
     """
-    if problem_file == plan_file == STANDARD:
-        raise OptionError("PLAN: must be a file where PROBLEM is standard input, got -")
+    refuse_standard_twice(problem_file, plan_file)
     options = model_options(dim, views, alignment)
-    posed, model = read_as(problem_file, partial(_read, name=problem_file, options=options))
-    problem = with_capacities(posed, capacity or ())
+    found, model = read_as(problem_file, partial(_with_model, name=problem_file, options=options))
+    problem = with_capacities(found, capacity or ())
     layout = lay_out(problem, read_plan(plan_file, problem), model)
     path = Path(output)
     files = EXPORTERS[target.value](layout, "memplan" if output == STANDARD else path.stem)
@@ -73,10 +71,7 @@ def export(
         write(str(path.with_suffix(suffix)), data)
 
 
-def _read(data: bytes, name: str, options: Options) -> tuple[MemoryProblem, bytes | None]:
-    """Return a problem, with the model that poses it, if one does."""
-    if importers.detect(data, name) is not None:
-        return importers.read_model(data, name, options).problem, data
-    if options != Options():
-        raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(importers.IMPORTERS)})")
-    return formats.read_problem(data, name), None
+def _with_model(data: bytes, name: str, options: Options) -> tuple[Problem, bytes | None]:
+    """Return a problem, with the bytes of the model that poses it, if one does."""
+    problem, imported = problem_in(data, name, options)
+    return problem, None if imported is None else data

@@ -1,4 +1,4 @@
-"""What SIGINT (Ctrl-C) and SIGTERM do."""
+"""The handlers of SIGINT (Ctrl-C) and SIGTERM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(SystemExit):
-    """A signal ended the program, where nothing kept it from that."""
+    """A signal ended the program, as no handler kept it from that."""
 
     def __init__(self) -> None:
         super().__init__(INTERRUPTED)

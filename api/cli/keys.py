@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListShown
-from memplan.api.cli.streams import is_terminal, say, write
+from memplan.api.cli.arguments import ListFormat
+from memplan.api.cli.streams import say, wants_table, write
 from memplan.planner.errors import OptionError, shown
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ keys = typer.Typer(help="Make, list and revoke the keys that callers show.", no_
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
-class Scope(StrEnum):
-    """What a key is for."""
+class KeyScope(StrEnum):
+    """The scopes that a key can have."""
 
     plan = "plan"
     read = "read"
@@ -41,7 +40,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Who has it: letters, 
 def add(
     name: Name,
     scopes: Annotated[
-        list[Scope] | None,
+        list[KeyScope] | None,
         typer.Option("--scope", help="May be given again: plan solves, read looks, admin does all. [plan and read]"),
     ] = None,
     max_jobs: Annotated[int | None, typer.Option(min=0, help="How many of its jobs may be unfinished.")] = None,
@@ -53,7 +52,7 @@ def add(
     if not _NAME.fullmatch(name):
         raise OptionError(f"name: must be at most 64 letters, digits and . _ @ -, got {shown(name)}")
     key_id, text, kept = new_secret()
-    wanted = frozenset(scope.value for scope in scopes or (Scope.plan, Scope.read))
+    wanted = frozenset(scope.value for scope in scopes or (KeyScope.plan, KeyScope.read))
     with _kept_keys() as known:
         known.add(Key(key_id, name, kept, wanted, time.time(), max_jobs, max_requests_per_minute))
     write(None, f"{text}\n".encode())
@@ -61,13 +60,11 @@ def add(
 
 
 @keys.command("list")
-def list_(
-    shown_as: Annotated[ListShown | None, typer.Option("--format", help="A table on a terminal, else JSON.")] = None,
-) -> None:
-    """List all keys, the revoked ones too; their secrets are known to nobody."""
+def list_(shown_as: ListFormat = None) -> None:
+    """List all keys, the revoked ones too; their secrets are not kept."""
     with _kept_keys() as known:
         facts = [_facts(key) for key in known.all()]
-    if shown_as is ListShown.table or (shown_as is None and is_terminal(sys.stdout)):
+    if wants_table(shown_as):
         for line in _table(facts):
             say(line)
         return
@@ -76,7 +73,7 @@ def list_(
 
 @keys.command()
 def revoke(name: Name) -> None:
-    """Let a key hold no more; servers that run know it within two seconds. Its name stays taken."""
+    """Revoke a key: within two seconds, no server accepts it. Its name stays taken."""
     with _kept_keys() as known:
         if not known.revoke(name, time.time()):
             raise OptionError(f"name: must be that of a key that holds, got {shown(name)}")

@@ -9,31 +9,30 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.cli.arguments import Quiet
+from memplan.api.cli.arguments import OperationsFile, Quiet
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
-from memplan.api.cli.streams import format_for, read_as, refuse_unwritable, say, write
+from memplan.api.cli.streams import format_for, read_as, refuse_unwritable, say, warn, write
 from memplan.api.reports.liveness_requests import LivenessAnswer, answer_request, read_operations, read_options
-from memplan.api.reports.sizes import spell_size
+from memplan.api.reports.sizes import size_text
 from memplan.planner.formats import FORMATS
 from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S
 
 
 class HowAlive(StrEnum):
-    """What a lifetime goes by."""
+    """The way to read lifetimes: by first and last use, or by alloc and free."""
 
     usage = "usage"
     scope = "scope"
 
 
 class WhenInside(StrEnum):
-    """When what a call or an operation uses inside is alive."""
+    """The lifetimes of buffers that a call or an operation uses inside: their own, or the whole of it."""
 
     nested = "nested"
     lifted = "lifted"
 
 
-OperationsFile = Annotated[str, typer.Argument(metavar="OPERATIONS", help="A file, JSON, or - for standard input.")]
 By = Annotated[HowAlive, typer.Option("--liveness", help="From first to last use, or from alloc to free.")]
 Temporaries = Annotated[WhenInside, typer.Option(help="Alive for their own part of a call, or for the whole of it.")]
 Inputs = Annotated[bool, typer.Option("--plan-inputs/--no-plan-inputs", help="Place the program's inputs, too.")]
@@ -53,7 +52,7 @@ def liveness(
     time_limit: Annotated[float, typer.Option(help="Seconds for comparing.")] = DEFAULT_TIME_LIMIT_S,
     quiet: Quiet = False,
 ) -> None:
-    """Find when the buffers of a program are alive, from its operations: a problem to plan, and what is known of it.
+    """Find when the buffers of a program are alive, from its operations: a problem to plan, and facts about it.
 
     All of it goes to standard output as JSON; with -o, the problem alone is written, for `memplan plan` to read.
     """
@@ -83,20 +82,19 @@ def liveness(
 
 def _tell(answer: LivenessAnswer) -> None:
     """Say the most important of it to people."""
-    for warning in answer.warnings:
-        say(f"memplan: warning: {warning.rule}: {warning.message}")
+    warn(answer.warnings)
     space = answer.workspace
     where = "" if space.path is None else f", at {space.path}"
-    say(f"memplan: {len(answer.problem.buffers):,} buffers, at most {_spelled(space.live_bytes)} alive{where}")
+    say(f"memplan: {len(answer.problem.buffers):,} buffers, at most {_written(space.live_bytes)} alive{where}")
     if answer.order == "tentative":
-        say(f"memplan: the order is tentative; in any order, {_spelled(space.any_order_live_bytes)} are alive at once")
+        say(f"memplan: the order is tentative; in any order, {_written(space.any_order_live_bytes)} are alive at once")
     for row in answer.readings[1:]:
         if row.lost_bytes:
-            say(f"memplan: {row.temporaries} by {row.liveness}: {_spelled(row.lost_bytes)} more alive")
+            say(f"memplan: {row.temporaries} by {row.liveness}: {_written(row.lost_bytes)} more alive")
     for peak in answer.peaks or ():
-        found = peak.status if peak.peak is None else f"peak {_spelled(peak.peak)}"
+        found = peak.status if peak.peak is None else f"peak {_written(peak.peak)}"
         say(f"memplan: {peak.temporaries} by {peak.liveness}, planned {peak.planning}: {found}")
 
 
-def _spelled(size: int) -> str:
-    return f"{size:,} bytes ({spell_size(size)})" if size >= 1024 else f"{size} bytes"
+def _written(size: int) -> str:
+    return f"{size:,} bytes ({size_text(size)})" if size >= 1024 else f"{size} bytes"

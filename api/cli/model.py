@@ -1,4 +1,4 @@
-"""`memplan model`: the integer program itself, to be read, or solved elsewhere."""
+"""`memplan model`: write the integer program of a problem, to be read, or solved elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.cli.arguments import Capacities, Problem
+from memplan.api.cli.arguments import Capacities, ProblemFile
 from memplan.api.cli.streams import read_problem, refuse_unwritable, write
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError, shown
@@ -16,7 +16,7 @@ _SUFFIXES = (".lp", ".mps")
 
 
 def model(
-    problem_file: Problem,
+    problem_file: ProblemFile,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="What to write: .lp or .mps.")],
     capacity: Capacities = None,
 ) -> None:

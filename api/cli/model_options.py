@@ -1,4 +1,4 @@
-"""How a model file is read: the options that commands have for it."""
+"""The options of commands for reading a model file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.importers.imported import Options
 
 
-class Views(StrEnum):
-    """What a view of another buffer becomes."""
+class ViewsOption(StrEnum):
+    """The choice for views of other buffers: aliases, or buffers of their own."""
 
     alias = "alias"
     separate = "separate"
@@ -25,7 +25,7 @@ Dims = Annotated[
     typer.Option("--dim", metavar="NAME=SIZE", help="The size of a dimension that a model only names."),
 ]
 ViewsOfModel = Annotated[
-    Views | None,
+    ViewsOption | None,
     typer.Option("--views", help="Views in the place of what they look at, where that is safe (alias), or never."),
 ]
 AlignmentOfModel = Annotated[
@@ -34,8 +34,8 @@ AlignmentOfModel = Annotated[
 ]
 
 
-def model_options(dims: Sequence[str] | None, views: Views | None, alignment: int | None) -> Options:
-    """Return how a model is to be read; raises OptionError."""
+def model_options(dims: Sequence[str] | None, views: ViewsOption | None, alignment: int | None) -> Options:
+    """Return the options for reading a model; raises OptionError."""
     given: dict[str, object] = {"dims": _sizes(dims or ()), "alignment": alignment}
     if views is not None:
         given["views"] = views.value

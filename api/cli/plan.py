@@ -7,57 +7,55 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from memplan.api.cli.arguments import Capacities, Problem, Quiet, Shown
+from memplan.api.cli.arguments import (
+    Accepted,
+    Capacities,
+    Deterministic,
+    PictureFile,
+    PlanDisplay,
+    PlanFormat,
+    PlanOutput,
+    ProblemFile,
+    Quiet,
+    Seed,
+    ServerUrl,
+    SolverName,
+    SweepOf,
+    TimeLimit,
+)
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
-from memplan.api.cli.streams import format_for, is_terminal, read_problem, refuse_unwritable, say, write
+from memplan.api.cli.streams import format_for, is_terminal, read_problem, refuse_unwritable, say, warn, write
 from memplan.api.cli.sweep import WRITERS, Sweep, run_sweep, show_points, status_of
 from memplan.api.reports import picture
-from memplan.api.reports.plan_formats import spell
+from memplan.api.reports.plan_formats import write_plan
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem as MemoryProblem
+from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
 
 NOTHING_FITS = 1
 
 
 def plan(
-    problem_file: Problem,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="PLAN", help="Write the plan here: .json or .csv.")
-    ] = None,
+    problem_file: ProblemFile,
+    output: PlanOutput = None,
     capacity: Capacities = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds until the answer.")] = DEFAULT_TIME_LIMIT_S,
-    solver: Annotated[str, typer.Option(help="Which solver; `memplan solvers` lists them.")] = "auto",
-    accept: Annotated[
-        str | None, typer.Option(metavar="fit|GAP%", help="Be content with any plan that fits, or with this gap.")
-    ] = None,
-    shown: Annotated[
-        Shown | None,
-        typer.Option("--format", help="JSON by default; a table is for people; tables, triples, exir as elsewhere."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For what the search leaves to chance.")] = 0,
-    deterministic: Annotated[bool, typer.Option(help="The same plan on every machine.")] = False,
-    picture_file: Annotated[
-        str | None, typer.Option("--picture", metavar="FILE", help="Draw the plan: .svg, .png or .pdf.")
-    ] = None,
-    swept: Annotated[
-        str | None,
-        typer.Option("--sweep", metavar="[NAME=]FROM:TO:STEP", help="Cost and peaks for each size of a pool."),
-    ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", envvar="MEMPLAN_SERVER", help="Ask this service, with the key in MEMPLAN_KEY, if any."
-        ),
-    ] = None,
+    time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
+    solver: SolverName = "auto",
+    accept: Accepted = None,
+    shown: PlanFormat = None,
+    seed: Seed = 0,
+    deterministic: Deterministic = False,
+    picture_file: PictureFile = None,
+    swept: SweepOf = None,
+    server: ServerUrl = None,
     quiet: Quiet = False,
 ) -> None:
     """Plan a problem: a pool and an offset for every buffer. With --sweep, tell what each size of a pool is worth.
@@ -65,7 +63,7 @@ def plan(
     Exit status: 0 a plan was found, 1 none fits, 2 wrong input, 130 interrupted (the best plan so far is written).
     """
     started = time.monotonic()
-    is_table = shown is Shown.table
+    is_table = shown is PlanDisplay.table
     plan_format = format_for(output, None if shown is None or is_table else shown.value)
     for file in (output, picture_file):
         refuse_unwritable(file)
@@ -73,31 +71,26 @@ def plan(
     problem = with_capacities(read_problem(problem_file), capacity or ())
     sweep = None if swept is None else _read_sweep(swept, problem, plan_format, picture_file, server)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
-    options: dict[str, Any] = {
-        "time_limit_s": time_limit,
-        "solver": solver,
-        "accept": accept,
-        "deterministic": deterministic,
-        "seed": seed,
-    }
+    options: dict[str, Any] = {"time_limit_s": time_limit, "solver": solver, "accept": accept, "seed": seed}
+    options["deterministic"] = deterministic
     with graceful_interrupts() as cancelled:
         work: Callable[..., Plan] = partial(solve, **options, on_progress=line.take, cancelled=cancelled)
         if sweep is not None:
-            points = run_sweep(sweep, problem, lambda posed, known: work(posed, start=known), cancelled, line)
+            points = run_sweep(sweep, problem, lambda sized, start: work(sized, start=start), cancelled, line)
             if output is not None or not is_table:
                 write(output, WRITERS[plan_format](points))
             if is_table or (is_terminal(sys.stdout) and not quiet):
                 show_points(points, sweep.pool)
             raise typer.Exit(status_of(points, cancelled.is_set()))
-        posed = partial(work, problem, started=started)
+        plan_one = partial(work, problem, started=started)
         if server is not None:
-            posed = partial(_ask, server, problem, cancelled, options)
-        answer = run_in_thread(posed, lambda: line.draw(time.monotonic() - started))
+            plan_one = partial(_ask, server, problem, cancelled, options)
+        answer = run_in_thread(plan_one, lambda: line.draw(time.monotonic() - started))
         line.erase()
         if not quiet:
-            _warn(problem)
+            warn(lint(problem))
         if output is not None or not is_table:
-            write(output, spell(answer, problem, plan_format))
+            write(output, write_plan(answer, problem, plan_format))
         if picture_file is not None and picture_format is not None:
             write(picture_file, picture.draw(problem, answer, picture_format))
     if is_table or (is_terminal(sys.stdout) and not quiet):
@@ -107,7 +100,7 @@ def plan(
     raise typer.Exit(_status(answer, cancelled.is_set()))
 
 
-def _read_sweep(text: str, problem: MemoryProblem, written: str, picture_file: str | None, server: str | None) -> Sweep:
+def _read_sweep(text: str, problem: Problem, written: str, picture_file: str | None, server: str | None) -> Sweep:
     if server is not None:
         raise OptionError("server: must not be asked for a sweep, which is many plans")
     if picture_file is not None:
@@ -117,20 +110,15 @@ def _read_sweep(text: str, problem: MemoryProblem, written: str, picture_file: s
     return Sweep.read(text, problem)
 
 
-def _ask(server: str, problem: MemoryProblem, cancelled: threading.Event, options: dict[str, Any]) -> Plan:
-    # What it needs to ask over HTTP, nobody else waits for.
+def _ask(server: str, problem: Problem, cancelled: threading.Event, options: dict[str, Any]) -> Plan:
+    # Only a request over HTTP waits for these imports.
     from memplan.api.cli.remote import ask
     from memplan.api.options import read_options
 
     return ask(server, problem, read_options(options), cancelled)
 
 
-def _warn(problem: MemoryProblem) -> None:
-    for warning in lint(problem):
-        say(f"memplan: warning: {warning.rule}: {warning.message}")
-
-
-def _report(problem: MemoryProblem, answer: Plan) -> None:
+def _report(problem: Problem, answer: Plan) -> None:
     # Tables for people need a library that a program's caller does not wait for.
     from memplan.api.cli.report import show_plan
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from memplan.api.reports.sizes import spell_size
+from memplan.api.reports.sizes import size_text
 from memplan.api.reports.solver_facts import SolverFacts
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.instance.compile import compile_problem
@@ -69,7 +69,7 @@ def pool_table(problem: Problem, plan: Plan) -> Table:
         size = "unlimited" if pool.size is None else f"{pool.size:,}"
         bound = "" if use.lower_bound is None else f"{use.lower_bound:,}"
         used = use.used or 0
-        table.add_row(escape(pool.name), f"{pool.base_address:#x}", size, f"{used:,}", spell_size(used), bound)
+        table.add_row(escape(pool.name), f"{pool.base_address:#x}", size, f"{used:,}", size_text(used), bound)
     return table
 
 
@@ -93,7 +93,7 @@ def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
     ]
     when = next(time for time, load in loads if load == most)
     span = f"from time {loads[0][0]} to {loads[-1][0]}"
-    return [f"live bytes {span}: at most {most:,} ({spell_size(most)}), at time {when}", *rows]
+    return [f"live bytes {span}: at most {most:,} ({size_text(most)}), at time {when}", *rows]
 
 
 def _yes(is_so: bool) -> str:

@@ -1,4 +1,4 @@
-"""`memplan serve`: the same over HTTP."""
+"""`memplan serve`: answer requests over HTTP."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
+from memplan.api.cli.arguments import Host, Port
 from memplan.api.cli.interrupts import Interrupted
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8000,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
     without_keys: Annotated[
-        bool, typer.Option("--without-keys", help="Ask nobody for a key, whoever can reach the address.")
+        bool, typer.Option("--without-keys", help="Ask no caller for a key, whatever can reach the address.")
     ] = False,
 ) -> None:
     """Answer over HTTP until a signal says to stop.

@@ -1,26 +1,23 @@
-"""`memplan shadow`: whether operations can run on a plan's addresses."""
+"""`memplan shadow`: check that operations can run on a plan's addresses."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import Quiet
-from memplan.api.cli.liveness import OperationsFile
-from memplan.api.cli.streams import STANDARD, read_as, read_plan, say, write
+from memplan.api.cli.arguments import OperationsFile, PlanFile, Quiet, refuse_standard_twice
+from memplan.api.cli.streams import read_as, read_plan, say, write
 from memplan.api.cli.verify import VIOLATED
 from memplan.api.reports.liveness_requests import read_operations
-from memplan.planner.errors import OptionError
 from memplan.planner.liveness import problem_of
 from memplan.planner.liveness.shadow import shadow as clobbers_of
 
 
 def shadow(
     operations_file: OperationsFile,
-    plan_file: Annotated[str, typer.Argument(metavar="PLAN", help="A file, JSON or CSV, or -.")],
+    plan_file: PlanFile,
     quiet: Quiet = False,
 ) -> None:
     """Run operations on a plan's addresses, in every way, and tell what is overwritten before it is read.
@@ -28,8 +25,7 @@ def shadow(
     This finds wrong lifetimes, which `memplan verify` believes. Exit status: 0 nothing is, 3 something is, 2 wrong
     input.
     """
-    if operations_file == plan_file == STANDARD:
-        raise OptionError("PLAN: must be a file where OPERATIONS is standard input, got -")
+    refuse_standard_twice(operations_file, plan_file, "OPERATIONS")
     operations = read_as(operations_file, read_operations)
     plan = read_plan(plan_file, problem_of(operations))
     found = clobbers_of(operations, plan)

@@ -1,11 +1,11 @@
-"""Files and standard streams, as a command uses them: what goes wrong is one sentence that names the file."""
+"""Files and standard streams, as a command uses them: an error is one sentence that names the file."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,11 +14,12 @@ import typer
 from memplan.files import named, save, told
 from memplan.planner import formats, importers
 from memplan.planner.errors import FileError, OptionError
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 if TYPE_CHECKING:
-    from memplan.planner.importers.imported import Options
+    from memplan.planner.importers.imported import Imported, Options
 
 STANDARD = "-"
 T = TypeVar("T")
@@ -27,37 +28,37 @@ T = TypeVar("T")
 def read_problem(path: str, options: Options | None = None) -> Problem:
     """Read a problem, or a model that poses one, from a file, or from standard input for `-`; raises InputError.
 
-    `options` say how a model is read, and must be given for models only.
+    `options` tell how a model is read, and must be given for models only.
     """
-    data = _read(path)
-    with named(_name(path)):
-        if importers.detect(data, path) is not None:
-            return importers.read_model(data, path, options).problem
-        if options is not None and options != type(options)():
-            raise OptionError(
-                f"dim, views, alignment: must be given for models only ({', '.join(importers.IMPORTERS)})"
-            )
-        return formats.read_problem(data, path)
+    return read_as(path, lambda data: problem_in(data, path, options)[0])
+
+
+def problem_in(data: bytes, name: str, options: Options | None) -> tuple[Problem, Imported | None]:
+    """Return the problem in the bytes of a file and, if a model poses it, all that was imported; raises InputError."""
+    if importers.detect(data, name) is not None:
+        imported = importers.read_model(data, name, options)
+        return imported.problem, imported
+    if options is not None and options != type(options)():
+        raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(importers.IMPORTERS)})")
+    return formats.read_problem(data, name), None
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
-    """Read whatever a reader makes of the bytes of a file likewise."""
+    """Return what a reader makes of the bytes of a file, or of standard input for `-`; errors name the file."""
     data = _read(path)
     with named(_name(path)):
         return reader(data)
 
 
 def read_plan(path: str, problem: Problem) -> Plan:
-    """Read a plan for the problem likewise."""
-    data = _read(path)
-    with named(_name(path)):
-        return formats.read_plan(data, problem, path)
+    """Read a plan for the problem from a file, or from standard input for `-`; raises InputError."""
+    return read_as(path, lambda data: formats.read_plan(data, problem, path))
 
 
-def format_for(path: str | None, asked: str | None) -> str:
-    """Return the format to write in: the one `asked` for, else by the file's name, else JSON; raises FormatError."""
-    if asked is not None or path is None or path == STANDARD:
-        return asked or "json"
+def format_for(path: str | None, given: str | None) -> str:
+    """Return the format to write in: `given`, else by the file's name, else JSON; raises FormatError."""
+    if given is not None or path is None or path == STANDARD:
+        return given or "json"
     with named(_name(path)):
         return formats.format_of_name(path)
 
@@ -89,9 +90,20 @@ def say(text: str) -> None:
         typer.echo(text, err=True)
 
 
+def warn(findings: Iterable[Finding]) -> None:
+    """Tell people of findings, one line each."""
+    for finding in findings:
+        say(f"memplan: warning: {finding.rule}: {finding.message}")
+
+
 def is_terminal(stream: object) -> bool:
-    """Say whether somebody looks at a standard stream, which may be closed."""
+    """Return True if a standard stream, which may be closed, is a terminal."""
     return bool(getattr(stream, "isatty", lambda: False)())
+
+
+def wants_table(display: str | None) -> bool:
+    """Return True if a list is to be shown as a table: the option says so or, without one, for a terminal."""
+    return display == "table" or (display is None and is_terminal(sys.stdout))
 
 
 def _name(path: str) -> str:

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from memplan.api.cli.interrupts import INTERRUPTED
 from memplan.api.cli.progress import ProgressLine, run_in_thread
-from memplan.api.reports.sizes import parse_size, spell_size
+from memplan.api.reports.sizes import parse_size, size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -144,7 +144,7 @@ def show_points(points: Sequence[Point], pool: str) -> None:
         costs = (point.plan.cost, point.plan.cost_lower_bound)
         uses = ("" if use.used is None else f"{use.used:,}" for use in point.plan.pools)
         spelled = ("" if cost is None else f"{cost:,.12g}" for cost in costs)
-        table.add_row(spell_size(point.size), point.plan.status, *spelled, *uses)
+        table.add_row(size_text(point.size), point.plan.status, *spelled, *uses)
     Console(stderr=True, highlight=False).print(table)
 
 

@@ -8,9 +8,9 @@ from memplan.api.cli.streams import say
 
 
 def warm_up() -> None:
-    """Compile what is compiled once, and say where it is kept; a second call only loads it.
+    """Compile the kernels, and name the folder that keeps them; a second call only loads them.
 
-    It is kept beside the sources, or else in the user's cache; in NUMBA_CACHE_DIR, if that is set.
+    They are kept beside the sources, or else in the user's cache; in NUMBA_CACHE_DIR, if that is set.
     """
     from memplan.solvers.kernels import cache
     from memplan.solvers.kernels.warm_up import warm_up as load_kernels

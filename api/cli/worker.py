@@ -1,4 +1,4 @@
-"""`memplan worker`: solve what a scheduler hands out."""
+"""`memplan worker`: solve the problems that a scheduler hands out."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ from memplan.api.http.submissions import check_size, check_time_limit, read_obje
 from memplan.api.jobs.run import Solves
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
-from memplan.api.reports.plan_formats import spell
+from memplan.api.reports.plan_formats import write_plan
 from memplan.api.settings import Settings
 from memplan.planner.errors import InputError, MemplanError, OptionError, shown
 from memplan.planner.model.problem import Problem
 
 _PRIORITY = -1
 """Those who wait for one plan go before those who wait for many."""
-_JSON_SPELLINGS = (None, "json", "triples", "exir")
+_JSON_FORMATS = (None, "json", "triples", "exir")
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
 
@@ -100,7 +100,7 @@ class Batch:
             about["id"] = _name(content)
             problem, options = await to_thread.run_sync(self._read, content)
             plan = await self.solving.plan(problem, options, deadline=inf, cancelled=cancelled, priority=_PRIORITY)
-            written = await to_thread.run_sync(spell, plan, problem, options.format or "json")
+            written = await to_thread.run_sync(write_plan, plan, problem, options.format or "json")
             return _line(about, "plan", written)
         except MemplanError as error:
             answer = error_answer(error) or problem_details(500, (str(error),))
@@ -114,7 +114,7 @@ class Batch:
         problem, options = submission_from(content, self.query)
         check_time_limit("time_limit_s", options.time_limit_s, self.settings.max_time_limit_s)
         check_size(problem, self.settings)
-        if options.format not in _JSON_SPELLINGS:
+        if options.format not in _JSON_FORMATS:
             raise OptionError(f"format: must be json, triples or exir in a batch, got {shown(options.format)}")
         return problem, options
 

@@ -1,4 +1,4 @@
-"""How a plan is answered: spelled as its options say, or as the caller accepts it."""
+"""Answers with a plan, in the format that its options or the caller's Accept ask for."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from fastapi import Request, Response
 
 from memplan.api.http.request_body import CSV, JSON, TEXT, preferred_type
 from memplan.api.options import Options
-from memplan.api.reports.plan_formats import spell
+from memplan.api.reports.plan_formats import write_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
-_SPELLINGS = {JSON: "json", CSV: "csv", TEXT: "tables"}
-"""What a plan is written as for who accepts a media type."""
-_MEDIA_TYPES = {spelling: kind for kind, spelling in _SPELLINGS.items()}
+_FORMATS = {JSON: "json", CSV: "csv", TEXT: "tables"}
+"""The plan format for each media type that a caller may accept."""
+_MEDIA_TYPES = {plan_format: kind for kind, plan_format in _FORMATS.items()}
 
 
-def spelling_for(request: Request, options: Options) -> str:
-    """Return how a plan is to be written for a caller."""
-    return options.format or _SPELLINGS[preferred_type(request, *_SPELLINGS)]
+def format_of_answer(request: Request, options: Options) -> str:
+    """Return the plan format for a caller."""
+    return options.format or _FORMATS[preferred_type(request, *_FORMATS)]
 
 
-def plan_answer(plan: Plan, problem: Problem, spelling: str) -> Response:
-    """Write a plan; what places nothing is JSON, whatever was asked for."""
+def plan_answer(plan: Plan, problem: Problem, plan_format: str) -> Response:
+    """Write a plan; one without placements is JSON in any case."""
     if plan.status not in ("optimal", "feasible"):
-        spelling = "json"
-    return Response(spell(plan, problem, spelling), media_type=_MEDIA_TYPES.get(spelling, JSON))
+        plan_format = "json"
+    return Response(write_plan(plan, problem, plan_format), media_type=_MEDIA_TYPES.get(plan_format, JSON))

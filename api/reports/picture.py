@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from memplan.api.reports.sizes import spell_size
+from memplan.api.reports.sizes import size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
@@ -102,7 +102,7 @@ def _draw_pool(axes: Axes, pool: Pool, plan: Plan, boxes: npt.NDArray[np.void], 
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_ylabel("offset")
     axes.yaxis.set_major_locator(MultipleLocator(2 ** ceil(log2(highest / 6))))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: spell_size(int(value))))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: size_text(int(value))))
     axes.set_title(_title(pool, None if use is None else use.used, plan), loc="left", fontsize=10)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper right", ncols=2, frameon=False)
@@ -110,7 +110,7 @@ def _draw_pool(axes: Axes, pool: Pool, plan: Plan, boxes: npt.NDArray[np.void], 
 
 def _title(pool: Pool, used: int | None, plan: Plan) -> str:
     address = f" at {pool.base_address:#x}" if pool.base_address else ""
-    peak = "" if used is None else f": peak {used:,} bytes ({spell_size(used)})"
+    peak = "" if used is None else f": peak {used:,} bytes ({size_text(used)})"
     return f"{_printable(pool.name)}{address}{peak}, {plan.status}"
 
 

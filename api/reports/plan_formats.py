@@ -1,4 +1,4 @@
-"""A plan as its readers want it: memplan's own formats, and the reports that users of other compilers know."""
+"""Plan formats: memplan's own files, and the reports that users of other compilers know."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
-Spelling = Callable[[Plan, Problem], bytes]
+PlanWriter = Callable[[Plan, Problem], bytes]
 
 
-def spell(plan: Plan, problem: Problem, spelling: str) -> bytes:
-    """Write a plan in one of the SPELLINGS; an answer that places nothing is JSON in those that cannot say so."""
-    if spelling in FORMATS:
-        return FORMATS[spelling].write_plan(plan, problem)
+def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
+    """Write a plan in one of the PLAN_FORMATS; a plan without placements is JSON where the format cannot say so."""
+    if plan_format in FORMATS:
+        return FORMATS[plan_format].write_plan(plan, problem)
     if plan.status not in ("optimal", "feasible"):
         return FORMATS["json"].write_plan(plan, problem)
-    return SPELLINGS[spelling](plan, problem)
+    return PLAN_FORMATS[plan_format](plan, problem)
 
 
 def _tables(plan: Plan, problem: Problem) -> bytes:
@@ -72,7 +72,7 @@ def _specs(plan: Plan, problem: Problem) -> list[dict[str, int | str]]:
     ]
 
 
-SPELLINGS: Mapping[str, Spelling] = {
+PLAN_FORMATS: Mapping[str, PlanWriter] = {
     **{name: known.write_plan for name, known in FORMATS.items()},
     "tables": _tables,
     "triples": _triples,

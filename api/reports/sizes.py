@@ -1,4 +1,4 @@
-"""Numbers of bytes as people write and read them."""
+"""Sizes in bytes with units, such as `1.5 MiB`: read and written."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _UNITS = {"": 1, **_DECIMAL, **_BINARY}
-_SPELLING = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]*)", re.ASCII)
+_SIZE = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]*)", re.ASCII)
 _UNLIMITED = "unlimited"
 
 
 def parse_size(text: str) -> int:
     """Return the bytes of a size such as `4096`, `1MiB`, `1.5 KiB` or `64kB`; raises ValueError with a sentence."""
-    match = _SPELLING.fullmatch(text.strip())
+    match = _SIZE.fullmatch(text.strip())
     if match is None or match[2] not in _UNITS:
         raise ValueError(f"must be a size such as 4096, 64kB or 1MiB, got {shown(text)}")
     size = Fraction(match[1]) * _UNITS[match[2]]
@@ -29,39 +29,41 @@ def parse_size(text: str) -> int:
     return int(size)
 
 
-def spell_size(size: int) -> str:
-    """Spell bytes with the largest binary unit that keeps them above one: `1.5 MiB`, `12 B`."""
-    value, spelled = float(size), "B"
+def size_text(size: int) -> str:
+    """Write bytes with the largest binary unit that keeps them above one: `1.5 MiB`, `12 B`."""
+    value, chosen = float(size), "B"
     for unit, factor in _BINARY.items():
-        if 2048 * size >= 2047 * factor:  # what would be rounded to 1024 of the unit below is written in this one
-            value, spelled = size / factor, unit
-    return f"{value:.4g} {spelled}" if value < 1000 else f"{value:,.0f} {spelled}"
+        if (
+            2048 * size >= 2047 * factor
+        ):  # 1023.5 or more of the unit below, which would round to 1024, is written in this one
+            value, chosen = size / factor, unit
+    return f"{value:.4g} {chosen}" if value < 1000 else f"{value:,.0f} {chosen}"
 
 
 def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
     """Return the problem with the sizes of its pools as given: `SIZE` for its only pool, or `NAME=SIZE` for each.
 
-    Where the problem says nothing of pools, which a table never does, the names make them, in order of preference;
-    the size `unlimited` is one, too. Raises OptionError.
+    Where the problem names no pools (a table never does), the names make them, in order of preference. A size may
+    be `unlimited`. Raises OptionError.
     """
     if not capacities:
         return problem
-    asked = dict(named_size(text, problem, len(capacities)) for text in capacities)
-    if len(asked) < len(capacities):
+    given = dict(named_size(text, problem, len(capacities)) for text in capacities)
+    if len(given) < len(capacities):
         raise OptionError("capacity: must be given once for each pool")
     known = [pool.name for pool in problem.pools]
-    if problem.pools == (Pool(),) and "default" not in asked:
-        pools = [{"name": name, "size": size} for name, size in asked.items()]
-    elif unknown := [name for name in asked if name not in known]:
+    if problem.pools == (Pool(),) and "default" not in given:
+        pools = [{"name": name, "size": size} for name, size in given.items()]
+    elif unknown := [name for name in given if name not in known]:
         raise OptionError(f"capacity: must name a pool of the problem ({', '.join(known)}), got {shown(unknown[0])}")
     else:
-        pools = [dict(pool) | ({"size": asked[pool.name]} if pool.name in asked else {}) for pool in problem.pools]
+        pools = [dict(pool) | ({"size": given[pool.name]} if pool.name in given else {}) for pool in problem.pools]
     fields = {name: getattr(problem, name) for name in Problem.model_fields}
     return Problem.model_validate(fields | {"pools": pools})
 
 
 def named_size(text: str, problem: Problem, count: int, option: str = "capacity") -> tuple[str, int | None]:
-    """Split one of `count` texts `NAME=SIZE`; a size alone is for the only pool that there is. Raises OptionError."""
+    """Split one of `count` texts `NAME=SIZE`; a size alone is for the only pool. Raises OptionError."""
     name, equals, size = text.rpartition("=")
     if not equals:
         if len(problem.pools) > 1 or count > 1:

@@ -18,7 +18,7 @@ from memplan.api.http.job_requests import JOB_ID, idempotency_key, last_event_id
 from memplan.api.http.middleware.limits import Streams
 from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST
 from memplan.api.http.openapi.schemas import PLAN_ANSWER
-from memplan.api.http.plan_answers import plan_answer, spelling_for
+from memplan.api.http.plan_answers import format_of_answer, plan_answer
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.request_body import CSV, JSON, media_type, read_body
 from memplan.api.jobs.serialization import plan_json, unpack_plan, unpack_problem
@@ -133,7 +133,7 @@ async def plan(request: Request, job_id: str) -> Response:
     if packed is None:
         waits = {"Retry-After": "1"} if job.state in OPEN else {}
         return problem_details(404, (f"plan: the job has none; it is {job.state}",), waits)
-    spelling = spelling_for(request, Options.model_validate(dict(job.options)))
+    spelling = format_of_answer(request, Options.model_validate(dict(job.options)))
     if spelling == "json":
         return Response(await service.briefly(partial(plan_json, packed)), media_type=JSON)
     problem = await service.store.briefly(partial(service.store.jobs.problem, job_id))

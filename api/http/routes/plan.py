@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
-from memplan.api.http.plan_answers import plan_answer, spelling_for
+from memplan.api.http.plan_answers import format_of_answer, plan_answer
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.request_body import CSV, JSON, media_type, read_body
 from memplan.api.http.submissions import check_size, check_time_limit, read_submission
@@ -49,7 +49,7 @@ async def plan(request: Request) -> Response:
         reading = await service.soon(partial(_read, kind, body, request.query_params, service.settings), is_short)
         service.readings.keep(name, reading, len(body))
     posed, options = reading
-    spelling = spelling_for(request, options)
+    spelling = format_of_answer(request, options)
     async with service.caller(request) as cancelled:
         found = await service.solving.plan(
             posed, options, deadline=started + options.time_limit_s, cancelled=cancelled, may_be_refused=True

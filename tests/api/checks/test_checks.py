@@ -11,7 +11,7 @@ import pytest
 
 from memplan.api.checks.baseline import Baseline, read_baseline, write_baseline
 from memplan.api.checks.budgets import NOTHING_MORE, Tolerance, read_budgets, within
-from memplan.api.checks.check import RULES, Check, check
+from memplan.api.checks.check import RULES, CheckResult, check
 from memplan.api.checks.planning import plan_within
 from memplan.api.checks.reports import REPORTS
 from memplan.planner.errors import InputError, OptionError
@@ -32,7 +32,9 @@ NEW = problem_of(64, 48, 16)
 BASELINE = Baseline(solve(OLD), OLD)
 
 
-def checked(problem: Problem, tolerance: str = "0", baseline: Baseline | None = BASELINE, **budgets: int) -> Check:
+def checked(
+    problem: Problem, tolerance: str = "0", baseline: Baseline | None = BASELINE, **budgets: int
+) -> CheckResult:
     plan = solve(problem)
     return check("models/a model.csv", problem, plan, budgets, baseline, Tolerance.read(tolerance))
 

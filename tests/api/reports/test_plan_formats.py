@@ -10,7 +10,7 @@ import pytest
 
 from memplan.api.cli.main import main
 from memplan.api.reports.memory_tables import memory_tables, peak_over_time
-from memplan.api.reports.plan_formats import spell
+from memplan.api.reports.plan_formats import write_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
@@ -81,7 +81,7 @@ def test_without_times_the_peak_is_at_none() -> None:
     problem, plan = planned({"buffers": [{"id": "a", "size": 4}, {"id": "b", "size": 2, "start": 0, "end": 1}]})
     assert peak_over_time(problem) is None
     assert "| 4 bytes | Node unknown |" in memory_tables(problem, plan)
-    assert json.loads(spell(plan, problem, "exir"))["peak_memory_usage"] is None
+    assert json.loads(write_plan(plan, problem, "exir"))["peak_memory_usage"] is None
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -94,12 +94,12 @@ def test_the_peak_over_time_is_at_most_the_sum_of_what_the_memories_need(seed: i
 
 def test_triples_are_a_list_of_lists_with_the_ids_as_they_were() -> None:
     problem, plan = planned(TWO_MEMORIES)
-    assert json.loads(spell(plan, problem, "triples")) == TRIPLES
+    assert json.loads(write_plan(plan, problem, "triples")) == TRIPLES
 
 
 def test_exir_counts_memories_from_one_and_keeps_zero_for_constants() -> None:
     problem, plan = planned(TWO_MEMORIES)
-    assert json.loads(spell(plan, problem, "exir")) == {
+    assert json.loads(write_plan(plan, problem, "exir")) == {
         "bufsizes": [0, 48, 24],
         "peak_memory_usages_per_memory": [48, 20],
         "peak_memory_usage": {"bytes": 68, "node": 1},
@@ -116,7 +116,7 @@ def test_exir_counts_memories_from_one_and_keeps_zero_for_constants() -> None:
 def test_specs_have_one_object_if_they_are_linked_by_shared_bytes(problem: Problem) -> None:
     plan = solve(problem)
     size = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
-    specs = json.loads(spell(plan, problem, "exir"))["specs"]
+    specs = json.loads(write_plan(plan, problem, "exir"))["specs"]
     for one in specs:
         for other in specs:
             low, high = sorted((one, other), key=lambda spec: int(spec["mem_offset"]))

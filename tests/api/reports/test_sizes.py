@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memplan.api.reports.sizes import parse_size, spell_size, with_capacities
+from memplan.api.reports.sizes import parse_size, size_text, with_capacities
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 
@@ -56,7 +56,7 @@ def test_what_is_no_size_is_refused(text: str, sentence: str) -> None:
 @example(2**40 - 1)
 @example(2**40 - 2**29)
 def test_a_spelled_size_is_right_to_four_digits(size: int) -> None:
-    spelled = spell_size(size).replace(",", "")
+    spelled = size_text(size).replace(",", "")
     number, unit = spelled.split()
     assert float(number) * parse_size(f"1{unit}") == pytest.approx(size, rel=1e-3)
     assert float(number) < 1024 or unit == "TiB"
