@@ -9,24 +9,26 @@ told apart by a large or very regular graph of explicit conflicts and other ties
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from memplan.planner.instance.columns import ALWAYS, Axis, Holds
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.contents import U64, Groups, Neighbours, counting, numbers, relations, weights
+from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 
-U64 = npt.NDArray[np.uint64]
 _VERSION = b"memplan problem 1"
 _HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
 """Those of instances that are in use: who looks a problem up and then solves it asks twice."""
 _LOOKS = 2_000_000
-"""How much is looked at, of buffers and ties between them, to tell buffers apart by their neighbours."""
+"""The number of buffers, and of ties between them, that are looked at to tell buffers apart by their neighbours."""
+_TOLD_BY_NUMBERS = "pages"
+"""The one constraint without a word in the hash, since version 1: no other has two columns for each pool."""
 
 
 def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 | None = None) -> str:
@@ -47,90 +49,41 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
 def canonical_order(instance: Instance) -> I64:
     """Return the buffers of an instance in an order that depends on their content only, ties by position; (n,)."""
     colour = np.zeros(len(instance), dtype=np.uint64)
-    for values in _columns(instance):
+    for values in numbers(instance):
         colour = _mixed(colour, values)
     lifetimes = _mixed(_mixed(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end)
     colour = _mixed(colour, _sums(lifetimes, instance.first))
-    relations = _relations(instance)
-    if relations:
-        colour = _told_apart(relations, colour)
+    found = relations(instance)
+    if found:
+        colour = _told_apart(found, colour)
     return np.argsort(colour, kind="stable")
 
 
-def traffic_unit(instance: Instance) -> int:
-    """Return by what all traffic can be divided: costs are then divided, too, and so the best choice stays the same.
-
-    Weights of pairs in a common bank are costs that nothing divides, so beside them traffic counts as it is.
-    """
-    return 1 if len(instance.soft_pairs) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Relation:
-    """What ties buffers to others: symmetric lists of them, with a weight each (0: none)."""
-
-    first: I64
-    neighbour: I64
-    weight: U64 | None = None
-
-    def around(self, values: U64) -> U64:
-        """Return, for each buffer, the sum over its neighbours of their values, each stirred with the weight."""
-        there = values[self.neighbour]
-        return _sums(there if self.weight is None else _mixed(there, self.weight), self.first)
-
-
-@dataclass(frozen=True, eq=False)
-class _Classes:
-    """What ties buffers in groups: the name of each one's group."""
-
-    name: I64
-
-    def around(self, values: U64) -> U64:
-        """Return, for each buffer, the sum over the others of its group of their values."""
+def _around(relation: Neighbours | Groups, values: U64) -> U64:
+    """Return, for each buffer, the sum of its neighbours' values, stirred with weights, or of its group's others."""
+    if isinstance(relation, Groups):
         total = np.zeros_like(values)
-        np.add.at(total, self.name, values)
-        return total[self.name] - values
+        np.add.at(total, relation.name, values)
+        return total[relation.name] - values
+    there = values[relation.neighbour]
+    return _sums(there if relation.weight is None else _mixed(there, relation.weight), relation.first)
 
 
-def _relations(instance: Instance) -> list[_Relation | _Classes]:
-    """Return what ties the buffers of an instance to each other, apart from lifetimes."""
-    found: list[_Relation | _Classes] = [
-        _Relation(first, neighbour)
-        for first, neighbour in (
-            (instance.conflict_first, instance.conflict),
-            (instance.share_first, instance.share),
-            (instance.bank_first, instance.bank_with),
-        )
-        if len(neighbour)
-    ]
-    if len(instance.soft_pairs):
-        rows = np.concatenate((instance.soft_pairs, instance.soft_pairs[:, ::-1]))
-        order = np.lexsort(rows.T[::-1])
-        first = np.searchsorted(rows[order, 0], np.arange(len(instance) + 1))
-        weight = np.tile(instance.soft_weight, 2)[order]
-        found.append(_Relation(first, rows[order, 1], weight.view(np.uint64)))
-    if "relative" in instance.features:
-        found.append(_Classes(instance.anchor))
-    if "together" in instance.features:
-        found.append(_Classes(instance.colocation))
-    return found
-
-
-def _told_apart(relations: list[_Relation | _Classes], colour: U64) -> U64:
+def _told_apart(ties: list[Neighbours | Groups], colour: U64) -> U64:
     """Refine colours by those of neighbours, until only interchangeable buffers are alike.
 
     Where others are still alike, one of them gets a colour of its own and all are refined again: if the problem is
     symmetric in them, it makes no difference which (colour refinement with individualization, as in nauty).
     """
-    ties = sum(len(tie.neighbour if isinstance(tie, _Relation) else tie.name) for tie in relations)
-    rounds = max(4, _LOOKS // (len(colour) + ties))
+    looks = sum(len(tie.name if isinstance(tie, Groups) else tie.neighbour) for tie in ties)
+    rounds = max(4, _LOOKS // (len(colour) + looks))
     kinds = 0
     for _ in range(rounds):
-        for tie in relations:
-            colour = _mixed(colour, tie.around(colour))
+        for tie in ties:
+            colour = _mixed(colour, _around(tie, colour))
         found = len(np.unique(colour))
         if found == kinds:
-            chosen = _one_of_many(relations, colour)
+            chosen = _one_of_many(ties, colour)
             if chosen is None:
                 break
             colour[chosen] += np.uint64(1)
@@ -138,7 +91,7 @@ def _told_apart(relations: list[_Relation | _Classes], colour: U64) -> U64:
     return colour
 
 
-def _one_of_many(relations: list[_Relation | _Classes], colour: U64) -> int | None:
+def _one_of_many(ties: list[Neighbours | Groups], colour: U64) -> int | None:
     """Return a buffer that is like others in colour but not interchangeable with all of them; None: there is none.
 
     Buffers of one colour are interchangeable where they are tied to the same others, among themselves all or none.
@@ -147,31 +100,14 @@ def _one_of_many(relations: list[_Relation | _Classes], colour: U64) -> int | No
     order = np.argsort(colour, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(colour[order]) != 0))
     is_mixed = np.zeros(len(starts), dtype=np.bool_)
-    for tie in relations:
-        without = tie.around(name)
+    for tie in ties:
+        without = _around(tie, name)
         differ = np.ones(len(starts), dtype=np.bool_)
         for neighbours in (without, without + name):
             mine = neighbours[order]
             differ &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
         is_mixed |= differ
     return int(order[starts[is_mixed.argmax()]]) if is_mixed.any() else None
-
-
-def _columns(instance: Instance) -> Iterator[I64]:
-    """Yield what each buffer is in itself, apart from its lifetimes: arrays of n."""
-    yield instance.size
-    yield instance.pin
-    if instance.objective == "cost":
-        yield instance.traffic // traffic_unit(instance)
-    for q in range(len(instance.pools)):
-        # Where a buffer may not lie, the memory's alignment is nothing to it.
-        yield np.where(instance.allowed[q], instance.alignment[q], 0)
-        yield np.where(instance.allowed[q], instance.residue[q], 0)
-        if "pages" in instance.features:
-            yield instance.page[q]
-            yield instance.page_shift[q]
-    if "relative" in instance.features:
-        yield instance.distance
 
 
 def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]]:
@@ -182,45 +118,45 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
     yield np.array([len(instance), len(instance.unplaceable), len(instance.pools)], dtype="<i8")
     if len(instance) == 0:
         return
-    for memory in instance.pools:
-        yield np.array([memory.capacity if memory.is_limited else -1], dtype="<i8")
-        yield memory.reserved.astype("<i8")
+    for pool in instance.pools:
+        yield np.array([pool.capacity if pool.is_limited else -1], dtype="<i8")
+        yield pool.reserved.astype("<i8")
         if instance.objective == "cost":
-            yield np.array([memory.cost], dtype="<f8")
-    for values in _columns(instance):
+            yield np.array([pool.cost], dtype="<f8")
+    for values in numbers(instance):
         yield values[order].astype("<i8")
     rows, counts = _gathered(instance.first, order)
     yield counts.astype("<i8")
     yield instance.start[rows].astype("<i8")
     yield instance.end[rows].astype("<i8")
-    yield from _tied(instance.conflict_first, instance.conflict, order, rank)
-    yield from _constraints(instance, order, rank)
+    yield from _related(instance, order, rank)
+    if not instance.features.isdisjoint({"banks", "bank-weights"}):
+        yield np.array([(pool.bank, pool.bank_shift) for pool in instance.pools], dtype="<i8")
 
 
-def _constraints(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield what constraints between buffers say, each with its word; nothing where there are none."""
-    asked = instance.features
-    for word, first, neighbour in (
-        ("sharing", instance.share_first, instance.share),
-        ("banks", instance.bank_first, instance.bank_with),
-    ):
-        if word in asked:
-            yield _word(word)
-            yield from _tied(first, neighbour, order, rank)
-    for word, name in (("relative", instance.anchor), ("together", instance.colocation)):
-        if word in asked:
-            yield _word(word)
+def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
+    """Yield what is asked of buffers together, each with the word of its feature; nothing where nothing is asked."""
+    wordless = {ALWAYS, *PLAIN, _TOLD_BY_NUMBERS}
+    for name, column in counting(instance.features).items():
+        values = getattr(instance, name)
+        if column.holds is Holds.NUMBERS:
+            continue
+        if column.counts not in wordless:
+            yield _word(column.counts)
+            wordless.add(column.counts)
+        if column.axis is Axis.LIST:
+            yield from _tied(getattr(instance, column.along), values, order, rank)
+        elif column.holds is Holds.GROUPS:
             least = np.full(len(order), len(order))
-            np.minimum.at(least, name, rank)
-            yield least[name][order].astype("<i8")
-    if "bank-weights" in asked:
-        yield _word("bank-weights")
-        pairs = np.sort(rank[instance.soft_pairs], axis=1)
-        rows = np.lexsort(pairs.T[::-1])
-        yield pairs[rows].astype("<i8")
-        yield instance.soft_weight[rows].astype("<f8")
-    if not asked.isdisjoint({"banks", "bank-weights"}):
-        yield np.array([(memory.bank, memory.bank_shift) for memory in instance.pools], dtype="<i8")
+            np.minimum.at(least, values, rank)
+            yield least[values][order].astype("<i8")
+        else:
+            pairs = np.sort(rank[values], axis=1)
+            rows = np.lexsort(pairs.T[::-1])
+            yield pairs[rows].astype("<i8")
+            yield weights(instance, name)[rows].astype("<f8")
+    for word in sorted(instance.features - wordless):
+        yield _word(word)
 
 
 def _word(word: str) -> npt.NDArray[np.uint8]:

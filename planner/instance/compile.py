@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from math import gcd
+from typing import Any
 
 import numpy as np
 
-from memplan.planner.instance.instance import I64_MAX, Bool, CompiledPool, Instance
+from memplan.planner.instance.columns import common_unit, first_of_equals, in_units
+from memplan.planner.instance.instance import COLUMNS, I64_MAX, Bool, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
 from memplan.planner.instance.pairs import adjacency, bank_pairs, conflict_pairs, sharing_pairs
-from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Pool, Problem
 
@@ -27,59 +28,49 @@ def compile_problem(problem: Problem) -> Instance:
     places = legal_places(problem)
     unplaceable = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
     places = places.among(kept)
-    allowed, alignment, residue, pin = places.allowed, places.alignment, places.residue, places.pin
     anchor, distance = _rigid(problem, kept, position)
-    page, page_shift = _pages(problem, kept, allowed)
-    banks = np.array([_bank(pool) for pool in problem.pools]).ravel()
-    unit = _common_unit(
-        [
-            *(table.size[kept], pin[pin >= 0], *(ranges.ravel() for ranges in places.reserved), residue[allowed]),
-            *(distance, page.ravel(), page_shift.ravel(), banks),
-        ],
-        alignment[allowed],
-    )
+    page, page_shift = _pages(problem, kept, places.allowed)
 
     lives_in = position[family]
     conflict_first, conflict = adjacency(conflict_pairs(problem, lives_in, anchor), len(kept))
     share_first, share = adjacency(sharing_pairs(problem, lives_in, first, start, end), len(kept))
-    hard, soft_pairs, soft_weight = bank_pairs(problem, lives_in, allowed)
+    hard, soft_pairs, soft_weight = bank_pairs(problem, lives_in, places.allowed)
     bank_first, bank_with = adjacency(hard, len(kept))
-    return Instance(
-        unit=unit,
-        objective=problem.objective,
-        pools=tuple(_memory(pool, ranges, unit) for pool, ranges in zip(problem.pools, places.reserved, strict=True)),
-        source=frozen(kept),
-        size=_in_units(table.size[kept], unit),
-        first=frozen(first),
-        start=frozen(start),
-        end=frozen(end),
-        live_set_time=frozen(time),
-        conflict_first=conflict_first,
-        conflict=conflict,
-        allowed=allowed,
-        alignment=frozen(np.where(~allowed | (unit % alignment == 0), 1, alignment // unit)),
-        residue=frozen(np.where(allowed, residue // unit, 0)),
-        pin=frozen(np.where(pin >= 0, pin // unit, ABSENT)),
-        hint=frozen(np.where(table.hint >= 0, table.hint // unit, ABSENT)[kept]),
-        traffic=frozen(_traffic(problem)[kept]),
-        page=_in_units(page, unit),
-        page_shift=_in_units(page_shift, unit),
-        anchor=frozen(anchor),
-        distance=_in_units(distance, unit),
-        colocation=frozen(_first_of_equals(places.colocation) if problem.rigid or problem.together else anchor),
-        share_first=share_first,
-        share=share,
-        bank_first=bank_first,
-        bank_with=bank_with,
-        soft_pairs=frozen(soft_pairs),
-        soft_weight=soft_weight,
-        unplaceable=tuple(unplaceable.tolist()),
-    )
-
-
-def _in_units(values: I64, unit: int) -> I64:
-    """Return bytes in units."""
-    return frozen(values if unit == 1 else values // unit)
+    columns: dict[str, Any] = {
+        "objective": problem.objective,
+        "source": kept,
+        "size": table.size[kept],
+        "pin": places.pin,
+        "hint": table.hint[kept],
+        "traffic": _traffic(problem)[kept],
+        "allowed": places.allowed,
+        "alignment": np.where(places.allowed, places.alignment, 1),
+        "residue": np.where(places.allowed, places.residue, 0),
+        "page": page,
+        "page_shift": page_shift,
+        "first": first,
+        "start": start,
+        "end": end,
+        "live_set_time": time,
+        "conflict_first": conflict_first,
+        "conflict": conflict,
+        "share_first": share_first,
+        "share": share,
+        "bank_first": bank_first,
+        "bank_with": bank_with,
+        "anchor": anchor,
+        "distance": distance,
+        "colocation": first_of_equals(places.colocation) if problem.rigid or problem.together else anchor,
+        "soft_pairs": soft_pairs,
+        "soft_weight": soft_weight,
+        "unplaceable": tuple(unplaceable.tolist()),
+    }
+    declared = {name: COLUMNS[name] for name in columns}
+    banks = np.array([_bank(pool) for pool in problem.pools])
+    unit = common_unit(declared, columns, (*places.reserved, banks))
+    pools = tuple(_pool(pool, ranges, unit) for pool, ranges in zip(problem.pools, places.reserved, strict=True))
+    scaled = {name: in_units(column, columns[name], unit) for name, column in declared.items()}
+    return Instance(unit=unit, pools=pools, **scaled)
 
 
 def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> PlacementTable:
@@ -100,7 +91,7 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
         pools[empty], offsets[empty] = _place_empty(places, empty, used, home[places.colocation[empty]])
     for i, (root, distance) in problem.roots.items():
         pools[i], offsets[i] = pools[root], offsets[root] + distance
-    names = tuple(memory.name for memory in instance.pools)
+    names = tuple(pool.name for pool in problem.pools)
     return PlacementTable(table.ids, names, column(pools), column(offsets))
 
 
@@ -113,17 +104,11 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
     rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
-    colocation = _first_of_equals(places.colocation[empty])
+    colocation = first_of_equals(places.colocation[empty])
     worst = np.zeros_like(rank.T)
     np.maximum.at(worst, colocation, rank.T)
     pool = worst[colocation].argmin(axis=1)
     return pool, offset[pool, np.arange(len(empty))]
-
-
-def _first_of_equals(values: I64) -> I64:
-    """Return, for each value, the first position of those that are equal to it."""
-    _, first, which = np.unique(values, return_index=True, return_inverse=True)
-    return first[which.ravel()]
 
 
 def _rigid(problem: Problem, kept: I64, position: I64) -> tuple[I64, I64]:
@@ -161,21 +146,7 @@ def _traffic(problem: Problem) -> I64:
     return traffic
 
 
-def _common_unit(parts: list[I64], alignments: I64) -> int:
-    """Return the largest unit such that some best plan has all its offsets on multiples of it.
-
-    Offsets pushed down as far as they go are sums of sizes, distances, pins, ends of reserved ranges and residues,
-    rounded up to alignments and to borders of pages and banks. So what divides all those `parts`, and either divides or
-    is divided by each alignment, divides the offsets.
-    """
-    unit = gcd(*(int(np.gcd.reduce(part, initial=0)) for part in parts)) or 1
-    steps = np.unique(alignments).tolist()
-    while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
-        unit = gcd(unit, *rest)
-    return unit
-
-
-def _memory(pool: Pool, reserved: I64, unit: int) -> CompiledPool:
+def _pool(pool: Pool, reserved: I64, unit: int) -> CompiledPool:
     capacity = last_end(pool) // unit
     bank, shift = (value // unit for value in _bank(pool))
     return CompiledPool(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost, bank, shift)

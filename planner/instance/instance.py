@@ -6,13 +6,16 @@ of the largest number of bytes that divides all that matters, so that searches w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
+from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.problem import Objective
 
 Bool = npt.NDArray[np.bool_]
@@ -24,7 +27,7 @@ I64_MAX = 2**63 - 1
 class CompiledPool:
     """A pool in units: no end offset may pass `capacity`; `reserved` holds disjoint ascending (start, end) rows.
 
-    Byte o is in bank (o + bank_shift) // bank, where `bank` is not 0.
+    The byte at offset o is in bank (o + bank_shift) // bank, where `bank` is not 0. `cost` is that of moving one byte.
     """
 
     name: str
@@ -38,57 +41,61 @@ class CompiledPool:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A problem for solvers: `n` buffers, `m` lifetimes, `p` memories; everything in bytes is counted in `unit`s.
+    """A problem for solvers: `n` buffers, `m` lifetimes, `p` pools; everything in bytes is counted in `unit`s.
 
     Time is cut into live sets, the maximal sets of buffers alive together, numbered in time order. Lifetime `k` of
     buffer `i`, for `k` in `first[i]:first[i + 1]`, spans the live sets `start[k]:end[k]`, half-open. Buffers conflict
     where they share a live set, and where the (symmetric) lists `conflict[conflict_first[i]:conflict_first[i + 1]]`
     say so.
 
-    Buffer `i` may lie in memory `q` only where `allowed[q, i]`, at offsets residue[q, i] + k * alignment[q, i], k >= 0
+    Buffer `i` may lie in pool `q` only where `allowed[q, i]`, at offsets residue[q, i] + k * alignment[q, i], k >= 0
     (these are 0 and 1 elsewhere); `pin[i]` is the one offset it may have, or ABSENT. Where page[q, i] is not 0, its
     bytes lie in one page: (o + page_shift[q, i]) % page[q, i] + size[i] <= page[q, i]. `source[i]` is its position in
-    the problem.
+    the problem; `traffic[i]` is in bytes, with that of its aliases.
 
-    Rigid groups: buffer `i` lies distance[i] above buffer anchor[i] in the same memory, the lowest of its group (which
+    Rigid groups: buffer `i` lies distance[i] above buffer anchor[i] in the same pool, the lowest of its group (which
     is itself, where it is alone). Members never conflict with each other. `allowed`, `alignment`, `residue` and `pin`
     of each member say what all of them ask together; pages, capacities and reserved ranges are asked for one by one.
 
     Buffers in the (symmetric) lists `share`, all of them alive together, may have the same offset all the same. Buffers
-    in the lists `bank_with` must touch no common bank of a memory that has banks, whatever their lifetimes; each row
-    (i, j) of `soft_pairs`, i < j, that does costs soft_weight[k], which counts for objective `cost` only. company[i] is
-    the first of the buffers that must lie in one memory with `i`, rigid groups included.
+    in the lists `bank_with` must touch no common bank of a pool that has banks, whatever their lifetimes; each row
+    (i, j) of `soft_pairs`, i < j, that does costs soft_weight[k], which counts for objective `cost` only. colocation[i]
+    is the first of the buffers that must lie in one pool with `i`, rigid groups included. `live_set_time` is a time, as
+    the problem counts it, when all of a live set are alive; `unplaceable` are the positions, in the problem, of buffers
+    that fit nowhere even alone.
+
+    Every column is declared beside its type; the order of the columns that count is that of the hash.
     """
 
-    unit: int
-    objective: Objective
-    pools: tuple[CompiledPool, ...]
-    source: I64  # (n,)
-    size: I64  # (n,), all positive
-    first: I64  # (n + 1,)
-    start: I64  # (m,)
-    end: I64  # (m,)
-    live_set_time: I64  # (number of live sets,): a time, as the problem counts it, when all of the set are alive
-    conflict_first: I64  # (n + 1,)
-    conflict: I64
-    allowed: Bool  # (p, n)
-    alignment: I64  # (p, n)
-    residue: I64  # (p, n)
-    pin: I64  # (n,)
-    hint: I64  # (n,)
-    traffic: I64  # (n,), in bytes, with that of its aliases
-    page: I64  # (p, n)
-    page_shift: I64  # (p, n)
-    anchor: I64  # (n,)
-    distance: I64  # (n,)
-    colocation: I64  # (n,)
-    share_first: I64  # (n + 1,)
-    share: I64
-    bank_first: I64  # (n + 1,)
-    bank_with: I64
-    soft_pairs: I64  # (k, 2)
-    soft_weight: F64  # (k,)
-    unplaceable: tuple[int, ...] = ()  # positions, in the problem, of buffers that fit nowhere even alone
+    unit: Annotated[int, Column(Axis.WHOLE)]
+    objective: Annotated[Objective, Column(Axis.WHOLE, ALWAYS)]
+    pools: Annotated[tuple[CompiledPool, ...], Column(Axis.POOL, ALWAYS)]
+    source: Annotated[I64, Column(Axis.BUFFER, dummy=ABSENT)]
+    size: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.EXACT)]  # all positive
+    pin: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.OPTIONAL, dummy=ABSENT)]
+    hint: Annotated[I64, Column(Axis.BUFFER, NEVER, Scale.OPTIONAL, dummy=ABSENT)]
+    traffic: Annotated[I64, Column(Axis.BUFFER, "cost")]
+    allowed: Annotated[Bool, Column(Axis.POOL_AND_BUFFER, ALWAYS, dummy=True)]
+    alignment: Annotated[I64, Column(Axis.POOL_AND_BUFFER, ALWAYS, Scale.STEP, dummy=1)]
+    residue: Annotated[I64, Column(Axis.POOL_AND_BUFFER, ALWAYS, Scale.EXACT)]
+    page: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "pages", Scale.EXACT)]
+    page_shift: Annotated[I64, Column(Axis.POOL_AND_BUFFER, "pages", Scale.EXACT)]
+    first: Annotated[I64, Column(Axis.START)]
+    start: Annotated[I64, Column(Axis.LIFETIME, ALWAYS, along="first")]
+    end: Annotated[I64, Column(Axis.LIFETIME, ALWAYS, along="first")]
+    live_set_time: Annotated[I64, Column(Axis.LIVE_SET)]
+    conflict_first: Annotated[I64, Column(Axis.START)]
+    conflict: Annotated[I64, Column(Axis.LIST, ALWAYS, holds=Holds.BUFFERS, along="conflict_first")]
+    share_first: Annotated[I64, Column(Axis.START)]
+    share: Annotated[I64, Column(Axis.LIST, "sharing", holds=Holds.BUFFERS, along="share_first")]
+    bank_first: Annotated[I64, Column(Axis.START)]
+    bank_with: Annotated[I64, Column(Axis.LIST, "banks", holds=Holds.BUFFERS, along="bank_first")]
+    anchor: Annotated[I64, Column(Axis.BUFFER, "relative", holds=Holds.GROUPS)]
+    distance: Annotated[I64, Column(Axis.BUFFER, "relative", Scale.EXACT)]
+    colocation: Annotated[I64, Column(Axis.BUFFER, "together", holds=Holds.GROUPS)]
+    soft_pairs: Annotated[I64, Column(Axis.PAIR, "bank-weights", holds=Holds.BUFFERS, along="soft_pairs")]
+    soft_weight: Annotated[F64, Column(Axis.PAIR, "bank-weights", along="soft_pairs")]
+    unplaceable: Annotated[tuple[int, ...], Column(Axis.WHOLE, ALWAYS)] = ()
 
     def __len__(self) -> int:
         return len(self.size)
@@ -110,24 +117,8 @@ class Instance:
 
     @cached_property
     def features(self) -> frozenset[str]:
-        """What a solver must be able to do for this instance; the words are those of the registry."""
-        asked = {
-            "holes": self.has_holes,
-            "conflicts": len(self.conflict) > 0,
-            "pools": len(self.pools) > 1,
-            "capacity": any(memory.is_limited for memory in self.pools),
-            "alignment": bool((self.alignment > 1).any()),
-            "pins": bool((self.pin >= 0).any()),
-            "reserved": any(len(memory.reserved) for memory in self.pools),
-            "cost": self.objective == "cost",
-            "relative": bool((self.anchor != np.arange(len(self))).any()),
-            "sharing": len(self.share) > 0,
-            "pages": bool((self.page > 0).any()),
-            "banks": len(self.bank_with) > 0,
-            "bank-weights": len(self.soft_pairs) > 0,
-            "together": len(self.pools) > 1 and bool((self.anchor[self.colocation] != self.anchor).any()),
-        }
-        return frozenset(name for name, is_asked in asked.items() if is_asked)
+        """The features that a solver must honour for this instance: words of PLAIN and of CONSTRAINTS."""
+        return frozenset(word for word, is_asked in (*PLAIN.items(), *CONSTRAINTS.items()) if is_asked(self))
 
     @cached_property
     def is_small_numbered(self) -> bool:
@@ -137,8 +128,8 @@ class Instance:
         """
         waste = self.alignment.max(axis=0, initial=1).sum(dtype=np.float64)
         waste += self.page.max(axis=0, initial=0).sum(dtype=np.float64) + self.distance.sum(dtype=np.float64)
-        waste += len(self) * float(max(memory.bank for memory in self.pools))
-        base = max(int(self.pin.max(initial=0)), *(int(memory.reserved.max(initial=0)) for memory in self.pools))
+        waste += len(self) * float(max(pool.bank for pool in self.pools))
+        base = max(int(self.pin.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in self.pools))
         return float(self.size.sum(dtype=np.float64) + waste + base) < 2.0**61
 
     def members(self, live_set: int) -> I64:
@@ -158,3 +149,42 @@ class Instance:
         np.add.at(change, self.start, mine)
         np.subtract.at(change, self.end, mine)
         return np.asarray(np.cumsum(change)[:-1])
+
+
+COLUMNS: Mapping[str, Column] = {
+    name: item
+    for name, hint in get_type_hints(Instance, include_extras=True).items()
+    for item in getattr(hint, "__metadata__", ())
+    if isinstance(item, Column)
+}
+"""The declaration of each column, by its name."""
+ON: Mapping[Axis, Sequence[str]] = {axis: [name for name in COLUMNS if COLUMNS[name].axis is axis] for axis in Axis}
+"""The names of the columns on each axis."""
+HOLDING_BUFFERS = [
+    name for name, column in COLUMNS.items() if column.holds is not Holds.NUMBERS and column.axis is not Axis.LIST
+]
+"""The names of the columns, other than lists, that hold positions of buffers."""
+
+PLAIN: Mapping[str, Callable[[Instance], bool]] = {
+    "holes": lambda instance: instance.has_holes,
+    "conflicts": lambda instance: len(instance.conflict) > 0,
+    "pools": lambda instance: len(instance.pools) > 1,
+    "capacity": lambda instance: any(pool.is_limited for pool in instance.pools),
+    "alignment": lambda instance: bool((instance.alignment > 1).any()),
+    "pins": lambda instance: bool((instance.pin >= 0).any()),
+    "reserved": lambda instance: any(len(pool.reserved) for pool in instance.pools),
+    "cost": lambda instance: instance.objective == "cost",
+}
+"""The features that most solvers honour, and the test of each."""
+
+CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
+    "relative": lambda instance: bool((instance.anchor != np.arange(len(instance))).any()),
+    "sharing": lambda instance: len(instance.share) > 0,
+    "pages": lambda instance: bool((instance.page > 0).any()),
+    "banks": lambda instance: len(instance.bank_with) > 0,
+    "bank-weights": lambda instance: len(instance.soft_pairs) > 0,
+    "together": lambda instance: (
+        len(instance.pools) > 1 and bool((instance.anchor[instance.colocation] != instance.anchor).any())
+    ),
+}
+"""The features that come with constraint kinds, which a solver honours only where its entry of the registry says so."""

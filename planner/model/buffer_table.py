@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from memplan.planner.model.fast_rows import plain_columns
 from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, end_rule
 
 I64 = npt.NDArray[np.int64]
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 ABSENT = -1
 """What a column of optional, non-negative numbers holds where there is none."""
 _CHUNK = 8192
@@ -40,7 +41,7 @@ def column(values: npt.ArrayLike) -> I64:
     return array
 
 
-def frozen(values: I64) -> I64:
+def frozen(values: Array) -> Array:
     """Return the array itself, read-only from now on; for one that nobody else writes to, and need not be copied."""
     values.setflags(write=False)
     return values

@@ -7,14 +7,14 @@ worth guessing of what: it rises where a filler begins, and falls where one ends
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact.components import Part
+from memplan.solvers.formulation.subinstance import with_dummies
 from memplan.solvers.kernels.sections import Lives
 
 GUESSES = 30
@@ -94,15 +94,14 @@ def filled(part: Part, rows: list[Filler]) -> Part:
         np.append(part.lives.end, shift + end),
         part.lives.n_sections,
     )
-    instance = replace(
+    instance = with_dummies(
         whole,
+        len(rows),
         size=column(np.append(whole.size, granule * size)),
         first=column(np.append(whole.first, whole.first[-1] + 1 + np.arange(len(rows)))),
         start=column(np.append(whole.start, shift + start)),
         end=column(np.append(whole.end, shift + end)),
-        conflict_first=column(np.append(whole.conflict_first, each * whole.conflict_first[-1])),
         alignment=np.append(whole.alignment, [granule * each], axis=1),
         residue=np.append(whole.residue, [sections.residue[0] % granule * each], axis=1),
-        pin=column(np.append(whole.pin, ABSENT * each)),
     )
     return Part(instance, lives, np.append(part.buffers, mine))

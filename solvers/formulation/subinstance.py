@@ -1,65 +1,72 @@
-"""A part of an instance, as an instance of one memory: what one memory holds, or its core."""
+"""A part of an instance, as an instance of one pool: what one pool holds, or its core."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.planner.instance.columns import Axis, Holds, first_of_equals
+from memplan.planner.instance.instance import COLUMNS, HOLDING_BUFFERS, ON, Bool, Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, frozen
 
 
 def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
-    """Return the instance of the `kept` buffers, in their order, with memory `q` alone; units and times stay.
+    """Return the instance of the `kept` buffers, in their order, with pool `q` alone; units and times stay.
 
     Live sets are kept where a kept lifetime starts: two lifetimes that meet do so, too, where the later one starts.
-    Rigid groups are kept as a whole, or not at all. In one memory, nobody is asked to be in company.
+    Rigid groups are kept as a whole, or not at all; they are all that is colocated in one pool.
     """
-    chosen = np.flatnonzero(kept)
-    lives = kept[instance.lifetime_buffer]
+    chosen, lives = np.flatnonzero(kept), kept[instance.lifetime_buffer]
     is_kept_set = np.zeros(instance.n_live_sets, dtype=np.bool_)
     is_kept_set[instance.start[lives]] = True
-    before = np.concatenate(([0], np.cumsum(is_kept_set)))
-    first = np.concatenate(([0], np.cumsum(np.diff(instance.first)[chosen])))
-
+    set_position = np.concatenate(([0], np.cumsum(is_kept_set)))
     position = np.full(len(instance), ABSENT)
     position[chosen] = np.arange(len(chosen))
-    conflict_first, conflict = _among(instance.conflict_first, instance.conflict, position)
-    share_first, share = _among(instance.share_first, instance.share, position)
-    bank_first, bank_with = _among(instance.bank_first, instance.bank_with, position)
-    soft = kept[instance.soft_pairs].all(axis=1)
-    anchor = column(position[instance.anchor[chosen]])
-    _, first_of_group, group = np.unique(anchor, return_index=True, return_inverse=True)
-    return replace(
-        instance,
-        pools=(instance.pools[q],),
-        source=column(instance.source[chosen]),
-        size=column(instance.size[chosen]),
-        first=column(first),
-        start=column(before[instance.start[lives]]),
-        end=column(before[instance.end[lives]]),
-        live_set_time=column(instance.live_set_time[is_kept_set]),
-        conflict_first=conflict_first,
-        conflict=conflict,
-        allowed=instance.allowed[q : q + 1, chosen],
-        alignment=column(instance.alignment[q : q + 1, chosen]),
-        residue=column(instance.residue[q : q + 1, chosen]),
-        pin=column(instance.pin[chosen]),
-        hint=column(instance.hint[chosen]),
-        traffic=column(instance.traffic[chosen]),
-        page=column(instance.page[q : q + 1, chosen]),
-        page_shift=column(instance.page_shift[q : q + 1, chosen]),
-        anchor=anchor,
-        distance=column(instance.distance[chosen]),
-        colocation=column(first_of_group[group]),
-        share_first=share_first,
-        share=share,
-        bank_first=bank_first,
-        bank_with=bank_with,
-        soft_pairs=column(position[instance.soft_pairs[soft]]),
-        soft_weight=instance.soft_weight[soft],
-    )
+    columns: dict[str, Any] = {name: getattr(instance, name) for name in COLUMNS}
+    for name in ON[Axis.POOL]:
+        columns[name] = (columns[name][q],)
+    for name in ON[Axis.BUFFER]:
+        columns[name] = columns[name][chosen]
+    for name in ON[Axis.POOL_AND_BUFFER]:
+        columns[name] = columns[name][q : q + 1, chosen]
+    for name in ON[Axis.LIFETIME]:
+        columns[name] = set_position[columns[name][lives]]
+    for name in {COLUMNS[name].along for name in ON[Axis.LIFETIME]}:
+        columns[name] = np.concatenate(([0], np.cumsum(np.diff(columns[name])[chosen])))
+    for name in ON[Axis.LIVE_SET]:
+        columns[name] = columns[name][is_kept_set]
+    for name in ON[Axis.LIST]:
+        first = COLUMNS[name].along
+        columns[first], columns[name] = _among(columns[first], columns[name], position)
+    for name in ON[Axis.PAIR]:
+        columns[name] = columns[name][kept[getattr(instance, COLUMNS[name].along)].all(axis=1)]
+    for name in HOLDING_BUFFERS:
+        columns[name] = position[columns[name]]
+    columns["colocation"] = first_of_equals(columns["anchor"])
+    for values in columns.values():
+        if isinstance(values, np.ndarray):
+            values.setflags(write=False)
+    return Instance(**columns)
+
+
+def with_dummies(instance: Instance, count: int, **given: Any) -> Instance:
+    """Return the instance with `count` buffers more, of which nothing is asked but what is `given`.
+
+    The given columns are whole; live sets stay.
+    """
+    new = len(instance) + np.arange(count)
+    columns: dict[str, Any] = {}
+    for name, declared in COLUMNS.items():
+        values = getattr(instance, name)
+        if name not in given and declared.axis is Axis.START:
+            columns[name] = frozen(np.append(values, np.full(count, values[-1])))
+        elif name not in given and declared.axis in (Axis.BUFFER, Axis.POOL_AND_BUFFER):
+            shape = (*values.shape[:-1], count)
+            dummy = np.broadcast_to(new if declared.holds is Holds.GROUPS else declared.dummy, shape)
+            columns[name] = frozen(np.append(values, dummy, axis=-1).astype(values.dtype))
+    return replace(instance, **columns, **given)
 
 
 def whole(instance: Instance, kept: Bool) -> Bool:
@@ -86,4 +93,4 @@ def _among(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
     lifetime_buffer, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]
     inside = (lifetime_buffer >= 0) & (other >= 0)
     degrees = np.bincount(lifetime_buffer[inside], minlength=int((position >= 0).sum()))
-    return column(np.concatenate(([0], np.cumsum(degrees)))), column(other[inside])
+    return np.concatenate(([0], np.cumsum(degrees))), other[inside]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.formulation.symmetry import appearances
 from memplan.solvers.kernels.tables import U32, Rows
 
 _CODE_SEED = 20261120
@@ -217,13 +218,11 @@ def _twins(instance: Instance, buffers: I64) -> I64:
     """
     twin = np.full(len(buffers), -1)
     last: dict[tuple[object, ...], int] = {}
-    first, start, end = instance.first.tolist(), instance.start.tolist(), instance.end.tolist()
-    links, conflict = instance.conflict_first.tolist(), instance.conflict.tolist()
-    size, step, residue = instance.size.tolist(), instance.alignment[0].tolist(), instance.residue[0].tolist()
+    looks, links, conflict = appearances(instance), instance.conflict_first.tolist(), instance.conflict.tolist()
+    has_lifetime = np.diff(instance.first) > 0
     for k, i in enumerate(buffers.tolist()):
-        rows, near = slice(first[i], first[i + 1]), slice(links[i], links[i + 1])
-        looks = (size[i], step[i], residue[i], tuple(start[rows]), tuple(end[rows]), tuple(conflict[near]))
-        if first[i] < first[i + 1]:
-            twin[k] = last.get(looks, -1)
-            last[looks] = k
+        if has_lifetime[i]:
+            look = looks[i], tuple(conflict[links[i] : links[i + 1]])
+            twin[k] = last.get(look, -1)
+            last[look] = k
     return twin

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from math import gcd
 
 from memplan.planner.bounds.cliques import heavy_clique
-from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.instance import CONSTRAINTS, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.formulation.offset_ranges import Span, spans
 from memplan.solvers.formulation.sharing import Sharing, neighbours
@@ -23,9 +23,6 @@ from memplan.solvers.formulation.symmetry import identical
 def up(value: int, step: int) -> int:
     """Return the least multiple of `step` that is not below `value`."""
     return -(-value // step) * step
-
-
-_NOT_MIRRORED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights"})
 
 
 @dataclass(frozen=True)
@@ -211,7 +208,7 @@ class Boxes:
         reserved, no offset is shifted and no room wasted, and where nothing speaks of addresses or of which ends meet.
         Exchanging twins could undo the choice, so neither has one.
         """
-        if self.instance.features & _NOT_MIRRORED:
+        if self.instance.features & (CONSTRAINTS.keys() - {"together"}):
             return None
         buffers = self.all[: self.n]
         fixed = len(self.all) > self.n or bool((self.instance.pin >= 0).any())

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from typing import cast
 
 from memplan.planner.errors import OptionError
-from memplan.planner.instance.instance import Instance
+from memplan.planner.instance import instance
+from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.search.incumbent import Search
 
 Solver = Callable[[Instance, Search], None]
@@ -21,9 +22,9 @@ def _can_be_imported(package: str) -> bool:
     return find_spec(package) is not None
 
 
-EVERYTHING = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "reserved", "cost"})
+EVERYTHING = frozenset(PLAIN)
 """What a solver can do, unless its row says otherwise."""
-CONSTRAINTS = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together"})
+CONSTRAINTS = frozenset(instance.CONSTRAINTS)
 """What it can do only where its row says so."""
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.bounds.lower_bound import Bound, Witness
-from memplan.planner.instance.canonical import traffic_unit
 from memplan.planner.instance.compile import lift
+from memplan.planner.instance.contents import traffic_unit
 from memplan.planner.instance.objective import Score, score, used
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Plan, ProofKind, Status, StopReason

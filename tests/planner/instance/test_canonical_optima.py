@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memplan.planner.instance.canonical import problem_hash, traffic_unit
+from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.contents import traffic_unit
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import best_score
 from tests.support.renaming import Data, respelled, spelled

@@ -1,0 +1,100 @@
+"""Declarations of an instance's columns.
+
+Parts of an instance, dummy buffers, units, the canonical form and symmetry go through the declarations, so that a
+column which is declared is right in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import ABSENT, I64, frozen
+
+ALWAYS, NEVER = "always", "never"
+
+
+class Axis(Enum):
+    """The entries of a column, in an instance of `n` buffers, `m` lifetimes and `p` pools."""
+
+    WHOLE = "one value for the instance"
+    POOL = "p values, a tuple"
+    BUFFER = "(n,)"
+    POOL_AND_BUFFER = "(p, n)"
+    LIFETIME = "(m,), live sets by number"
+    LIVE_SET = "(number of live sets,)"
+    START = "(n + 1,), the first entry of each buffer's list in another column, and the end of the last list"
+    LIST = "symmetric lists of buffers, one list after the other"
+    PAIR = "(k,) or (k, 2), one entry or row for each of some pairs"
+
+
+class Holds(Enum):
+    """The meaning of a column's values."""
+
+    NUMBERS = "values of any other kind"
+    BUFFERS = "positions of buffers, numbered again in a part"
+    GROUPS = "for each buffer the position of one that names its group"
+
+
+class Scale(Enum):
+    """The change from bytes to units."""
+
+    NONE = "not in bytes"
+    EXACT = "bytes that the unit divides"
+    OPTIONAL = "bytes, or ABSENT"
+    STEP = "a divisor of bytes, at least 1"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A declaration: `counts` names the feature with which the column makes a difference to the best plans.
+
+    `along` names another column: the START of the lists for LIST and LIFETIME, the pairs for PAIR. `dummy` is the value
+    of a buffer that nothing is asked of; in GROUPS, that buffer is a group of its own.
+    """
+
+    axis: Axis
+    counts: str = NEVER
+    scale: Scale = Scale.NONE
+    holds: Holds = Holds.NUMBERS
+    along: str = ""
+    dummy: int = 0
+
+
+def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more: Iterable[I64]) -> int:
+    """Return the largest unit such that some best plan has all its offsets on multiples of it; `more` are bytes, too.
+
+    Offsets pushed down as far as they go are sums of sizes, distances, pins, ends of reserved ranges and residues,
+    rounded up to alignments and to borders of pages and banks. So what divides all those, and either divides or is
+    divided by each alignment, divides the offsets.
+    """
+    counted = [(column.scale, values[name]) for name, column in declared.items() if column.counts != NEVER]
+    parts = [found for scale, found in counted if scale is Scale.EXACT]
+    parts += [found[found != ABSENT] for scale, found in counted if scale is Scale.OPTIONAL]
+    unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (*parts, *more))) or 1
+    steps = [step for scale, found in counted if scale is Scale.STEP for step in np.unique(found).tolist()]
+    while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
+        unit = gcd(unit, *rest)
+    return unit
+
+
+def in_units(column: Column, values: Any, unit: int) -> Any:
+    """Return a column in units, read-only; `values` are in bytes, and are not copied where nothing changes."""
+    if column.scale is Scale.STEP:
+        values = np.where(unit % values == 0, 1, values // unit)
+    elif column.scale is Scale.OPTIONAL and unit > 1:
+        values = np.where(values == ABSENT, ABSENT, values // unit)
+    elif column.scale is Scale.EXACT and unit > 1:
+        values = values // unit
+    return frozen(values) if isinstance(values, np.ndarray) else values
+
+
+def first_of_equals(values: I64) -> I64:
+    """Return, for each value, the first position of those that are equal to it."""
+    _, first, which = np.unique(values, return_index=True, return_inverse=True)
+    return first[which.ravel()]

@@ -1,0 +1,110 @@
+"""The parts of an instance that best plans depend on: each buffer by itself, and its relations to others.
+
+They are the declared columns that count with the instance's features, in the order of their declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.instance.columns import ALWAYS, Axis, Column, Holds
+from memplan.planner.instance.instance import COLUMNS, F64, Bool, Instance
+from memplan.planner.model.buffer_table import I64
+
+U64 = npt.NDArray[np.uint64]
+
+
+def traffic_unit(instance: Instance) -> int:
+    """Return the largest divisor of all traffic: costs divided by it leave the best choice as it is.
+
+    Weights of pairs in a common bank are costs that nothing divides; beside them traffic counts as given.
+    """
+    return 1 if len(instance.soft_pairs) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
+
+
+@cache
+def counting(features: frozenset[str]) -> Mapping[str, Column]:
+    """Return the declarations of the columns that count in instances with some features."""
+    return {name: column for name, column in COLUMNS.items() if column.counts in {ALWAYS, *features}}
+
+
+@cache
+def _numbers(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
+    """Return the names of the columns of numbers that count, neighbours on one axis together."""
+    found = [(column.axis, name) for name, column in counting(features).items() if column.holds is Holds.NUMBERS]
+    runs = groupby(found, key=lambda entry: entry[0])
+    return [(axis, [name for _, name in run if name != "allowed"]) for axis, run in runs]
+
+
+def numbers(instance: Instance) -> Iterator[I64]:
+    """Yield what an instance asks of each buffer alone, lifetimes left out: arrays of n; pool after pool."""
+    for axis, names in _numbers(instance.features):
+        if axis is Axis.BUFFER:
+            for name in names:
+                values = getattr(instance, name)
+                yield values // traffic_unit(instance) if name == "traffic" else values
+        elif axis is Axis.POOL_AND_BUFFER:
+            # Where a buffer may not lie, nothing else is asked of it; so 0 says that, as alignments are at least 1.
+            masked = [np.where(instance.allowed, getattr(instance, name), 0) for name in names]
+            yield from (values[q] for q in range(len(instance.pools)) for values in masked)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Symmetric lists of buffers, list i at neighbour[first[i]:first[i + 1]]; each entry with a weight, if any."""
+
+    first: I64
+    neighbour: I64
+    weight: U64 | None = None
+
+    @property
+    def has_others(self) -> Bool:
+        """True for the buffers whose lists are not empty, (n,)."""
+        return np.diff(self.first) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of buffers: the position of one buffer names the group of each."""
+
+    name: I64
+
+    @property
+    def has_others(self) -> Bool:
+        """True for the buffers whose groups have other members, (n,)."""
+        return np.bincount(self.name, minlength=len(self.name))[self.name] > 1
+
+
+def relations(instance: Instance) -> list[Neighbours | Groups]:
+    """Return what an instance asks of buffers together, lifetimes left out: first pairs, then groups."""
+    pairs: list[Neighbours] = []
+    groups: list[Groups] = []
+    for name, column in counting(instance.features).items():
+        values = getattr(instance, name)
+        if column.axis is Axis.LIST and len(values):
+            pairs.append(Neighbours(getattr(instance, column.along), values))
+        elif column.axis is Axis.PAIR and column.holds is Holds.BUFFERS:
+            pairs.append(_both_ways(values, weights(instance, name), len(instance)))
+        elif column.holds is Holds.GROUPS:
+            groups.append(Groups(values))
+    return [*sorted(pairs, key=lambda each: each.weight is not None), *groups]
+
+
+def weights(instance: Instance, pairs: str) -> F64:
+    """Return the numbers that belong to the rows of a column of pairs."""
+    beside = (name for name, column in COLUMNS.items() if column.along == pairs and name != pairs)
+    found: F64 = getattr(instance, next(beside))
+    return found
+
+
+def _both_ways(pairs: I64, weight: F64, n: int) -> Neighbours:
+    rows = np.concatenate((pairs, pairs[:, ::-1]))
+    order = np.lexsort(rows.T[::-1])
+    first = np.searchsorted(rows[order, 0], np.arange(n + 1))
+    return Neighbours(first, rows[order, 1], np.tile(weight, 2)[order].view(np.uint64))

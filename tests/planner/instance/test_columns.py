@@ -1,0 +1,170 @@
+"""Every column of an instance is declared, and parts, dummy buffers, the hash and symmetry go by the declarations."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import COLUMNS, CONSTRAINTS, PLAIN, Instance
+from memplan.planner.model.problem import Problem
+from memplan.solvers.formulation.subinstance import part_of, whole, with_dummies
+from memplan.solvers.formulation.symmetry import identical
+from tests.support import constrained_problems
+from tests.support.constrained_problems import constrained_problem
+from tests.support.random_problems import random_problem
+
+ALL = frozenset((*constrained_problems.CONSTRAINTS, *constrained_problems.OTHERS))
+PROBLEMS = [
+    constrained_problem(1, 14, ALL),
+    constrained_problem(2, 9, ALL - {"pools"}),
+    random_problem(3, 12, frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost"})),
+    random_problem(4, 8, unit=64),
+]
+MIXED = compile_problem(PROBLEMS[0])
+ROWS: list[dict[str, Any]] = [{"id": k, "size": 8, "start": 0, "end": 3} for k in range(4)]
+ALIKE = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "a", "size": 40}, {"name": "b"}]})
+
+
+def wrong_shapes(instance: Instance) -> dict[str, tuple[int, ...]]:
+    """Return the columns whose shape is not that of their axis, with the shape."""
+    n, p = len(instance), len(instance.pools)
+    shapes = {Axis.BUFFER: (n,), Axis.POOL_AND_BUFFER: (p, n), Axis.START: (n + 1,), Axis.POOL: (p,)}
+    shapes[Axis.LIFETIME] = (int(instance.first[-1]),)
+    shapes[Axis.LIVE_SET] = (int(instance.end.max(initial=0)),)
+    found = {}
+    for name, declared in COLUMNS.items():
+        values = getattr(instance, name)
+        shape = (len(values),) if declared.axis is Axis.POOL else getattr(values, "shape", ())
+        wanted = shapes.get(declared.axis, shape)
+        if declared.axis is Axis.LIST:
+            wanted = (int(getattr(instance, declared.along)[-1]),)
+        if declared.axis is Axis.PAIR:
+            wanted = (len(getattr(instance, declared.along)), *((2,) if declared.holds is Holds.BUFFERS else ()))
+        if shape != wanted:
+            found[name] = shape
+    return found
+
+
+def test_every_column_is_declared_once() -> None:
+    assert [field.name for field in fields(Instance)] == list(COLUMNS)
+    assert {column.counts for column in COLUMNS.values()} <= {ALWAYS, NEVER, *PLAIN, *CONSTRAINTS}
+    told = {column.counts for column in COLUMNS.values()}
+    assert told >= CONSTRAINTS.keys(), "a constraint without a column of its own"
+    starts = [name for name, column in COLUMNS.items() if column.axis is Axis.START]
+    assert {column.along for column in COLUMNS.values()} == {"", *starts, "soft_pairs"}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_columns_have_the_shape_of_their_axis_whole_in_part_and_with_dummies(problem: Problem) -> None:
+    instance = compile_problem(problem)
+    kept = whole(instance, np.random.default_rng(5).random(len(instance)) < 0.6)
+    assert wrong_shapes(instance) == {}
+    assert wrong_shapes(part_of(instance, kept, len(instance.pools) - 1)) == {}
+    more = with_dummies(instance, 2)
+    assert wrong_shapes(more) == {}
+    assert more.features == instance.features
+    assert identical(replace(more, size=np.append(instance.size, [1, 1]))) == identical(instance)
+
+
+@pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.axis is Axis.BUFFER])
+def test_a_part_takes_each_buffers_own_values(name: str) -> None:
+    kept = whole(MIXED, np.random.default_rng(6).random(len(MIXED)) < 0.5)
+    part, chosen = part_of(MIXED, kept, 1), np.flatnonzero(kept)
+    if COLUMNS[name].holds is Holds.NUMBERS:
+        assert getattr(part, name).tolist() == getattr(MIXED, name)[chosen].tolist()
+    else:
+        assert chosen[getattr(part, name)].tolist() == MIXED.anchor[chosen].tolist() or name == "colocation"
+
+
+def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
+    """Return a column with a change that is only its own, or its own and that of the lists' starts."""
+    values = getattr(instance, name)
+    if name == "objective":
+        return {name: "peak"}
+    if column.axis is Axis.WHOLE:
+        return {name: (*values, 0)}
+    if column.axis is Axis.POOL:
+        return {name: (replace(values[0], capacity=values[0].capacity + 1), *values[1:])}
+    if column.axis is Axis.LIST:
+        starts = getattr(instance, column.along)
+        i = int(np.flatnonzero(np.diff(starts))[0])
+        j = int(values[starts[i]])
+        owner = np.repeat(np.arange(len(instance)), np.diff(starts))
+        stays = ~(((owner == i) & (values == j)) | ((owner == j) & (values == i)))
+        return {name: values[stays], column.along: np.searchsorted(owner[stays], np.arange(len(instance) + 1))}
+    if column.axis is Axis.PAIR:
+        if column.holds is Holds.NUMBERS:
+            return {name: values * 2}
+        free = [[i, j] for j in range(len(instance)) for i in range(j) if [i, j] not in values.tolist()]
+        return {name: np.concatenate((free[:1], values[1:]))}
+    copy = values.copy()
+    if column.holds is Holds.GROUPS:
+        copy[int(np.flatnonzero(values != np.arange(len(values)))[0])] = int(np.flatnonzero(values != values[0])[0])
+        return {name: copy}
+    at = (0, int(np.flatnonzero(instance.allowed[0])[0])) if copy.ndim == 2 else 0
+    copy[at] = not copy[at] if copy.dtype == np.bool_ else copy[at] + 1
+    return {name: copy}
+
+
+@pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.axis is not Axis.START])
+def test_a_column_makes_a_difference_to_the_hash_where_it_counts(name: str) -> None:
+    if name == "unit":
+        return
+    other = replace(MIXED, **changed(MIXED, name, COLUMNS[name]))
+    assert MIXED.features >= CONSTRAINTS.keys() | {"cost", "conflicts"}
+    is_same = problem_hash(PROBLEMS[0], other) == problem_hash(PROBLEMS[0], MIXED)
+    assert is_same == (COLUMNS[name].counts == NEVER)
+
+
+@pytest.mark.parametrize("field", ["capacity", "reserved", "cost", "bank", "bank_shift"])
+def test_whatever_is_said_of_a_pool_makes_a_difference_to_the_hash(field: str) -> None:
+    pool = replace(MIXED.pools[1], capacity=60, is_limited=True)
+    first, other = (
+        replace(MIXED, pools=(MIXED.pools[0], each))
+        for each in (pool, replace(pool, **{field: getattr(pool, field) + 1}))
+    )
+    assert problem_hash(PROBLEMS[0], first) != problem_hash(PROBLEMS[0], other)
+
+
+OF_BUFFERS = [
+    name
+    for name, column in COLUMNS.items()
+    if column.axis in (Axis.BUFFER, Axis.POOL_AND_BUFFER) and column.counts != NEVER
+]
+
+
+@pytest.mark.parametrize("name", OF_BUFFERS)
+def test_buffers_that_differ_in_any_column_are_not_identical(name: str) -> None:
+    instance = replace(compile_problem(ALIKE), objective="cost")
+    assert identical(instance) == [[0, 1, 2, 3]]
+    values = getattr(instance, name).copy()
+    others = {"page_shift": "page", "distance": "anchor"}  # whose feature must be asked by another column
+    more = {name: values}
+    if name in others:
+        more[others[name]] = asked = getattr(instance, others[name]).copy()
+        asked[..., 2:] = 3
+    values[..., 0] = 1 if COLUMNS[name].holds is Holds.GROUPS else 5 + values[..., 0]
+    if values.dtype == np.bool_:
+        values[0, 0] = False
+    if name == "allowed":
+        values[1:, 0] = False
+    groups = identical(replace(instance, **more))
+    assert all(0 not in group for group in groups)
+
+
+def test_the_unit_divides_whatever_counts_in_bytes() -> None:
+    data = ALIKE.model_dump(exclude_defaults=True)
+    assert compile_problem(ALIKE).unit == 8
+    data["buffers"][0]["hint"] = 3
+    assert compile_problem(Problem.model_validate(data)).unit == 8
+    for field in ({"size": 4}, {"offset": 4, "pools": ("a",)}, {"no_cross": 12}, {"relative": {"to": 1, "offset": 4}}):
+        rows = (data["buffers"][0] | field, *data["buffers"][1:])
+        assert compile_problem(Problem.model_validate(data | {"buffers": rows})).unit == 4
+    in_bytes = {name for name, column in COLUMNS.items() if column.scale is not Scale.NONE}
+    assert in_bytes == {"size", "pin", "hint", "alignment", "residue", "page", "page_shift", "distance"}
