@@ -1,29 +1,115 @@
-"""What an installation gets: one package, and nothing else."""
+"""What an installation gets: one package, and nothing else, from a checkout and from a source archive alike."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
+from collections.abc import Set
 from pathlib import Path
+
+import pytest
 
 from memplan.planner import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
+ABOUT = f"memplan-{__version__}.dist-info"
 
 
-def test_the_wheel_holds_one_package_and_the_command(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
+def build(project: Path, target: str, folder: Path) -> Path:
+    """Build a wheel or a source archive of a project."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
+    subprocess.run(command, cwd=project, check=True, capture_output=True)
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "sdist", tmp_path_factory.mktemp("source"))
+
+
+def content(wheel: Path) -> dict[str, bytes]:
+    """Return the files of a wheel, without the list of them that it carries."""
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        about = f"memplan-{__version__}.dist-info"
-        assert {name.partition("/")[0] for name in names} == {"memplan", about}
-        assert {
-            "memplan/py.typed",
-            "memplan/solvers/kernels/packing.py",
-            "memplan/api/cli/main.py",
-            "memplan/api/store/migrations/env.py",
-        } <= set(names)
-        assert b"memplan = memplan.api.cli.main:main" in archive.read(f"{about}/entry_points.txt")
+        return {name: archive.read(name) for name in archive.namelist() if name != f"{ABOUT}/RECORD"}
+
+
+def modules(names: Set[str]) -> set[str]:
+    """Return the files of the packages, of names in an archive or a folder."""
+    return {name for name in names if name.startswith("memplan/")}
+
+
+def tracked() -> set[str]:
+    """Return the files of the packages that are in version control, where the wheel has them."""
+    listed = subprocess.run(
+        ["git", "ls-files", "memplan", "planner", "solvers", "api"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    names = {name if name.startswith("memplan/") else f"memplan/{name}" for name in listed}
+    return names - {"memplan/planner", "memplan/solvers", "memplan/api"}
+
+
+def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
+    names = content(wheel)
+    assert {name.partition("/")[0] for name in names} == {"memplan", ABOUT}
+    assert {
+        "memplan/py.typed",
+        "memplan/solvers/kernels/packing.py",
+        "memplan/api/cli/main.py",
+        "memplan/api/store/migrations/env.py",
+    } <= set(names)
+    assert b"memplan = memplan.api.cli.main:main" in names[f"{ABOUT}/entry_points.txt"]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
+def test_the_wheel_holds_what_is_in_version_control(wheel: Path) -> None:
+    assert modules(content(wheel).keys()) == tracked()
+
+
+def test_a_source_archive_holds_files_in_place_of_links_and_builds_the_same_wheel(
+    wheel: Path, source: Path, tmp_path: Path
+) -> None:
+    with tarfile.open(source) as archive:
+        assert not [member.name for member in archive if member.issym() or member.islnk()]
+        assert not [name for name in archive.getnames() if "__pycache__" in name or name.endswith(".pyc")]
+        archive.extractall(tmp_path / "source", filter="data")
+    again = build(tmp_path / "source" / source.name.removesuffix(".tar.gz"), "wheel", tmp_path / "wheel")
+    assert content(again) == content(wheel)
+
+
+def test_an_installed_wheel_is_one_folder_that_works_anywhere(wheel: Path, tmp_path: Path) -> None:
+    target = tmp_path / "installed"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
+    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
+    assert {path.name for path in target.iterdir()} - {"bin"} == {"memplan", ABOUT}
+    program = (
+        f"import sys; sys.path.insert(0, {str(target)!r}); import memplan\n"
+        "plan = memplan.solve(memplan.Problem(buffers=[memplan.Buffer(id='a', size=4, start=0, end=1)]))\n"
+        "print(memplan.__file__, plan.peak)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert found.stdout == f"{target / 'memplan' / '__init__.py'} 4\n"
+
+
+def test_what_the_container_is_built_from_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    for name in (line.removeprefix("!") for line in lines if line.startswith("!")):
+        if (ROOT / name).is_dir():  # COPY keeps links, which lead to folders that are copied as well
+            leave_out = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, tmp_path / "context" / name, symlinks=True, ignore=leave_out)
+        else:
+            (tmp_path / "context" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / "context" / name)
+    assert (tmp_path / "context" / "memplan" / "planner").is_symlink()
+    assert content(build(tmp_path / "context", "wheel", tmp_path / "wheel")) == content(wheel)
