@@ -6,12 +6,10 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from concurrent.futures import CancelledError
 
 from distributed import Client, Future
-from distributed.scheduler import KilledWorker
 
-from memplan.api.cluster import worker_task
+from memplan.api.cluster import dask, worker_task
 from memplan.api.cluster.connection import Link
 from memplan.api.cluster.pending_solve import PendingSolve
 from memplan.api.cluster.serialization import unpack
@@ -34,9 +32,8 @@ class Attempt:
         self.key = f"memplan-{self.name}"
         self.worker: str | None = None
         self.is_lost = asyncio.Event()
-        # What Dask calls a producer of data waits at the scheduler until a worker is free.
-        self.future: Future[bytes] = client.submit(
-            worker_task.perform, self.name, sent, key=self.key, pure=False, priority=priority, _data_producer=True
+        self.future: Future[bytes] = dask.submit(
+            client, worker_task.perform, self.name, sent, key=self.key, priority=priority
         )
         self.outcome = asyncio.create_task(_outcome(self.future))
 
@@ -98,7 +95,7 @@ async def _outcome(future: Future[bytes]) -> bytes | None:
             if task is not None and task.cancelling():
                 raise
             continue  # it was not meant for us: Dask gathers many futures at once, and one of the others was let go
-        except (CancelledError, KilledWorker, OSError):
+        except dask.LOST:
             return None
         except Exception as error:
             reason = f"memplan: a worker failed with {type(error).__name__}; its log says where"

@@ -11,11 +11,11 @@ from typing import Any, Protocol, TypeVar
 
 from distributed import Client
 
+from memplan.api.cluster import dask
 from memplan.api.cluster.attempt import Attempt
 from memplan.api.cluster.connection import Link
-from memplan.api.cluster.dask_settings import set_up_dask
+from memplan.api.cluster.local_cluster import local_cluster
 from memplan.api.cluster.pending_solve import PendingSolve
-from memplan.api.cluster.scheduler import local_cluster
 from memplan.api.cluster.serialization import pack, unpack
 from memplan.api.cluster.task import LostWorkersError, News, Task
 from memplan.api.settings import Settings
@@ -55,12 +55,11 @@ class Cluster:
 
         That scheduler may come later, and go and come again.
         """
-        set_up_dask()
+        dask.set_up()
         own = AsyncExitStack()
-        address = settings.scheduler
-        if address is None:
-            address = await own.enter_async_context(local_cluster(settings))
-        return cls(Link(address), own, on_loss)
+        if settings.scheduler is not None:
+            return cls(Link(settings.scheduler), own, on_loss)
+        return cls(Link(await own.enter_async_context(local_cluster(settings))), own, on_loss)
 
     async def close(self) -> None:
         """Let go of the workers; those of its own end."""

@@ -11,10 +11,10 @@ from typing import Any
 
 from distributed import Client
 
-from memplan.api.cluster import worker_task
-from memplan.api.cluster.worker_pool import SILENT_S
+from memplan.api.cluster import dask, worker_task
+from memplan.api.cluster.dask import SILENT_S
 
-_CONNECT_S, _LOOK_EVERY_S = 5.0, 0.05
+_LOOK_EVERY_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Link:
 
     async def connect(self) -> None:
         """Connect; raises OSError."""
-        client = Client(self.address, asynchronous=True, timeout=_CONNECT_S, set_as_default=False, name="memplan")
+        client = dask.client(self.address)
         try:
             await client
         except BaseException:

@@ -8,24 +8,20 @@ from contextlib import contextmanager
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from distributed import Client
-from distributed.scheduler import KilledWorker
-
-from memplan.api.cluster.dask_settings import set_up_dask
+from memplan.api.cluster import dask
+from memplan.api.cluster.dask import KilledWorker
 from memplan.planner.errors import OptionError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_CONNECT_S = 5.0
-
 
 @contextmanager
 def workers_of(address: str) -> Iterator[Executor]:
     """Connect to a scheduler, and yield its workers; raises OptionError where there is none."""
-    set_up_dask()
+    dask.set_up()
     try:
-        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+        client = dask.client(address, is_asynchronous=False)
     except (OSError, ValueError) as error:
         raise OptionError(f"scheduler: cannot connect to {address}: {error}") from error
     with client:

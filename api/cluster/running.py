@@ -7,8 +7,7 @@ import logging
 import signal
 from contextlib import AbstractAsyncContextManager
 
-from memplan.api.cluster.dask_settings import set_up_dask
-from memplan.api.cluster.scheduler import scheduler
+from memplan.api.cluster import dask
 from memplan.api.cluster.worker_pool import WorkerPool
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
@@ -28,13 +27,13 @@ def run_workers(settings: Settings) -> None:
 
 def run_scheduler(host: str, port: int, protocol: str) -> None:
     """Be the scheduler; raises OptionError where it cannot listen, or cannot have the protocol."""
-    set_up_dask()
+    dask.set_up()
     asyncio.run(_schedule(host, port, protocol))
 
 
 async def _schedule(host: str, port: int, protocol: str) -> None:
     try:
-        running = await scheduler(host, port, protocol)
+        running = await dask.scheduler(host, port, protocol)
     except (OSError, RuntimeError, ValueError, TypeError) as error:
         reason = error.__cause__ or error
         raise OptionError(f"scheduler: cannot listen on {protocol}://{host}:{port}: {reason}") from error

@@ -16,12 +16,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import psutil
-from distributed.system import MEMORY_LIMIT
 
+from memplan.api.cluster.dask import MEMORY_BYTES, SILENT_S
 from memplan.api.settings import Settings
 
-SILENT_S = 10.0
-"""After so long without a sign of life a worker, or a scheduler, counts as lost."""
 JOINED = b"+"
 """The sign of life of a process that has just joined its scheduler."""
 _START_S = 60.0
@@ -104,7 +102,7 @@ class WorkerPool:
 
 def _share_of_memory(workers: int) -> int:
     """Return what each of so many workers may use of this machine, or of what its container is given."""
-    return int(_PART_OF_MEMORY * MEMORY_LIMIT / max(1, workers))
+    return int(_PART_OF_MEMORY * MEMORY_BYTES / max(1, workers))
 
 
 def lighten(pids: list[int], most_bytes: int) -> None:

@@ -15,9 +15,7 @@ import threading
 
 from distributed import Status
 
-from memplan.api.cluster import unix_sockets, worker_task
-from memplan.api.cluster.dask_settings import set_up_dask
-from memplan.api.cluster.scheduler import worker
+from memplan.api.cluster import dask, unix_sockets, worker_task
 from memplan.api.cluster.worker_pool import JOINED
 from memplan.api.logs import log_config
 from memplan.api.readiness import warm_up
@@ -34,7 +32,7 @@ def main() -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
     os.nice(_NICENESS)
     logging.config.dictConfig(log_config(orders["log_format"]))
-    set_up_dask()
+    dask.set_up()
     worker_task.own_this_process()
     signs = os.dup(1)
     os.dup2(2, 1)  # what solvers print must not look like life
@@ -47,9 +45,9 @@ async def _work(scheduler: str, name: str, signs: int) -> None:
     beating = asyncio.create_task(_beat(signs))  # which is held, or it would be forgotten
     if cache.find() is not None:  # else the first search sees to it that they are compiled
         await asyncio.to_thread(warm_up)
-    at_work = await worker(scheduler, name=name)
+    worker = await dask.worker(scheduler, name=name)
     os.write(signs, JOINED)
-    while at_work.status is Status.running and not beating.done():
+    while worker.status is Status.running and not beating.done():
         await asyncio.sleep(_LOOK_EVERY_S)
     os._exit(1)  # without a scheduler nobody waits for what is being solved, and nothing else would end that
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memplan.api.cluster.scheduler import local_cluster
+from memplan.api.cluster.local_cluster import local_cluster
 from memplan.api.cluster.task import News
 from memplan.api.cluster.unix_sockets import PREFIX, folder_of
 from memplan.api.settings import Settings

@@ -1,0 +1,112 @@
+"""The one module that knows the insides of Dask distributed: its settings, its private arguments and its errors.
+
+`tests/api/cluster/test_dask.py` names what is assumed of it; pyproject.toml caps its version.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from typing import Any
+
+import dask
+from distributed import Client, Future, Scheduler, Worker
+from distributed.scheduler import DEFAULT_EXTENSIONS
+from distributed.scheduler import KilledWorker as KilledWorker
+from distributed.system import MEMORY_LIMIT
+
+SILENT_S = 10.0
+"""After so long without a sign of life a worker, or a scheduler, counts as lost."""
+LOST = (CancelledError, KilledWorker, OSError)
+"""The errors of a future whose worker is gone, or the connection to its scheduler."""
+MEMORY_BYTES: int = MEMORY_LIMIT
+"""The memory of this machine, or what its container may use."""
+_NO_PAGES = "127.0.0.1:0"
+"""The address of Dask's pages, of which there are none; it cannot be kept from listening."""
+_WITHOUT = ("spans", "stealing")
+"""Extensions of a scheduler that are left out: statistics that keep something of every task for ever; moving tasks."""
+_CONNECT_S = 5.0
+
+# Defaults: what the environment says (DASK_DISTRIBUTED__…) counts more.
+_DEFAULTS: dict[str, Any] = {
+    "scheduler": {
+        # A task that loses its worker fails at once: its server sends it anew, from a better plan.
+        "allowed-failures": 0,
+        "worker-ttl": SILENT_S,
+        # A task for which no worker is free waits at the scheduler, by priority, and not behind a long task.
+        "worker-saturation": 1.0,
+        "work-stealing": False,
+        "http": {"routes": []},
+    },
+    "worker": {
+        "http": {"routes": []},
+        "profile": {"enabled": False},
+        # The memory of a worker is watched from outside, with that of its engines; see worker_pool.py.
+        "memory": {"target": False, "spill": False, "pause": False, "terminate": False},
+    },
+    "comm": {"timeouts": {"connect": 5, "tcp": 15}},
+    "diagnostics": {"nvml": False, "computations": {"max-history": 1}, "erred-tasks": {"max-history": 1}},
+    "admin": {
+        "low-level-log-length": 10,
+        "large-graph-warning-threshold": "1TB",
+        "tick": {"interval": "1s", "limit": "60s"},
+        "system-monitor": {"interval": "5s", "gil": {"enabled": False}},
+    },
+}
+
+
+def set_up() -> None:
+    """Set Dask's defaults for few long tasks, in this process; let its log go where all logs go, with little in it."""
+    dask.config.update_defaults({"distributed": _DEFAULTS})
+    for level, names in (
+        (logging.CRITICAL, ("distributed", "tornado")),  # the cluster logs what matters, in an operator's words
+        (logging.NOTSET, ("distributed.client", "distributed.gc", "tornado.application")),
+    ):
+        for name in names:
+            logger = logging.getLogger(name)
+            logger.handlers.clear()
+            logger.propagate = True
+            logger.setLevel(level)
+
+
+def scheduler(host: str | None, port: int = 0, protocol: str = "tcp") -> Scheduler:
+    """Make a scheduler without pages of its own; it runs when it is awaited, or for as long as it is entered."""
+    extensions = {name: kind for name, kind in DEFAULT_EXTENSIONS.items() if name not in _WITHOUT}
+    return Scheduler(
+        host=host,
+        port=port,
+        protocol=protocol,
+        dashboard=False,
+        dashboard_address=_NO_PAGES,
+        extensions=extensions,
+    )
+
+
+def worker(scheduler: str, threads: int = 1, name: str | None = None) -> Worker:
+    """Make a worker of a scheduler, in this process; it runs when it is awaited, or for as long as it is entered."""
+    return Worker(
+        scheduler,
+        nthreads=threads,
+        name=name,
+        memory_limit=0,
+        dashboard_address=_NO_PAGES,
+        extensions={},
+    )
+
+
+def client(address: str, is_asynchronous: bool = True) -> Client:
+    """Make a client of a scheduler, which connects when it is awaited; raises OSError, ValueError."""
+    return Client(
+        address,
+        asynchronous=is_asynchronous,
+        timeout=_CONNECT_S,
+        set_as_default=False,
+        name="memplan",
+    )
+
+
+def submit(client: Client, function: Callable[..., bytes], *values: object, key: str, priority: int) -> Future[bytes]:
+    """Send a call to the worker that is free first; until then it waits at the scheduler."""
+    # Only what Dask takes for a producer of data waits there.
+    return client.submit(function, *values, key=key, pure=False, priority=priority, _data_producer=True)
