@@ -50,3 +50,8 @@ def test_names_of_tests_are_about_things() -> None:
     words = {"who", "whom", "whoever", "nobody", "everybody", "somebody", "anybody"}
     names = (name for path in TESTS.rglob("test_*.py") for name in defined(ast.parse(path.read_text())))
     assert [name for name in names if words & set(name.split("_"))] == []
+
+
+def test_no_test_looks_outside_the_repository() -> None:
+    outside = "/".join(("shared", "instances"))
+    assert [path.name for path in TESTS.rglob("*.py") if outside in path.read_text().replace('" / "', "/")] == []

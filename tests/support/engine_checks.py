@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from memplan.planner.model.problem import Problem
-from tests.support.engine_batch import ROOT, Answer, Job, ask
+from tests.support import public_problems
+from tests.support.engine_batch import Answer, Job, ask
 from tests.support.oracle import best_score, check
 from tests.support.small_problems import small_problems
 from tests.support.tied_problems import tied_problem
-
-INSTANCES = ROOT.parent / "shared" / "instances" / "minimalloc_small"
 
 
 def check_that_it_agrees_with_brute_force(engine: str, count: int) -> None:
@@ -38,20 +33,11 @@ def _check_against_brute_force(engine: str, problems: list[Problem]) -> None:
 
 
 def check_that_it_proves_the_small_set(engine: str) -> None:
-    """The number in a file's name is the optimum."""
-    files = sorted(INSTANCES.glob("*.csv"))
-    if not files:
-        pytest.skip("the folder of shared instances is not here")
-    answers = ask(engine, [Job(_read(file)) for file in files])
-    assert [answer.is_proved for answer in answers] == [True] * len(files)
-    assert [answer.score for answer in answers] == [(int(file.stem.split(".")[1]),) for file in files]
-
-
-def _read(file: Path) -> Problem:
-    rows = [line.split(",") for line in file.read_text().splitlines()[1:]]
-    return Problem.model_validate(
-        {"buffers": [{"id": r[0], "start": int(r[1]), "end": int(r[2]), "size": int(r[3])} for r in rows]}
-    )
+    """The tiny problems of minimalloc are proved to have the recorded optima."""
+    entries = public_problems.recorded("minimalloc_small")
+    answers = ask(engine, [Job(public_problems.problem(f"minimalloc_small/{entry['file']}")) for entry in entries])
+    assert [answer.is_proved for answer in answers] == [True] * len(entries)
+    assert [answer.score for answer in answers] == [(entry["optimum"],) for entry in entries]
 
 
 def ring(*sizes: int) -> Problem:

@@ -15,10 +15,11 @@ import pytest
 
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
+from tests.support import public_problems
 
 MEMPLAN = [sys.executable, "-m", "memplan.api.cli.main"]
 ROOT = Path(__file__).parents[3]
-HARD = ROOT.parent / "shared" / "instances" / "minimalloc" / "J.1048576.csv"
+HARD = public_problems.FOLDER / "minimalloc" / "J.1048576.csv"
 TWO = b"id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
 
 
@@ -73,7 +74,6 @@ def terminal() -> Iterator[tuple[int, int]]:
         os.close(ours)
 
 
-@pytest.mark.skipif(not HARD.exists(), reason="the shared instances are not here")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_search_writes_the_best_plan_so_far(number: signal.Signals, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"

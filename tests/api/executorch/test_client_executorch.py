@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import socket
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memplan.api.executorch.algorithm import MemplanAlgorithm, OverwrittenWarning, OwnPlannerWarning, Source
-from memplan.planner.formats import read_problem
 from memplan.planner.importers import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
+from tests.support import public_problems
 from tests.support.server import Running
 
 with warnings.catch_warnings():
@@ -30,7 +29,6 @@ with warnings.catch_warnings():
 
     from tests.support.torch_models import Attention, resnet
 
-RECORDED = Path(__file__).parents[4] / "shared" / "instances" / "executorch"
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 
 
@@ -108,9 +106,8 @@ def test_a_program_on_our_places_computes_the_same_in_less_memory(attention: Any
     torch.testing.assert_close(run(ours, tokens), attention(tokens))
 
 
-@pytest.mark.skipif(not RECORDED.is_dir(), reason="needs ../shared/instances, which are not part of the project")
 def test_a_network_that_is_exported_again_poses_the_recorded_problem() -> None:
-    recorded = problem_hash(read_problem((RECORDED / "resnet18.csv").read_bytes()))
+    recorded = problem_hash(public_problems.problem("executorch/resnet18.csv"))
     algorithm = MemplanAlgorithm()
     planning = MemoryPlanningPass(memory_planning_algo=algorithm)
     program = compiled(exported(resnet(18), torch.randn(1, 3, 224, 224)), planning)

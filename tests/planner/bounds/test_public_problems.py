@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from memplan.planner.bounds.lower_bound import live_bytes, lower_bound
-from memplan.planner.formats import read_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.lint.problems import lint
+from tests.support import public_problems
 
-FOLDER = Path(__file__).parents[4] / "shared" / "instances"
-RECORDED = [
-    (index.parent.name, row["file"], row["lower_bound"])
-    for index in sorted(FOLDER.glob("*/index.json"))
-    if index.parent.name not in ("graphs", "mlsys2026")  # which hold operations
-    for row in json.loads(index.read_text())
-]
-PROBLEMS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/*.csv"))
-
-pytestmark = pytest.mark.skipif(
-    not FOLDER.is_dir(), reason="needs ../shared/instances, which are not part of the project"
-)
+RECORDED = {
+    f"{folder.name}/{row['file']}": row
+    for folder in sorted(public_problems.FOLDER.iterdir())
+    if folder.is_dir()
+    for row in public_problems.recorded(folder.name)
+}
 
 
-@pytest.mark.parametrize(("folder", "file", "bound"), RECORDED)
-def test_the_largest_live_set_is_the_recorded_bound(folder: str, file: str, bound: int) -> None:
-    path = FOLDER / folder / file
-    instance = compile_problem(read_problem(path.read_bytes(), path.name))
-    assert max(size for _, size in live_bytes(instance)) == bound
-    assert lower_bound(instance).total * instance.unit >= bound
+def test_the_listings_name_every_file() -> None:
+    folder = public_problems.FOLDER
+    assert sorted(RECORDED) == sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*.csv"))
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_largest_live_set_is_the_recorded_bound(name: str) -> None:
+    problem, recorded = public_problems.problem(name), RECORDED[name]
+    instance = compile_problem(problem)
+    assert (len(problem.buffers), sum(row.size for row in problem.buffers)) == (
+        recorded["n_buffers"],
+        recorded["total_bytes"],
+    )
+    assert max(size for _, size in live_bytes(instance)) == recorded["lower_bound"]
+    assert lower_bound(instance).total * instance.unit >= recorded["lower_bound"]
+
+
+@pytest.mark.parametrize("name", RECORDED)
 def test_lint_has_nothing_to_say_of_real_problems(name: str) -> None:
-    path = FOLDER / name
-    assert lint(read_problem(path.read_bytes(), path.name)) == ()
+    assert lint(public_problems.problem(name)) == ()

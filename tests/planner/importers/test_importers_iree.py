@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from memplan.planner.errors import FormatError
@@ -14,9 +12,9 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
+from tests.support import public_problems
 from tests.support.dump_files import DUMPS, PACKS, recorded
 
-RECORDED = Path(__file__).parents[4] / "shared" / "instances" / "iree"
 MODELS = sorted(path.name.removesuffix(".iree.txt") for path in DUMPS.glob("*.iree.txt"))
 
 
@@ -31,10 +29,9 @@ def packs(found: Imported) -> list[Problem]:
     return [Problem(buffers=BufferTable.from_rows(inside)) for inside in free]
 
 
-@pytest.mark.skipif(not RECORDED.is_dir(), reason="needs ../shared/instances, which are not part of the project")
 @pytest.mark.parametrize("name", MODELS)
 def test_the_packs_of_a_model_are_the_recorded_problems(name: str) -> None:
-    wanted = sorted(RECORDED.glob(f"light_{name}_pack*.csv"))
+    wanted = [path for path in public_problems.files("iree") if path.name.startswith(f"light_{name}_pack")]
     assert wanted
     hashes = {problem_hash(read_problem(path.read_bytes(), path.name)) for path in wanted}
     assert {problem_hash(pack) for pack in packs(model(name))} == hashes  # functions are printed in any order

@@ -20,9 +20,9 @@ from memplan.planner.importers.imported import Imported, Options, ViewFacts
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
+from tests.support import public_problems
 from tests.support.onnx_models import BOOL, INT64, choice, graph, loop, model, node, of_graph, scan, value
 
-RECORDED = Path(__file__).parents[4] / "shared" / "instances" / "onnx"
 LIGHT = Path(helper.__file__).parent / "backend" / "test" / "data" / "light"
 X, Y = value("x", (4,)), value("y", (4,))
 Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
@@ -37,8 +37,7 @@ def rows(found: Imported) -> Rows:
     return {str(row.id).removeprefix("main/"): (row.intervals, row.size) for row in found.problem.buffers}
 
 
-@pytest.mark.skipif(not RECORDED.is_dir(), reason="needs ../shared/instances, which are not part of the project")
-@pytest.mark.parametrize("path", sorted(RECORDED.glob("*.csv")), ids=lambda path: str(path.stem))
+@pytest.mark.parametrize("path", public_problems.files("onnx"), ids=lambda path: str(path.stem))
 def test_models_of_the_package_pose_the_recorded_problems(path: Path) -> None:
     found = imported((LIGHT / f"{path.stem}.onnx").read_bytes(), views="separate")
     recorded = read_problem(path.read_bytes(), path.name)

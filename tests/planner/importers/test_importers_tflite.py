@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import FormatError, InputError, OptionError
-from memplan.planner.formats import read_problem
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import Imported, Options, ViewFacts
 from memplan.planner.importers.tflite import ALIGNMENT, read
@@ -16,10 +15,10 @@ from memplan.planner.importers.tflite_model import read_model as read_tensors
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
+from tests.support import public_problems
 from tests.support.tflite_files import INT4, INT8, STRING, Fields, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[2] / "models"
-RECORDED = Path(__file__).parents[4] / "shared" / "instances" / "tflite"
 X, Y, Z = (tensor(name, (1, 4)) for name in "xyz")
 Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 
@@ -49,10 +48,9 @@ def test_the_plan_of_a_converted_model_survives_its_execution(path: Path) -> Non
         assert shadow(found.operations, plan) == ()
 
 
-@pytest.mark.skipif(not RECORDED.is_dir(), reason="needs ../shared/instances, which are not part of the project")
 @pytest.mark.parametrize("path", sorted((MODELS / "recorded").glob("*.tflite")), ids=lambda path: str(path.stem))
 def test_a_model_that_was_made_again_poses_the_recorded_problem(path: Path) -> None:
-    recorded = read_problem((RECORDED / f"{path.stem}.csv").read_bytes())
+    recorded = public_problems.problem(f"tflite/{path.stem}.csv")
     assert problem_hash(imported(path.read_bytes(), views="separate").problem) == problem_hash(recorded)
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memplan.planner.errors import FormatError
-from memplan.planner.formats import read_problem
 from memplan.planner.importers.imported import Imported, Options, ViewFacts
 from memplan.planner.importers.torch_fx import read_exported, read_graph
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
+from tests.support import public_problems
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others' modules, as they are loaded
@@ -26,7 +25,6 @@ with warnings.catch_warnings():
     from tests.support.torch_models import Loss, resnet
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
-RECORDED = Path(__file__).parents[4] / "shared" / "instances" / "torch_train"
 
 
 class Function(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
@@ -135,9 +133,8 @@ def test_the_plan_of_a_training_step_survives_its_execution(views: Any) -> None:
     assert shadow(found.operations, plan) == ()
 
 
-@pytest.mark.skipif(not RECORDED.is_dir(), reason="needs ../shared/instances, which are not part of the project")
 def test_a_network_that_is_trained_again_poses_the_recorded_problem() -> None:
-    recorded = read_problem((RECORDED / "resnet50_b8.csv").read_bytes())
+    recorded = public_problems.problem("torch_train/resnet50_b8.csv")
     with FakeTensorMode(allow_non_fake_inputs=True):
         inputs = (torch.randn(8, 3, 224, 224), torch.zeros(8, dtype=torch.int64))
         module, _ = aot_export_module(Loss(resnet(50).train()), inputs, trace_joint=True, output_loss_index=0)

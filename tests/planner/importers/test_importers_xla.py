@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.formats import read_problem
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import Imported, Options
 from memplan.planner.instance.canonical import problem_hash
 from memplan.solvers.portfolio.solve import solve
+from tests.support import public_problems
 from tests.support.dump_files import recorded
 from tests.support.protobuf_files import message
 
-RECORDED = Path(__file__).parents[4] / "shared" / "instances" / "xla" / "mlp-sgd.csv"
 BINARY, TEXT = recorded("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt")
 ALLOC, FREE, SHARE = 0, 1, 2
 Event = tuple[int, int] | tuple[int, int, int]
@@ -42,10 +40,9 @@ def rows(found: Imported) -> dict[Any, tuple[Any, ...]]:
     return {row.id: (row.start, row.end, row.size, row.pools) for row in found.problem.buffers}
 
 
-@pytest.mark.skipif(not RECORDED.is_file(), reason="needs ../shared/instances, which are not part of the project")
 @pytest.mark.parametrize("data", [BINARY, TEXT], ids=["binary", "text"])
 def test_a_step_of_training_poses_the_recorded_problem(data: bytes) -> None:
-    wanted = read_problem(RECORDED.read_bytes(), RECORDED.name)
+    wanted = public_problems.problem("xla/mlp-sgd.csv")
     assert problem_hash(read_model(data).problem) == problem_hash(wanted)
 
 

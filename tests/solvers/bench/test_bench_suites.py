@@ -10,6 +10,7 @@ from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Buffer, Problem
 from memplan.solvers.bench.suites import instances, pose
 from memplan.solvers.bench.variants import mirrored, shuffled, window
+from tests.support import public_problems
 
 ROWS = "id,lower,upper,size\na,0,3,8\nb,2,5,16\nc,3,9,4\n"
 
@@ -165,11 +166,7 @@ def test_a_wrong_file_is_named(tmp_path: Path) -> None:
     assert caught.value.sentences[0].startswith(f"{file}: ")
 
 
-SHARED = Path(__file__).resolve().parents[4] / "shared" / "instances"
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared instances are not beside this checkout")
 @pytest.mark.parametrize("folder", ["minimalloc", "executorch_cadence", "iree"])
-def test_shared_instances_can_be_posed(folder: str) -> None:
-    for name in instances(str(SHARED / folder)):
+def test_the_problems_of_the_repository_can_be_run(folder: str) -> None:
+    for name in instances(str(public_problems.FOLDER / folder)):
         assert len(pose(name).problem.buffers) > 0

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 
 import pytest
 
-from memplan.planner.formats import read_problem
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import Score
@@ -20,12 +18,10 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.cp_sat import goals
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.search.incumbent import Assignment, SearchState
-from tests.support import oracle
+from tests.support import oracle, public_problems
 from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 from tests.support.tiny import CONSTRAINED, FEATURES, random_tiny
-
-INSTANCES = Path(__file__).parents[4] / "shared" / "instances"
 
 
 @dataclass(frozen=True)
@@ -123,10 +119,8 @@ def views_with_partners(offset: int, shared: list[list[str]]) -> Problem:
     return Problem.model_validate({"buffers": rows, "may_share": shared})
 
 
-@pytest.mark.skipif(not INSTANCES.exists(), reason="the shared instances are not there")
 def test_hard_problems_are_packed_at_their_bound_by_short_questions() -> None:
-    files = [INSTANCES / "minimalloc" / f"{name}.1048576.csv" for name in "CHK"]
-    problems = [read_problem(file.read_bytes(), file.name) for file in files]
+    problems = [public_problems.problem(f"minimalloc/{name}.1048576.csv") for name in "CHK"]
     for outcome in outcomes(problems, limit_s=60):
         assert outcome.stop_reason == "proved"
 

@@ -2,20 +2,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Pool, Problem
+from memplan.solvers.bench.variants import with_changes
 from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, solve
 from memplan.solvers.search.incumbent import Progress, SearchState
-from tests.support import oracle
+from tests.support import oracle, public_problems
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
-
-SMALL = Path(__file__).parents[3] / "../shared/instances/minimalloc_small"
 
 
 def searching(
@@ -174,17 +172,10 @@ def test_sums_that_int64_may_not_hold_are_left_to_others() -> None:
     assert search.infeasible is None
 
 
-@pytest.mark.skipif(not SMALL.is_dir(), reason="the shared instances are not here")
 def test_the_small_public_instances_are_proved() -> None:
-    for path in sorted(SMALL.glob("*.csv")):
-        header, *lines = path.read_text().splitlines()
-        rows = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
-        buffers = [
-            {"id": row["id"], "start": int(row["lower"]), "end": int(row["upper"]), "size": int(row["size"])}
-            for row in rows
-        ]
-        capacity = int(path.stem.split(".")[1])
-        problem = {"buffers": buffers, "pools": [{"name": "only", "size": capacity}]}
-        search = solved(compile_problem(Problem.model_validate(problem)))
+    for entry in public_problems.recorded("minimalloc_small"):
+        read = public_problems.problem(f"minimalloc_small/{entry['file']}")
+        problem = with_changes(read, pools=(Pool(name="only", size=entry["optimum"]),))
+        search = solved(compile_problem(problem))
         assert search.stop_reason == "proved"
         assert search.best is not None

@@ -1,25 +1,24 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from memplan.planner.formats import read_problem
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.objective import total_cost
-from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
 from memplan.solvers.bench.generators import random, tight
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.packing.orders import RULES
 from memplan.solvers.search.incumbent import SearchState
+from tests.support import public_problems
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem
 from tests.support.oracle import best_score, check
 from tests.support.random_problems import random_problem
 from tests.support.small_problems import small_problems
 
-INSTANCES = Path(__file__).parents[3] / ".." / "shared" / "instances"
 FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
 
 
@@ -204,24 +203,12 @@ def test_sums_of_sizes_beyond_int64_are_planned_exactly() -> None:
     assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
 
 
-@pytest.mark.skipif(not INSTANCES.exists(), reason="the shared instances are not here")
-@pytest.mark.parametrize(
-    "folder", ["executorch", "iree", "onnx", "tflite", "tflite_arena", "torch_train", "vela", "xla"]
-)
-def test_nine_of_ten_problems_of_real_compilers_end_at_the_bound(folder: str) -> None:
-    searches = [solved(read(path)) for path in sorted((INSTANCES / folder).glob("*.csv"))]
+def test_nine_of_ten_problems_of_real_compilers_end_at_the_bound() -> None:
+    folders = ("executorch", "iree", "onnx", "tflite", "tflite_arena", "torch_train", "vela", "xla")
+    paths = [path for folder in folders for path in public_problems.files(folder)]
+    searches = [solved(read_problem(path.read_bytes(), path.name)) for path in paths]
     at_bound = [search.best is not None and search.best.score <= search.bound for search in searches]
     assert sum(at_bound) >= 0.9 * len(at_bound)
-
-
-def read(path: Path) -> Problem:
-    header, *lines = path.read_text().splitlines()
-    columns = dict(zip(header.split(","), zip(*(line.split(",") for line in lines), strict=True), strict=True))
-    numbers = {name: [int(value) for value in columns[name]] for name in columns if name != "id"}
-    table = BufferTable.from_columns(
-        columns["id"], numbers["size"], numbers["lower"], numbers["upper"], numbers.get("alignment")
-    )
-    return Problem(buffers=table)
 
 
 def test_before_an_exact_search_orders_that_are_far_from_the_bound_are_few() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from memplan.planner.formats import read_problem
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
@@ -26,12 +23,12 @@ from memplan.solvers.memory_choice.pursuit import Pursuit
 from memplan.solvers.memory_choice.ways import Effort
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import SearchState
-from tests.support import oracle
+from tests.support import oracle, public_problems
 from tests.support.random_problems import random_problem
 from tests.support.small_problems import small_problems
 from tests.support.tiny import FEATURES
 
-FOLDER = Path(__file__).parents[4] / "shared" / "instances" / "executorch_cadence"
+RECORDED = public_problems.recorded("executorch_cadence")
 MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
 
 
@@ -228,21 +225,14 @@ def test_a_search_that_is_over_is_left_alone() -> None:
 
 def real(entry: dict[str, Any], objective: str) -> Problem:
     """Return a recorded problem; where costs count, what lies in the last memory costs 1, and what lies before 0."""
-    table = read_problem((FOLDER / entry["file"]).read_bytes(), entry["file"])
+    table = public_problems.problem(f"executorch_cadence/{entry['file']}")
     pools = [dict(pool) for pool in entry["pools"]]
     if objective == "cost":
         pools[-1]["cost"] = 1
     return Problem.model_validate({"buffers": table.buffers, "pools": pools, "objective": objective})
 
 
-def recorded() -> list[dict[str, Any]]:
-    index = FOLDER / "index.json"
-    found: list[dict[str, Any]] = json.loads(index.read_bytes()) if index.exists() else []
-    return found
-
-
-@pytest.mark.skipif(not recorded(), reason="the shared instances are not here")
-@pytest.mark.parametrize("entry", recorded(), ids=lambda entry: entry["file"])
+@pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry["file"])
 def test_no_real_problem_spills_more_than_the_compiler_that_posed_it(entry: dict[str, Any]) -> None:
     problem = real(entry, "peak")
     plan = solve(problem, time_limit_s=20)
@@ -253,10 +243,9 @@ def test_no_real_problem_spills_more_than_the_compiler_that_posed_it(entry: dict
     assert plan.status == "optimal"
 
 
-@pytest.mark.skipif(not recorded(), reason="the shared instances are not here")
 @pytest.mark.parametrize("name", ["handmade_transformer2_f50.csv", "resnet18_f25.csv"])
 def test_the_least_cost_of_real_problems_is_proved(name: str) -> None:
-    entry = next(entry for entry in recorded() if entry["file"] == name)
+    entry = next(entry for entry in RECORDED if entry["file"] == name)
     plan = solve(real(entry, "cost"), time_limit_s=20)
     assert (plan.status, plan.cost) == ("optimal", plan.cost_lower_bound)
     assert plan.cost == {"handmade_transformer2_f50.csv": 360_448, "resnet18_f25.csv": 13_287_424}[name]

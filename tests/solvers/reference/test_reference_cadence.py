@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memplan.planner.formats import read_problem
 from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.bench.variants import with_changes
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import cadence
 from memplan.solvers.reference.tensors import Placed
+from tests.support import public_problems
 
 POSITION_BASED = "reference:cadence-position-based-greedy-with-hierarchy"
 BY_SIZE = "reference:cadence-greedy-by-size-with-hierarchy"
@@ -23,8 +21,7 @@ LITERAL = "reference:cadence-greedy-by-size-paper-literal"
 RECORDED_AS = {POSITION_BASED: "PositionBasedGreedyWithHierarchy", BY_SIZE: "GreedyWithHeuristic"}
 BOTH = pytest.mark.parametrize("planner", [POSITION_BASED, BY_SIZE])
 
-FOLDER = Path(__file__).parents[4] / "shared" / "instances" / "executorch_cadence"
-RECORDED = json.loads((FOLDER / "index.json").read_text()) if FOLDER.is_dir() else []
+RECORDED = public_problems.recorded("executorch_cadence")
 
 
 def lives(name: str, size: int, start: int, end: int, **more: object) -> dict[str, object]:
@@ -195,15 +192,10 @@ def test_the_paper_taken_literally_shares_nothing(rows: list[tuple[int, int, int
     assert plan.peak == sum(size for _, _, size in rows)
 
 
-@pytest.mark.skipif(not RECORDED, reason="needs ../shared/instances, which are not part of the project")
-def test_there_are_twelve_problems() -> None:
-    assert len(RECORDED) == 12
-
-
 @BOTH
 @pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
 def test_sizes_of_real_models_are_the_recorded_ones(row: dict[str, Any], planner: str) -> None:
-    problem = read_problem((FOLDER / row["file"]).read_bytes(), row["file"])
+    problem = public_problems.problem(f"executorch_cadence/{row['file']}")
     pools = tuple(Pool.model_validate(pool) for pool in row["pools"])
     peaks, name = row["peer_peaks"], RECORDED_AS[planner]
     assert [0, *_sizes(with_changes(problem, pools=pools), planner)] == peaks[name]["bufsizes"]

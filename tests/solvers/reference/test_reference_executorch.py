@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
-from memplan.planner.formats import read_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
+from tests.support import public_problems
 
-FOLDER = Path(__file__).parents[4] / "shared" / "instances" / "executorch"
-RECORDED = json.loads((FOLDER / "index.json").read_text()) if FOLDER.is_dir() else []
+RECORDED = public_problems.recorded("executorch")
 
 
 def offsets(problem: dict[str, object], planner: str = "greedy") -> dict[int | str, tuple[str, int]]:
@@ -71,15 +67,9 @@ def test_the_naive_planner_uses_no_byte_twice() -> None:
     assert offsets(problem, "naive") == {"a": ("default", 0), "b": ("default", 16), "c": ("default", 16)}
 
 
-@pytest.mark.skipif(not RECORDED, reason="needs ../shared/instances, which are not part of the project")
-def test_there_are_twenty_models() -> None:
-    assert len(RECORDED) == 20
-
-
 @pytest.mark.parametrize("planner", ["greedy", "naive"])
 @pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
 def test_peaks_of_real_models_are_the_recorded_ones(row: dict[str, dict[str, int]], planner: str) -> None:
-    file = str(row["file"])
-    problem = read_problem((FOLDER / file).read_bytes(), file)
+    problem = public_problems.problem(f"executorch/{row['file']}")
     plan = solve(problem, solver=f"reference:executorch-{planner}")
     assert plan.peak == row["peer_peaks"][f"executorch_{planner}"]

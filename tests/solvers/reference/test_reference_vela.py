@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 
 from memplan.planner.formats import read_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.vela import NO_LIMIT, hill_climb
+from tests.support import public_problems
 
 hillclimb_allocation = pytest.importorskip("ethosu.vela.hillclimb_allocation", reason="needs the extra peers")
 
-FOLDER = Path(__file__).parents[4] / "shared" / "instances"
+FOLDER = public_problems.FOLDER
 REAL = sorted(
     path.relative_to(FOLDER).as_posix()
     for names in ("vela/*.csv", "xla/mlp*.csv", "xla/*adam.csv")

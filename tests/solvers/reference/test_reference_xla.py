@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
-from memplan.planner.formats import read_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
-
-FOLDER = Path(__file__).parents[4] / "shared" / "instances" / "xla"
-RECORDED = json.loads((FOLDER / "index.json").read_text()) if FOLDER.is_dir() else []
+from tests.support import public_problems
 
 Rows = dict[str, tuple[int, int, int]]
 
@@ -85,11 +79,9 @@ def test_the_compiler_takes_the_smaller_heap(rows: Rows, by_size: int, by_life: 
     assert heap("best-fit") == min(by_size, by_life)
 
 
-@pytest.mark.skipif(not RECORDED, reason="needs ../shared/instances, which are not part of the project")
 def test_it_reaches_the_heap_sizes_of_xla_to_the_byte() -> None:
-    recorded = {row["file"]: row["peer_peaks"]["xla_heap_simulator"] for row in RECORDED}
+    recorded = {row["file"]: row["peer_peaks"]["xla_heap_simulator"] for row in public_problems.recorded("xla")}
     found = {}
     for name in recorded:
-        problem = read_problem((FOLDER / name).read_bytes(), name)
-        found[name] = solve(problem, solver="reference:xla-best-fit").peak
+        found[name] = solve(public_problems.problem(f"xla/{name}"), solver="reference:xla-best-fit").peak
     assert found == recorded

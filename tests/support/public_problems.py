@@ -1,0 +1,28 @@
+"""The real problems in `examples/problems`, and what is recorded of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from memplan.planner.formats import read_problem
+from memplan.planner.model.problem import Problem
+
+FOLDER = Path(__file__).parents[2] / "examples" / "problems"
+
+
+def files(folder: str) -> list[Path]:
+    """Return the problems of a folder, in the order of their names."""
+    return sorted((FOLDER / folder).glob("*.csv"))
+
+
+def problem(name: str) -> Problem:
+    """Read a problem by folder and file, `tflite/kws_dscnn_int8.csv`."""
+    return read_problem((FOLDER / name).read_bytes(), name)
+
+
+def recorded(folder: str) -> list[dict[str, Any]]:
+    """Return what is recorded of the problems in a folder: an object with `file` for each."""
+    found: list[dict[str, Any]] = json.loads((FOLDER / folder / "index.json").read_text())
+    return found
