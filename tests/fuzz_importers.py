@@ -18,7 +18,7 @@ from pathlib import Path
 
 from memplan.planner.errors import InputError
 from memplan.planner.importers import IMPORTERS
-from memplan.planner.importers.imported import Options
+from memplan.planner.importers.imported import ImportOptions
 from tests.support.dump_files import INCLUSIVE, MEMORIES, PACKS, TRACE, perceptron, recorded
 
 MODELS = Path(__file__).parent / "models"
@@ -158,7 +158,7 @@ def broken(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
 def outcome(name: str, data: bytes) -> str:
     """Read a file, and say what came of it: "read", or the name of an error that says in sentences what is wrong."""
     try:
-        IMPORTERS[name].read(data, Options())
+        IMPORTERS[name].read(data, ImportOptions())
     except InputError as error:
         kind, sentences = type(error).__name__, error.sentences
     else:

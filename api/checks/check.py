@@ -183,10 +183,10 @@ def why_grown(pool: PoolCheck) -> str:
     more = [cause for cause in pool.growth.causes if cause.bytes > 0]
     if not more:
         return "No more bytes are alive than before: the plan packs them less well"
-    return f"At the peak there are more of: {_listed([spelled(cause) for cause in more[:_NAMED]], len(more))}"
+    return f"At the peak there are more of: {_listed([cause_text(cause) for cause in more[:_NAMED]], len(more))}"
 
 
-def spelled(cause: Cause) -> str:
+def cause_text(cause: Cause) -> str:
     """Spell a cause: which buffer, how many bytes, and why."""
     was = f", was {cause.before:,}" if cause.kind in ("grown", "shrunk") else ""
     return f"{shown(cause.buffer)} ({cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}{was})"

@@ -16,7 +16,7 @@ from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out
-from memplan.planner.importers.imported import Options
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.model.problem import Problem
 
 
@@ -71,7 +71,7 @@ def export(
         write(str(path.with_suffix(suffix)), data)
 
 
-def _with_model(data: bytes, name: str, options: Options) -> tuple[Problem, bytes | None]:
+def _with_model(data: bytes, name: str, options: ImportOptions) -> tuple[Problem, bytes | None]:
     """Return a problem, with the bytes of the model that poses it, if one does."""
     problem, imported = problem_in(data, name, options)
     return problem, None if imported is None else data

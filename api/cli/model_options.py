@@ -10,7 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from memplan.planner.errors import OptionError, sentences, shown
-from memplan.planner.importers.imported import Options
+from memplan.planner.importers.imported import ImportOptions
 
 
 class ViewsOption(StrEnum):
@@ -34,13 +34,13 @@ AlignmentOfModel = Annotated[
 ]
 
 
-def model_options(dims: Sequence[str] | None, views: ViewsOption | None, alignment: int | None) -> Options:
+def model_options(dims: Sequence[str] | None, views: ViewsOption | None, alignment: int | None) -> ImportOptions:
     """Return the options for reading a model; raises OptionError."""
     given: dict[str, object] = {"dims": _sizes(dims or ()), "alignment": alignment}
     if views is not None:
         given["views"] = views.value
     try:
-        return Options.model_validate(given)
+        return ImportOptions.model_validate(given)
     except ValidationError as error:
         raise OptionError(*sentences(error)) from error
 

@@ -30,7 +30,7 @@ from memplan.api.cli.arguments import (
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import format_for, is_terminal, read_problem, refuse_unwritable, say, warn, write
-from memplan.api.cli.sweep import WRITERS, Sweep, run_sweep, show_points, status_of
+from memplan.api.cli.sweep import WRITERS, SweepRequest, run_sweep, show_points, status_of
 from memplan.api.reports import picture
 from memplan.api.reports.plan_formats import write_plan
 from memplan.api.reports.sizes import with_capacities
@@ -100,14 +100,16 @@ def plan(
     raise typer.Exit(_status(answer, cancelled.is_set()))
 
 
-def _read_sweep(text: str, problem: Problem, written: str, picture_file: str | None, server: str | None) -> Sweep:
+def _read_sweep(
+    text: str, problem: Problem, written: str, picture_file: str | None, server: str | None
+) -> SweepRequest:
     if server is not None:
         raise OptionError("server: must not be asked for a sweep, which is many plans")
     if picture_file is not None:
         raise OptionError("picture: must not be asked of a sweep, which is many plans")
     if written not in WRITERS:
         raise OptionError(f"format: must be json, csv or table for a sweep, got {written}")
-    return Sweep.read(text, problem)
+    return SweepRequest.read(text, problem)
 
 
 def _ask(server: str, problem: Problem, cancelled: threading.Event, options: dict[str, Any]) -> Plan:

@@ -19,13 +19,13 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 if TYPE_CHECKING:
-    from memplan.planner.importers.imported import Imported, Options
+    from memplan.planner.importers.imported import Imported, ImportOptions
 
 STANDARD = "-"
 T = TypeVar("T")
 
 
-def read_problem(path: str, options: Options | None = None) -> Problem:
+def read_problem(path: str, options: ImportOptions | None = None) -> Problem:
     """Read a problem, or a model that poses one, from a file, or from standard input for `-`; raises InputError.
 
     `options` tell how a model is read, and must be given for models only.
@@ -33,7 +33,7 @@ def read_problem(path: str, options: Options | None = None) -> Problem:
     return read_as(path, lambda data: problem_in(data, path, options)[0])
 
 
-def problem_in(data: bytes, name: str, options: Options | None) -> tuple[Problem, Imported | None]:
+def problem_in(data: bytes, name: str, options: ImportOptions | None) -> tuple[Problem, Imported | None]:
     """Return the problem in the bytes of a file and, if a model poses it, all that was imported; raises InputError."""
     if importers.detect(data, name) is not None:
         imported = importers.read_model(data, name, options)

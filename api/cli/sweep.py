@@ -26,14 +26,14 @@ _FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepRequest:
     """What is asked: a pool, and its sizes in bytes."""
 
     pool: str
     sizes: range
 
     @classmethod
-    def read(cls, text: str, problem: Problem) -> Sweep:
+    def read(cls, text: str, problem: Problem) -> SweepRequest:
         """Read `NAME=FROM:TO:STEP`; TO is among the sizes if steps lead there. Raises OptionError.
 
         The name may be left out where there is one pool.
@@ -65,7 +65,7 @@ def _sizes(first: str, last: str, step: str) -> range:
 
 
 def run_sweep(
-    asked: Sweep,
+    asked: SweepRequest,
     problem: Problem,
     plan_one: Callable[[Problem, Plan | None], Plan],
     cancelled: threading.Event,

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from memplan.api.client.errors import BusyError, RefusedError, WrongAnswerError
 from memplan.api.client.patience import timeout
-from memplan.api.client.values import Event, Job, Result
+from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
 from memplan.api.options import Options
 from memplan.api.service.cache.canonical_plan import spelled_for
 from memplan.api.service.cache.compiled_problem import CompiledProblem
@@ -33,7 +33,7 @@ _PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True)
-class Call(Generic[T]):
+class ServiceCall(Generic[T]):
     """A request, and what its answer means; `missing_is_none` where 404 says that there is none."""
 
     method: str
@@ -88,9 +88,9 @@ def refusal_of(status: int, details: Any, retry_after: str | None = None) -> Ref
     return RefusedError(status, *told)
 
 
-def plan(problem: Problem, options: Options) -> Call[Plan]:
+def plan(problem: Problem, options: Options) -> ServiceCall[Plan]:
     """`POST /v1/plan`."""
-    return Call(
+    return ServiceCall(
         "POST",
         "/v1/plan",
         lambda response: checked(problem, read_plan(response.content, problem)),
@@ -100,7 +100,7 @@ def plan(problem: Problem, options: Options) -> Call[Plan]:
     )
 
 
-def known_plan(problem: Problem) -> Call[Plan | None]:
+def known_plan(problem: Problem) -> ServiceCall[Plan | None]:
     """`GET /v1/plans/{problem_hash}`."""
 
     posed = CompiledProblem.of(problem)
@@ -112,37 +112,37 @@ def known_plan(problem: Problem) -> Call[Plan | None]:
             raise WrongAnswerError("known plan: is not one of this problem")
         return found
 
-    return Call("GET", f"/v1/plans/{posed.hash}", read, missing_is_none=True)
+    return ServiceCall("GET", f"/v1/plans/{posed.hash}", read, missing_is_none=True)
 
 
 def submit(
     problem: Problem, options: Options, *, priority: int, deadline_s: float | None, idempotency_key: str
-) -> Call[Job]:
+) -> ServiceCall[RemoteJob]:
     """`POST /v1/jobs`."""
     terms: dict[str, Any] = {"priority": priority} | ({} if deadline_s is None else {"deadline_s": deadline_s})
     headers = {"Content-Type": _JSON, "Idempotency-Key": idempotency_key}
-    return Call("POST", "/v1/jobs", _job, headers=headers, content=_submission(problem, options, terms))
+    return ServiceCall("POST", "/v1/jobs", _job, headers=headers, content=_submission(problem, options, terms))
 
 
-def job(job_id: str) -> Call[Job]:
+def job(job_id: str) -> ServiceCall[RemoteJob]:
     """`GET /v1/jobs/{id}`."""
-    return Call("GET", f"/v1/jobs/{job_id}", _job)
+    return ServiceCall("GET", f"/v1/jobs/{job_id}", _job)
 
 
-def jobs(params: Mapping[str, str]) -> Call[tuple[Sequence[Job], str | None]]:
+def jobs(params: Mapping[str, str]) -> ServiceCall[tuple[Sequence[RemoteJob], str | None]]:
     """`GET /v1/jobs`: a page, and the id after which the next one begins; None: there is none."""
 
-    def read(response: httpx.Response) -> tuple[Sequence[Job], str | None]:
+    def read(response: httpx.Response) -> tuple[Sequence[RemoteJob], str | None]:
         content = parse(response.content)
-        found = [Job.model_validate(one) for one in content["jobs"]]
+        found = [RemoteJob.model_validate(one) for one in content["jobs"]]
         return found, found[-1].id if content["next"] and found else None
 
-    return Call("GET", "/v1/jobs", read, params=params)
+    return ServiceCall("GET", "/v1/jobs", read, params=params)
 
 
-def job_plan(job_id: str, problem: Problem) -> Call[Plan | None]:
+def job_plan(job_id: str, problem: Problem) -> ServiceCall[Plan | None]:
     """`GET /v1/jobs/{id}/plan`."""
-    return Call(
+    return ServiceCall(
         "GET",
         f"/v1/jobs/{job_id}/plan",
         lambda response: checked(problem, read_plan(response.content, problem)),
@@ -151,9 +151,9 @@ def job_plan(job_id: str, problem: Problem) -> Call[Plan | None]:
     )
 
 
-def cancel(job_id: str) -> Call[Job]:
+def cancel(job_id: str) -> ServiceCall[RemoteJob]:
     """`DELETE /v1/jobs/{id}`."""
-    return Call("DELETE", f"/v1/jobs/{job_id}", _job)
+    return ServiceCall("DELETE", f"/v1/jobs/{job_id}", _job)
 
 
 def batch_lines(problems: Iterable[Problem], options: Options) -> bytes:
@@ -164,14 +164,14 @@ def batch_lines(problems: Iterable[Problem], options: Options) -> bytes:
 BATCH_HEADERS = {"Content-Type": _NDJSON, "Accept": _NDJSON}
 
 
-def batch_result(line: str, problems: Sequence[Problem]) -> Result:
+def batch_result(line: str, problems: Sequence[Problem]) -> BatchResult:
     """Read a line of the answer to a batch; raises WrongAnswerError."""
     try:
         content = parse(line.encode())
         index = int(content["index"])
         if "error" in content:
-            return Result(index, None, refusal_of(int(content["error"]["status"]), content["error"]))
-        return Result(index, checked(problems[index], Plan.model_validate(content["plan"])), None)
+            return BatchResult(index, None, refusal_of(int(content["error"]["status"]), content["error"]))
+        return BatchResult(index, checked(problems[index], Plan.model_validate(content["plan"])), None)
     except (InputError, LookupError, TypeError, ValueError) as error:
         raise WrongAnswerError(f"batch: {error}") from error
 
@@ -190,7 +190,7 @@ class EventReader:
         accept = {"Accept": "text/event-stream"}
         return accept if self.last is None else accept | {"Last-Event-ID": str(self.last)}
 
-    def line(self, line: str) -> Event | None:
+    def line(self, line: str) -> RemoteEvent | None:
         """Take a line without its end; return the event that it completes, if it does."""
         if line:
             name, _, value = line.partition(":")
@@ -201,7 +201,7 @@ class EventReader:
         if "data" not in found:
             return None
         try:
-            event = Event(int(found.get("id", "")), found.get("event", "message"), json.loads(found["data"]))
+            event = RemoteEvent(int(found.get("id", "")), found.get("event", "message"), json.loads(found["data"]))
         except ValueError as error:
             raise WrongAnswerError(f"events: {error}") from error
         self.last = event.seq
@@ -216,8 +216,8 @@ def checked(problem: Problem, plan: Plan) -> Plan:
     return plan
 
 
-def _job(response: httpx.Response) -> Job:
-    return Job.model_validate(parse(response.content))
+def _job(response: httpx.Response) -> RemoteJob:
+    return RemoteJob.model_validate(parse(response.content))
 
 
 def _submission(problem: Problem, options: Options, terms: Mapping[str, Any] | None = None) -> bytes:

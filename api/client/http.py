@@ -20,10 +20,10 @@ from typing import Self, TypeVar
 import httpx
 
 from memplan.api.client import calls
-from memplan.api.client.calls import Call, EventReader
+from memplan.api.client.calls import EventReader, ServiceCall
 from memplan.api.client.errors import AwayError, BusyError
 from memplan.api.client.patience import PATIENCE_S, SILENCE_S, Patience, failure, open_options, timeout
-from memplan.api.client.values import Event, Job, Result
+from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
 from memplan.api.options import Options
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -67,18 +67,18 @@ class Client:
         priority: int = 0,
         deadline_s: float | None = None,
         idempotency_key: str | None = None,
-    ) -> Job:
+    ) -> RemoteJob:
         """Submit a problem as a job; once this returns, it is not lost."""
         key = idempotency_key or uuid.uuid4().hex
         return self._answer(
             calls.submit(problem, options, priority=priority, deadline_s=deadline_s, idempotency_key=key)
         )
 
-    def job(self, job_id: str) -> Job:
+    def job(self, job_id: str) -> RemoteJob:
         """Look at a job."""
         return self._answer(calls.job(job_id))
 
-    def jobs(self, **filters: str | int) -> Iterator[Job]:
+    def jobs(self, **filters: str | int) -> Iterator[RemoteJob]:
         """Yield jobs, newest first: `state`, `name` and `problem_hash` say which."""
         params, after = {name: str(value) for name, value in filters.items()}, None
         while True:
@@ -91,11 +91,11 @@ class Client:
         """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none."""
         return self._answer(calls.job_plan(job_id, problem))
 
-    def cancel(self, job_id: str) -> Job:
+    def cancel(self, job_id: str) -> RemoteJob:
         """End a job; its best plan so far is kept."""
         return self._answer(calls.cancel(job_id))
 
-    def events(self, job_id: str) -> Iterator[Event]:
+    def events(self, job_id: str) -> Iterator[RemoteEvent]:
         """Yield what happened to a job and what happens, until it is over; a connection that breaks is made anew."""
         reader, patience = EventReader(), Patience(self._patience_s)
         while True:
@@ -114,13 +114,13 @@ class Client:
             except (httpx.TransportError, BusyError) as error:
                 time.sleep(patience.wait_s(failure(error)))
 
-    def wait(self, job_id: str) -> Job:
+    def wait(self, job_id: str) -> RemoteJob:
         """Return a job once it is over."""
         for _ in self.events(job_id):
             pass
         return self.job(job_id)
 
-    def batch(self, problems: Sequence[Problem], options: Options = _DEFAULTS) -> Iterator[Result]:
+    def batch(self, problems: Sequence[Problem], options: Options = _DEFAULTS) -> Iterator[BatchResult]:
         """Plan many problems; yield what becomes of each as soon as it is known, in whatever order."""
         body = calls.batch_lines(problems, options)
         limits = timeout(options.time_limit_s + SILENCE_S)
@@ -136,7 +136,7 @@ class Client:
         except httpx.TransportError as error:
             raise failure(error) from error
 
-    def _answer(self, call: Call[T]) -> T:
+    def _answer(self, call: ServiceCall[T]) -> T:
         patience = Patience(self._patience_s)
         while True:
             try:

@@ -14,7 +14,7 @@ from memplan.api.store.job_states import OPEN, State
 from memplan.planner.model.plan import Plan
 
 
-class Progress(BaseModel):
+class RemoteProgress(BaseModel):
     """How far a search has come: its best peak and bound, in bytes, and who found the latest."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -25,7 +25,7 @@ class Progress(BaseModel):
     solver: str | None = None
 
 
-class Job(BaseModel):
+class RemoteJob(BaseModel):
     """A job as it is now; fields that a newer service adds are left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -40,7 +40,7 @@ class Job(BaseModel):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     deadline_at: datetime | None = None
-    progress: Progress | None = None
+    progress: RemoteProgress | None = None
     plan_status: str | None = None
     attempts: int = 0
     late_s: float | None = None
@@ -53,7 +53,7 @@ class Job(BaseModel):
 
 
 @dataclass(frozen=True)
-class Event:
+class RemoteEvent:
     """Something that happened to a job: queued, started, better, retried or finished; `data` says more."""
 
     seq: int
@@ -62,7 +62,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Result:
+class BatchResult:
     """What became of one problem of a batch: a plan, or why there is none."""
 
     index: int

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from memplan.api.executorch.arenas import arenas_of, move_apart, overwritten
 from memplan.api.executorch.source import HERE, NoPlanError, ServiceAwayError, Source
-from memplan.api.executorch.specs import Place, Placed, Request, Spec, placed, pose, request_of
+from memplan.api.executorch.specs import Place, PlacedSpec, Spec, SpecsRequest, placed, pose, request_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -88,11 +88,11 @@ class MemplanAlgorithm:
         places = {spec: SpecAllocResult(**place._asdict()) for spec, place in found.places.items()}
         return MemoryAlgoResult(places, list(found.bufsizes))
 
-    def _best(self, request: Request, graph_module: Any, graph_signature: Any) -> Placed:
+    def _best(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> PlacedSpec:
         """Plan a request; what is not proved to be the best gives way to ExecuTorch's own plan if that is smaller."""
         problem = pose(request)
         plan: Plan | None = None
-        found: Placed | None = None
+        found: PlacedSpec | None = None
         self._placed.setdefault(graph_module, []).extend(request.specs)
         try:
             plan = self.source.plan(problem)
@@ -107,7 +107,7 @@ class MemplanAlgorithm:
         return found
 
 
-def _own(request: Request, graph_module: Any, graph_signature: Any) -> Placed:
+def _own(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> PlacedSpec:
     """Plan a request by ExecuTorch's default."""
     from executorch.exir.memory_planning import greedy
 
@@ -116,4 +116,4 @@ def _own(request: Request, graph_module: Any, graph_signature: Any) -> Placed:
     places: dict[Spec, Place] = {
         spec: Place(given.mem_id, given.mem_obj_id, given.mem_offset) for spec, given in found.spec_dict.items()
     }
-    return Placed(places, tuple(found.bufsizes))
+    return PlacedSpec(places, tuple(found.bufsizes))

@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedSpec:
     """A place for each spec, and how large each memory is, that of constants first."""
 
     places: Mapping[Spec, Place]
@@ -57,7 +57,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class SpecsRequest:
     """One call of a planner: specs to place, one alignment for all, and what they must keep free.
 
     `names` are those of the specs, for people. `taken` are the bytes at the beginning of each memory that submodules
@@ -76,7 +76,7 @@ class Request:
         return -(-taken // self.alignment) * self.alignment
 
 
-def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding: int) -> Request:
+def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding: int) -> SpecsRequest:
     """Collect what ExecuTorch calls a planner with, and align all specs as it asks."""
     asked = tuple(dict.fromkeys(specs))
     for spec in asked:
@@ -84,7 +84,7 @@ def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding
     taken = tuple(getattr(graph_module, "input_mem_buffer_sizes", None) or ())
     found = _names(graph_module)
     names = tuple(found.get(spec) or f"unnamed spec {k}" for k, spec in enumerate(asked))
-    return Request(asked, names, alignment, taken, padding)
+    return SpecsRequest(asked, names, alignment, taken, padding)
 
 
 def _names(graph_module: Any) -> dict[Spec, str]:
@@ -99,7 +99,7 @@ def _names(graph_module: Any) -> dict[Spec, str]:
     return names
 
 
-def pose(request: Request) -> Problem:
+def pose(request: SpecsRequest) -> Problem:
     """Return the problem that a request is; raises ProblemError for specs that nobody can place."""
     names = dict(zip(request.specs, request.names, strict=True))
     mem_ids = {spec: _memory(spec, name) for spec, name in names.items()}
@@ -145,7 +145,7 @@ def _row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> 
     return row
 
 
-def placed(request: Request, problem: Problem, plan: Plan) -> Placed:
+def placed(request: SpecsRequest, problem: Problem, plan: Plan) -> PlacedSpec:
     """Spell a plan of the request's problem as ExecuTorch does; the plan places every buffer."""
     at = {row.id: row for row in plan.placements}
     rows = [at[name] for name in problem.buffers.ids]
@@ -154,7 +154,7 @@ def placed(request: Request, problem: Problem, plan: Plan) -> Placed:
     objects = _objects(request.specs, mem_ids, offsets)
     found = map(Place, mem_ids, objects, offsets)
     places = dict(zip(request.specs, found, strict=True))
-    return Placed(places, _bufsizes(request, places))
+    return PlacedSpec(places, _bufsizes(request, places))
 
 
 def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
@@ -171,7 +171,7 @@ def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[in
     return found
 
 
-def _bufsizes(request: Request, places: Mapping[Spec, Place]) -> tuple[int, ...]:
+def _bufsizes(request: SpecsRequest, places: Mapping[Spec, Place]) -> tuple[int, ...]:
     """Return the bytes of each memory; padding is for those that have tensors."""
     ends: dict[int, int] = {}
     for spec, place in places.items():

@@ -15,7 +15,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
 from memplan.api.cluster.cluster import Cluster
-from memplan.api.http.auth.gate import Gate, look_up
+from memplan.api.http.auth.gate import KeyGate, look_up
 from memplan.api.http.middleware.limits import HeldBytes, Streams
 from memplan.api.jobs.lifecycle import JobRoom, open_jobs
 from memplan.api.metrics import Metrics
@@ -43,7 +43,7 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.gate = Gate(settings, self.find_key)
+        self.gate = KeyGate(settings, self.find_key)
         self.metrics = Metrics()
         self.bodies = HeldBytes.under(settings)
         self.streams = Streams(settings.max_streams)

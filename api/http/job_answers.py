@@ -12,8 +12,8 @@ from sse_starlette import ServerSentEvent
 
 from memplan.api.http.job_requests import JobQuery
 from memplan.api.options import Options
-from memplan.api.store.events import Event
-from memplan.api.store.job import Job, Progress
+from memplan.api.store.events import StoredEvent
+from memplan.api.store.job import StoredJob, StoredProgress
 from memplan.api.store.job_states import MEANINGS, State
 
 PATH = "/v1/jobs"
@@ -47,7 +47,7 @@ class JobAnswer(BaseModel):
     finished_at: Moment | None
     deadline_at: Moment | None
     options: Options
-    progress: Progress | None
+    progress: StoredProgress | None
     plan_status: str | None
     attempts: int
     late_s: float | None
@@ -64,7 +64,7 @@ class JobList(BaseModel):
     next: str | None
 
 
-def job_answer(job: Job) -> JobAnswer:
+def job_answer(job: StoredJob) -> JobAnswer:
     """Say what is known of a job."""
     at = f"{PATH}/{job.id}"
     return JobAnswer(
@@ -89,7 +89,7 @@ def job_answer(job: Job) -> JobAnswer:
     )
 
 
-def job_list(jobs: list[Job], query: JobQuery) -> JobList:
+def job_list(jobs: list[StoredJob], query: JobQuery) -> JobList:
     """Make a page of the jobs that were found for `query`; a full one may have a next."""
     following = None
     if len(jobs) == query.limit:
@@ -98,7 +98,7 @@ def job_list(jobs: list[Job], query: JobQuery) -> JobList:
     return JobList(jobs=[job_answer(job) for job in jobs], next=following)
 
 
-def spelled(event: Event) -> ServerSentEvent:
+def spelled(event: StoredEvent) -> ServerSentEvent:
     """Write an event for a stream; its id is what `Last-Event-ID` goes on from."""
     data = json.dumps({"at": _moment(event.at), **event.data}, separators=(",", ":"))
     return ServerSentEvent(data, event=event.kind, id=str(event.seq), sep="\n")

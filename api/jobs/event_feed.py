@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from functools import partial
 
 from memplan.api.store.errors import StoreError
-from memplan.api.store.events import Event
+from memplan.api.store.events import StoredEvent
 from memplan.api.store.store import Store
 
 _LOOK_S = 0.5
@@ -27,7 +27,7 @@ class Following:
         self._looking: asyncio.Task[None] | None = None
         self._is_stopping = False
 
-    async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[Event, None]:
+    async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
         """Yield what happened to a job after its `after`-th event, and what happens, until it has ended.
 
         It ends as well when the job is gone, when this server stops, or when the store goes away: a follower goes on

@@ -18,7 +18,7 @@ from memplan.api.jobs.serialization import pack_plan, unpack_plan, unpack_proble
 from memplan.api.options import Options
 from memplan.api.refusals import RefusedError
 from memplan.api.store.errors import StoreError
-from memplan.api.store.job import Claim, News, Outcome, PackedPlan, Progress
+from memplan.api.store.job import Claim, JobOutcome, PackedPlan, StoredProgress, TimedProgress
 from memplan.api.store.store import Store
 from memplan.planner.errors import InputError, MemplanError
 from memplan.planner.model.plan import Plan
@@ -68,7 +68,7 @@ class Run:
         self._cancelled = asyncio.Event()
         self._is_leaving = self._is_lost = False
         self._best = claim.job.progress
-        self._news: list[News] = []
+        self._news: list[TimedProgress] = []
         self._plan: Plan | None = None
         self._has_news = asyncio.Event()
 
@@ -86,7 +86,7 @@ class Run:
         self._is_lost = True
         self._cancelled.set()
 
-    async def work(self) -> Outcome | None:
+    async def work(self) -> JobOutcome | None:
         """Solve the job and write how it ended; return that, None where it did not end here."""
         self._stir(self.lease.job_id)
         reporting = asyncio.create_task(self._report())
@@ -99,33 +99,33 @@ class Run:
         ended = await self._insist(partial(self._store.leases.finish, self.lease, outcome))
         return outcome if ended else None
 
-    async def _outcome(self) -> Outcome | None:
+    async def _outcome(self) -> JobOutcome | None:
         """Solve the job; None where it goes to another server."""
         try:
             plan = await self._solved()
         except (RefusedError, StoreError):  # what is in the way now will not always be
             return await self._leave("no worker was free in its time")
         except InputError as error:
-            return Outcome("failed", error=error.sentences[0])
+            return JobOutcome("failed", error=error.sentences[0])
         except MemplanError as error:
             if self._is_leaving:  # the workers stop as well, if all are told at once
                 return await self._leave(_STOPPED)
-            return Outcome("failed", error=str(error))
+            return JobOutcome("failed", error=str(error))
         except Exception as error:  # noqa: BLE001  the border: a job must end, whatever is wrong with the program
             frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
             _LOG.error("%s in job %s\n%s", type(error).__name__, self.lease.job_id, frames)
-            return Outcome("failed", error="memplan: failed; its log says where")
+            return JobOutcome("failed", error="memplan: failed; its log says where")
         return None if self._is_lost else await self._ended(plan)
 
-    async def _ended(self, plan: Plan) -> Outcome | None:
+    async def _ended(self, plan: Plan) -> JobOutcome | None:
         """Say how a job ended that has a plan, or what is known of why nothing fits; None where it has not ended."""
         packed = await to_thread.run_sync(pack_plan, plan)
         if plan.stop_reason != "cancelled":
-            return Outcome("succeeded", _progress(plan), packed)
+            return JobOutcome("succeeded", _progress(plan), packed)
         kept = packed if plan.placements else None
-        return await self._leave(_STOPPED, kept) if self._is_leaving else Outcome("cancelled", _progress(plan), kept)
+        return await self._leave(_STOPPED, kept) if self._is_leaving else JobOutcome("cancelled", _progress(plan), kept)
 
-    async def _leave(self, reason: str, plan: PackedPlan | None = None) -> Outcome | None:
+    async def _leave(self, reason: str, plan: PackedPlan | None = None) -> JobOutcome | None:
         """Let the job wait again, with the best plan known: it has no outcome yet."""
         await self._insist(partial(self._store.leases.hand_back, self.lease, reason, plan))
         return None
@@ -151,10 +151,10 @@ class Run:
         )
 
     def _hear(self, news: ClusterNews) -> None:
-        found = Progress(news.peak, news.lower_bound, news.gap, news.solver)
+        found = StoredProgress(news.peak, news.lower_bound, news.gap, news.solver)
         if self._best is None or (found.peak, found.gap) != (self._best.peak, self._best.gap):
             self._best = found
-            self._news.append(News(found, news.elapsed_s))
+            self._news.append(TimedProgress(found, news.elapsed_s))
         self._plan = news.plan or self._plan
         self._has_news.set()
 
@@ -185,7 +185,7 @@ class Run:
                 return said
 
 
-def _progress(plan: Plan) -> Progress | None:
+def _progress(plan: Plan) -> StoredProgress | None:
     if plan.lower_bound is None:
         return None
-    return Progress(plan.peak, plan.lower_bound, plan.gap, plan.solver)
+    return StoredProgress(plan.peak, plan.lower_bound, plan.gap, plan.solver)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from memplan.api.store.arrivals import Room
-from memplan.api.store.job import Job, NewJob
+from memplan.api.store.arrivals import JobLimits
+from memplan.api.store.job import NewJob, StoredJob
 from memplan.api.store.store import Store
 
 _AT_ONCE = 200
@@ -15,8 +15,8 @@ _AT_ONCE = 200
 @dataclass(eq=False)
 class _Arrival:
     new: NewJob
-    room: Room
-    kept: asyncio.Future[Job] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    limits: JobLimits
+    kept: asyncio.Future[StoredJob] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Intake:
@@ -30,9 +30,9 @@ class Intake:
         self._arrivals: list[_Arrival] = []
         self._writing: asyncio.Task[None] | None = None
 
-    async def add(self, new: NewJob, room: Room) -> Job:
+    async def add(self, new: NewJob, limits: JobLimits) -> StoredJob:
         """Return the job once it is on disk; raises FullError, RepeatedKeyError or StoreError."""
-        arrival = _Arrival(new, room)
+        arrival = _Arrival(new, limits)
         self._arrivals.append(arrival)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
@@ -48,14 +48,16 @@ class Intake:
 
     async def _write(self, arrivals: list[_Arrival]) -> None:
         try:
-            wanted = [(arrival.new, arrival.room) for arrival in arrivals]
-            results: list[Job | Exception] = [*await self._store.briefly(lambda: self._store.arrivals.add_all(wanted))]
+            wanted = [(arrival.new, arrival.limits) for arrival in arrivals]
+            results: list[StoredJob | Exception] = [
+                *await self._store.briefly(lambda: self._store.arrivals.add_all(wanted))
+            ]
         except Exception as error:  # noqa: BLE001  whatever it is, each of those who wait hears of it
             results = [error for _ in arrivals]
         for arrival, result in zip(arrivals, results, strict=True):
             if arrival.kept.cancelled():
                 continue
-            if isinstance(result, Job):
+            if isinstance(result, StoredJob):
                 arrival.kept.set_result(result)
             else:
                 arrival.kept.set_exception(result)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import detect, read_model
-from memplan.planner.importers.imported import Imported, Options, ViewFacts
+from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
 
@@ -37,7 +37,7 @@ class OurPlan:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     """The story of one model. `own` plans each view as a buffer, as `memplan` does; `memplan_with_views` shares them.
 
     `saved` counts from the model's own plan, or, where none is known, from `nothing_shared`.
@@ -54,7 +54,9 @@ class Comparison:
     warnings: tuple[str, ...]
 
 
-def compare(data: bytes, name: str | None, options: Options, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Comparison:
+def compare(
+    data: bytes, name: str | None, options: ImportOptions, time_limit_s: float = DEFAULT_TIME_LIMIT_S
+) -> ModelComparison:
     """Plan a model in each way; each plan gets the time limit. Raises InputError."""
     found = detect(data, name)
     if found is None:
@@ -67,7 +69,7 @@ def compare(data: bytes, name: str | None, options: Options, time_limit_s: float
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
     before = everything if own is None or own.peak is None else own.peak
     after = (in_place or plan).peak
-    return Comparison(
+    return ModelComparison(
         format=found,
         nothing_shared=everything,
         own=own,
@@ -94,7 +96,7 @@ def _own(found: str, apart: Imported, time_limit_s: float) -> OwnPlan | None:
     return OwnPlan(_OWN[found], plan.peak, plan.explanation.message if plan.explanation else None)
 
 
-def lines(comparison: Comparison) -> list[str]:
+def lines(comparison: ModelComparison) -> list[str]:
     """Spell the comparison for people, one line a fact."""
     rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
     own, views = comparison.own, comparison.memplan_with_views

@@ -12,18 +12,20 @@ from memplan.api.refusals import FullError
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.errors import RepeatedKeyError
-from memplan.api.store.job import Job, NewJob
+from memplan.api.store.job import NewJob, StoredJob
 from memplan.api.store.job_states import OPEN
 from memplan.api.store.jobs import COLUMNS, job_of
 from memplan.api.store.writing import insert_new
 
 _JOBS = schema.jobs.c
-Admitted = Job | FullError | RepeatedKeyError
+_Kept = tuple[StoredJob, str | None]
+"""A job, and the digest of its request."""
+Admitted = StoredJob | FullError | RepeatedKeyError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
-    """How many jobs may be open (queued or running) at a time: of all callers, and of one key."""
+class JobLimits:
+    """The number of jobs that may be open (queued or running) at a time: of all callers, and of one key."""
 
     jobs: int
     jobs_of_key: int | None = None
@@ -35,48 +37,48 @@ class Arrivals:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, new: NewJob, room: Room) -> Job:
+    def add(self, new: NewJob, limits: JobLimits) -> StoredJob:
         """Keep a job, or return the one that the same request made before.
 
         Raises FullError where there are too many; RepeatedKeyError where another request had its idempotency key.
         """
-        (admitted,) = self.add_all([(new, room)])
-        if not isinstance(admitted, Job):
+        (admitted,) = self.add_all([(new, limits)])
+        if not isinstance(admitted, StoredJob):
             raise admitted
         return admitted
 
-    def add_all(self, submitted: Sequence[tuple[NewJob, Room]]) -> list[Admitted]:
-        """Do the same for many; return for each what became of it."""
+    def add_all(self, submitted: Sequence[tuple[NewJob, JobLimits]]) -> list[Admitted]:
+        """Keep many jobs; return for each the job or the error that `add` would return or raise."""
         with self._database.writing() as connection:
             known = _known(connection, [new for new, _ in submitted])
             counts = _Counts(connection, submitted)
             fresh: dict[str, NewJob] = {}
-            for new, room in submitted:
+            for new, limits in submitted:
                 name = scoped(new)
-                if (name is None or name not in known) and counts.has_room(new, room):
+                if (name is None or name not in known) and counts.admits(new, limits):
                     fresh[new.id] = new
                     if name is not None:
                         known[name] = _job(new), new.request_digest
             inserted = _insert(connection, list(fresh.values()))
             # Where another server was a moment quicker with the same request, its job counts.
             known |= _known(connection, [new for new in fresh.values() if new.id not in inserted])
-            return [_admitted(new, room, known, inserted) for new, room in submitted]
+            return [_admitted(new, limits, known, inserted) for new, limits in submitted]
 
 
 class _Counts:
-    """How many jobs are open, counted on while more are let in."""
+    """The numbers of open jobs, counted on while more are admitted."""
 
-    def __init__(self, connection: Connection, submitted: Sequence[tuple[NewJob, Room]]) -> None:
+    def __init__(self, connection: Connection, submitted: Sequence[tuple[NewJob, JobLimits]]) -> None:
         is_open = _JOBS.state.in_(OPEN)
         self._open = connection.execute(select(func.count()).select_from(schema.jobs).where(is_open)).scalar_one()
-        keys = {new.key_id for new, room in submitted if room.jobs_of_key is not None}
+        keys = {new.key_id for new, limits in submitted if limits.jobs_of_key is not None}
         counted = select(_JOBS.key_id, func.count()).where(is_open, _JOBS.key_id.in_(keys)).group_by(_JOBS.key_id)
         self._of_key = {key: int(count) for key, count in connection.execute(counted)} if keys else {}
 
-    def has_room(self, new: NewJob, room: Room) -> bool:
-        """Say whether one more may be let in, and count it."""
+    def admits(self, new: NewJob, limits: JobLimits) -> bool:
+        """Return True if one more job may be admitted, and count it."""
         of_key = self._of_key.get(new.key_id, 0)
-        if self._open >= room.jobs or (room.jobs_of_key is not None and of_key >= room.jobs_of_key):
+        if self._open >= limits.jobs or (limits.jobs_of_key is not None and of_key >= limits.jobs_of_key):
             return False
         self._open += 1
         self._of_key[new.key_id] = of_key + 1
@@ -88,7 +90,7 @@ def scoped(new: NewJob) -> str | None:
     return None if new.idempotency_key is None else f"{new.key_id or ''} {new.idempotency_key}"
 
 
-def _known(connection: Connection, jobs: Sequence[NewJob]) -> dict[str, tuple[Job, str | None]]:
+def _known(connection: Connection, jobs: Sequence[NewJob]) -> dict[str, _Kept]:
     """Return the jobs, and the digests of their requests, that have the idempotency keys of these."""
     names = [name for new in jobs if (name := scoped(new)) is not None]
     if not names:
@@ -103,7 +105,7 @@ def _known(connection: Connection, jobs: Sequence[NewJob]) -> dict[str, tuple[Jo
     return known
 
 
-def _admitted(new: NewJob, room: Room, known: dict[str, tuple[Job, str | None]], inserted: frozenset[str]) -> Admitted:
+def _admitted(new: NewJob, limits: JobLimits, known: dict[str, _Kept], inserted: frozenset[str]) -> Admitted:
     name = scoped(new)
     if name is not None and name in known:
         job, digest = known[name]
@@ -112,10 +114,10 @@ def _admitted(new: NewJob, room: Room, known: dict[str, tuple[Job, str | None]],
         return RepeatedKeyError(f"Idempotency-Key: must be new for a new request, this one made job {job.id}")
     if new.id in inserted:
         return _job(new)
-    if room.jobs_of_key is not None:
-        rule = f"at most {room.jobs_of_key} of one key, and {room.jobs} of all, may wait or run at a time"
+    if limits.jobs_of_key is not None:
+        rule = f"at most {limits.jobs_of_key} of one key, and {limits.jobs} of all, may wait or run at a time"
     else:
-        rule = f"at most {room.jobs} may wait or run at a time"
+        rule = f"at most {limits.jobs} may wait or run at a time"
     return FullError(f"jobs: {rule}")
 
 
@@ -146,11 +148,11 @@ def _queued(new: NewJob) -> dict[str, Any]:
     return {"job_id": new.id, "seq": 1, "kind": "queued", "at": new.created_at, "data": data}
 
 
-def _job(new: NewJob) -> Job:
+def _job(new: NewJob) -> StoredJob:
     """Return a new job as it stands in the store."""
-    same = {name: getattr(new, name) for name in NewJob.__dataclass_fields__.keys() & Job.__dataclass_fields__.keys()}
-    return Job(
-        **same,
+    shared = NewJob.__dataclass_fields__.keys() & StoredJob.__dataclass_fields__.keys()
+    return StoredJob(
+        **{name: getattr(new, name) for name in shared},
         state="queued",
         started_at=None,
         finished_at=None,

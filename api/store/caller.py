@@ -37,5 +37,5 @@ class Caller:
         return cast(Caller, request.state.caller)
 
 
-ANYBODY = Caller(key_id=None, name=None, scopes=frozenset(SCOPES))
+ANY_CALLER = Caller(key_id=None, name=None, scopes=frozenset(SCOPES))
 """Who asks where no key is needed."""

@@ -16,7 +16,7 @@ Kind = Literal["queued", "started", "better", "retried", "finished"]
 
 
 @dataclass(frozen=True)
-class Event:
+class StoredEvent:
     """The `seq`-th thing that happened to a job, counted from 1."""
 
     seq: int
@@ -31,12 +31,12 @@ class Events:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def after(self, job_id: str, seq: int, most: int = 500) -> list[Event]:
+    def after(self, job_id: str, seq: int, most: int = 500) -> list[StoredEvent]:
         """Return what happened to a job after its `seq`-th event, the first `most` of it."""
         rows = schema.job_events.c
         wanted = select(rows.seq, rows.kind, rows.at, rows.data).where(rows.job_id == job_id, rows.seq > seq)
         with self._database.reading() as connection:
-            return [Event(**row._mapping) for row in connection.execute(wanted.order_by(rows.seq).limit(most))]
+            return [StoredEvent(**row._mapping) for row in connection.execute(wanted.order_by(rows.seq).limit(most))]
 
     def last(self, job_ids: Collection[str]) -> dict[str, int]:
         """Return the number of the last event of each of these jobs that exists."""

@@ -20,7 +20,7 @@ def new_id() -> str:
 
 
 @dataclass(frozen=True)
-class Progress:
+class StoredProgress:
     """How good the best plan of a job is; `gap` is None where it says nothing."""
 
     peak: int | None
@@ -53,7 +53,7 @@ class NewJob:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class StoredJob:
     """A job, without its problem and its plan. Times are seconds since 1970; `late_s` is by how much it ended late."""
 
     id: str
@@ -71,7 +71,7 @@ class Job:
     attempts: int
     is_cancel_asked: bool
     last_event: int
-    progress: Progress | None
+    progress: StoredProgress | None
     plan_status: str | None
     error: str | None
     late_s: float | None
@@ -91,17 +91,17 @@ class Claim:
     """A job that a server has taken: what to solve, and the best plan that is known already, both packed."""
 
     lease: Lease
-    job: Job
+    job: StoredJob
     time_limit_s: float
     problem: bytes
     plan: bytes | None
 
 
 @dataclass(frozen=True)
-class News:
+class TimedProgress:
     """A better plan or bound of a running job."""
 
-    progress: Progress
+    progress: StoredProgress
     elapsed_s: float
 
 
@@ -114,10 +114,10 @@ class PackedPlan:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """How a job ended."""
 
     state: State
-    progress: Progress | None = None
+    progress: StoredProgress | None = None
     plan: PackedPlan | None = None
     error: str | None = None

@@ -12,15 +12,15 @@ from sqlalchemy import Select, func, select, update
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.events import tell
-from memplan.api.store.job import Job, Progress
+from memplan.api.store.job import StoredJob, StoredProgress
 from memplan.api.store.job_states import MEANINGS, State, check_change
 
-COLUMNS = [schema.jobs.c[name] for name in Job.__dataclass_fields__]
+COLUMNS = [schema.jobs.c[name] for name in StoredJob.__dataclass_fields__]
 """What a Job is made of."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class JobsWanted:
     """Which jobs to list, newest first: those of a key unless `of_everybody`, and older than the job `after`."""
 
     of_everybody: bool
@@ -38,13 +38,13 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, job_id: str) -> Job | None:
+    def find(self, job_id: str) -> StoredJob | None:
         """Return a job."""
         with self._database.reading() as connection:
             row = connection.execute(_job(job_id)).one_or_none()
             return None if row is None else job_of(row._mapping)
 
-    def page(self, wanted: Wanted) -> list[Job]:
+    def page(self, wanted: JobsWanted) -> list[StoredJob]:
         """Return one page of the jobs that are wanted, newest first."""
         rows, asked = schema.jobs.c, select(*COLUMNS)
         if not wanted.of_everybody:
@@ -74,7 +74,7 @@ class Jobs:
         with self._database.reading() as connection:
             return connection.execute(wanted).scalar_one_or_none()
 
-    def ask_to_cancel(self, job_id: str) -> Job | None:
+    def ask_to_cancel(self, job_id: str) -> StoredJob | None:
         """End a job that waits; ask the server of one that runs to end it. Return it as it is then."""
         rows = schema.jobs.c
         check_change("queued", "cancelled")
@@ -103,10 +103,10 @@ class Jobs:
             return {state: int(count) for state, count in connection.execute(counted)}
 
 
-def job_of(columns: Mapping[Any, Any]) -> Job:
+def job_of(columns: Mapping[Any, Any]) -> StoredJob:
     """Make a Job of its COLUMNS."""
     progress = columns["progress"]
-    return Job(**{**columns, "progress": None if progress is None else Progress(**progress)})
+    return StoredJob(**{**columns, "progress": None if progress is None else StoredProgress(**progress)})
 
 
 def _job(job_id: str) -> Select[Any]:

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.events import Kind, tell
-from memplan.api.store.job import Claim, Lease, News, Outcome, PackedPlan
+from memplan.api.store.job import Claim, JobOutcome, Lease, PackedPlan, TimedProgress
 from memplan.api.store.job_states import ENDED, MEANINGS, State, check_change
 from memplan.api.store.jobs import COLUMNS, job_of
 from memplan.api.store.writing import put
@@ -41,7 +41,7 @@ class Leases:
             chosen = connection.execute(waiting.limit(most).with_for_update(skip_locked=True)).scalars().all()
             return [_claimed(connection, owner, job_id) for job_id in chosen]
 
-    def report(self, lease: Lease, news: Sequence[News], plan: PackedPlan | None = None) -> bool:
+    def report(self, lease: Lease, news: Sequence[TimedProgress], plan: PackedPlan | None = None) -> bool:
         """Tell of better plans and bounds, the best last, with a plan; return False where the lease is void."""
         values = {"progress": asdict(news[-1].progress)} if news else {}
         told: list[tuple[Kind, Mapping[str, Any]]] = [
@@ -53,7 +53,7 @@ class Leases:
                 tell(connection, lease.job_id, last, *told)
             return last is not None
 
-    def finish(self, lease: Lease, outcome: Outcome) -> bool:
+    def finish(self, lease: Lease, outcome: JobOutcome) -> bool:
         """End a job; return False where the lease is void, or the job has ended."""
         check_change("running", outcome.state)
         now = time.time()
@@ -177,13 +177,13 @@ def _moved(
     change = update(schema.jobs).where(which).values(state=after, last_event=_JOBS.last_event + 1, **values)
     rows = connection.execute(change.returning(_JOBS.id, _JOBS.last_event)).all()
     kind: Kind = "finished" if is_end else "retried"
-    told = _end(Outcome(after, error=values.get("error"))) if is_end else {"state": after, "reason": reason}
+    told = _end(JobOutcome(after, error=values.get("error"))) if is_end else {"state": after, "reason": reason}
     for job_id, last in rows:
         tell(connection, job_id, last, (kind, told))
     return [job_id for job_id, _ in rows]
 
 
-def _end(outcome: Outcome, late_s: float | None = None) -> dict[str, Any]:
+def _end(outcome: JobOutcome, late_s: float | None = None) -> dict[str, Any]:
     told: dict[str, Any] = {"state": outcome.state, "meaning": MEANINGS[outcome.state]}
     if outcome.plan is not None:
         told["plan_status"] = outcome.plan.status

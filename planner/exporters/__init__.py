@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 
 from memplan.planner.exporters.c_arena import write_c
 from memplan.planner.exporters.c_malloc import write_malloc_c
-from memplan.planner.exporters.layout import Layout
+from memplan.planner.exporters.layout import VerifiedLayout
 from memplan.planner.exporters.linker import write_ld, write_scatter
 from memplan.planner.exporters.lists import write_executorch, write_mlf, write_triples
 from memplan.planner.exporters.tflm import write_buffer_plan, write_tflm
 
-Exporter = Callable[[Layout, str], Mapping[str, bytes]]
+Exporter = Callable[[VerifiedLayout, str], Mapping[str, bytes]]
 
 EXPORTERS: Mapping[str, Exporter] = {
     "c": write_c,

@@ -11,10 +11,10 @@ from math import gcd
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.exporters.c_names import constant, guarded, in_comment, include_of, prefix_of, written_by
-from memplan.planner.exporters.layout import Layout, PlacedBuffer, PlacedPool
+from memplan.planner.exporters.layout import PlacedBuffer, PlacedPool, VerifiedLayout
 
 
-def write_c(layout: Layout, stem: str) -> Mapping[str, bytes]:
+def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a header and a source; raises FormatError where an array cannot be aligned as its buffers need it."""
     prefix = prefix_of(stem)
     arrays = [_array(pool, prefix) for pool in layout.used_pools]
@@ -43,7 +43,7 @@ _Static_assert(CHAR_BIT == 8, "bytes of 8 bits");
 """
 
 
-def _header(layout: Layout, prefix: str) -> str:
+def _header(layout: VerifiedLayout, prefix: str) -> str:
     pools = "".join(_pool(pool, prefix) for pool in layout.used_pools)
     return pools + "".join(_buffer(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
 

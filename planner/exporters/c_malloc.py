@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.exporters.c_names import constant, guarded, in_comment, include_of, prefix_of, written_by
-from memplan.planner.exporters.layout import Layout, PlacedPool
+from memplan.planner.exporters.layout import PlacedPool, VerifiedLayout
 
 
-def write_malloc_c(layout: Layout, stem: str) -> Mapping[str, bytes]:
+def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a header and a source; raises FormatError where a block cannot be aligned as its buffers need it."""
     prefix = prefix_of(stem)
     for pool in layout.used_pools:
@@ -26,7 +26,7 @@ def write_malloc_c(layout: Layout, stem: str) -> Mapping[str, bytes]:
     }
 
 
-def _header(layout: Layout, prefix: str) -> str:
+def _header(layout: VerifiedLayout, prefix: str) -> str:
     macro = prefix.upper()
     # A structure without members is no C; the name of a pool may be a keyword of C, or begin with a digit.
     members = [f"    unsigned char *pool_{pool.name}; /* {in_comment(pool.pool.name)} */" for pool in layout.used_pools]

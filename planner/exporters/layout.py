@@ -50,7 +50,7 @@ class PlacedPool:
 
 
 @dataclass(frozen=True)
-class Layout:
+class VerifiedLayout:
     """A problem and where its buffers lie, in the order of the problem; `model` is the file that the problem was in."""
 
     problem: Problem
@@ -73,7 +73,7 @@ class Layout:
         return used[0] if used else self.pools[0]
 
 
-def lay_out(problem: Problem, plan: Plan, model: bytes | None = None) -> Layout:
+def lay_out(problem: Problem, plan: Plan, model: bytes | None = None) -> VerifiedLayout:
     """Return the layout that a plan asks for; raises PlanError unless it is a valid plan of the problem."""
     if plan.status in ("infeasible", "unknown"):
         raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}")
@@ -86,7 +86,7 @@ def lay_out(problem: Problem, plan: Plan, model: bytes | None = None) -> Layout:
         PlacedPool(pool, name, _extent(buffers, q), _alignment(problem, buffers, q))
         for q, (pool, name) in enumerate(zip(problem.pools, names, strict=True))
     )
-    return Layout(problem, pools, buffers, model)
+    return VerifiedLayout(problem, pools, buffers, model)
 
 
 def _buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:

@@ -12,10 +12,10 @@ from itertools import pairwise
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.exporters.c_arena import section_of
 from memplan.planner.exporters.c_names import in_comment, prefix_of, written_by
-from memplan.planner.exporters.layout import Layout, PlacedPool
+from memplan.planner.exporters.layout import PlacedPool, VerifiedLayout
 
 
-def write_ld(layout: Layout, stem: str) -> Mapping[str, bytes]:
+def write_ld(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a script for GNU ld to be included before .bss, with a symbol for every pool and buffer.
 
     Raises FormatError where pools have addresses in common, or where a reserved range is among those in use.
@@ -52,7 +52,7 @@ def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
     ]
 
 
-def write_scatter(layout: Layout, stem: str) -> Mapping[str, bytes]:
+def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return execution regions for armlink, to be included in a load region; raises FormatError likewise."""
     _pools_are_apart(layout)
     _nothing_of_others_is_inside(layout)
@@ -73,7 +73,7 @@ def _length(pool: PlacedPool) -> int:
     return max(pool.extent if pool.pool.size is None else pool.pool.size, 1)
 
 
-def _pools_are_apart(layout: Layout) -> None:
+def _pools_are_apart(layout: VerifiedLayout) -> None:
     pools = sorted(layout.used_pools, key=lambda pool: pool.pool.base_address)
     for low, high in pairwise(pools):
         end = low.pool.base_address + _length(low)
@@ -82,7 +82,7 @@ def _pools_are_apart(layout: Layout) -> None:
             raise FormatError(f"pool {shown(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
 
 
-def _nothing_of_others_is_inside(layout: Layout) -> None:
+def _nothing_of_others_is_inside(layout: VerifiedLayout) -> None:
     for pool in layout.used_pools:
         for offset, size in pool.pool.reserved:
             if size > 0 and offset < pool.extent:

@@ -8,19 +8,19 @@ from typing import Any
 from pydantic_core import to_json
 
 from memplan.planner.exporters.c_names import prefix_of
-from memplan.planner.exporters.layout import Layout
+from memplan.planner.exporters.layout import VerifiedLayout
 
 _CPU = 1
 """What TVM calls the device of all pools."""
 
 
-def write_triples(layout: Layout, stem: str) -> Mapping[str, bytes]:
+def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return (id, pool, offset) for every buffer, as a list of lists."""
     names = [pool.pool.name for pool in layout.pools]
     return _json([[buffer.id, names[buffer.pool], buffer.offset] for buffer in layout.buffers])
 
 
-def write_executorch(layout: Layout, stem: str) -> Mapping[str, bytes]:
+def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the (mem_id, offset) of every spec, and `bufsizes`: memories count from 1, and 0 is for constants.
 
     Sizes are rounded up to the pool's alignment, as Cadence's runtime asks for it.
@@ -33,7 +33,7 @@ def write_executorch(layout: Layout, stem: str) -> Mapping[str, bytes]:
     return _json({"bufsizes": [0, *sizes], "specs": specs})
 
 
-def write_mlf(layout: Layout, stem: str) -> Mapping[str, bytes]:
+def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the part `memory` of a module in TVM's Model Library Format, version 7, as a whole `metadata.json`.
 
     A plan knows no operators and no constants, and its inputs and outputs are in the workspace. Beside what TVM writes,

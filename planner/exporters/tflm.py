@@ -13,17 +13,17 @@ from math import prod
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.exporters.c_names import guarded, in_comment, prefix_of, written_by
-from memplan.planner.exporters.layout import Layout
+from memplan.planner.exporters.layout import VerifiedLayout
 from memplan.planner.exporters.tflite_metadata import with_metadata
 from memplan.planner.importers import is_tflite
 from memplan.planner.importers.tflite import ALIGNMENT, OFFLINE_PLAN
-from memplan.planner.importers.tflite_model import Tensor, read_model
+from memplan.planner.importers.tflite_model import TfliteTensor, read_model
 
 _AT_RUN_TIME = -1
 _VERSION, _SUBGRAPHS = 0, 1
 
 
-def write_tflm(layout: Layout, stem: str) -> Mapping[str, bytes]:
+def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the model with its plan: an offset for every tensor, -1 for constants and what is not planned.
 
     Raises FormatError for what is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
@@ -40,7 +40,7 @@ def write_tflm(layout: Layout, stem: str) -> Mapping[str, bytes]:
     return {"": with_metadata(layout.model, OFFLINE_PLAN, content)}
 
 
-def write_buffer_plan(layout: Layout, stem: str) -> Mapping[str, bytes]:
+def write_buffer_plan(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a header with a structure that is laid out as tflite::BufferPlan; of a problem that is no model, in order.
 
     Of a model, entries are in the order in which TFLite Micro asks: all tensors but constants, variables and those
@@ -69,7 +69,7 @@ def write_buffer_plan(layout: Layout, stem: str) -> Mapping[str, bytes]:
     return {"": f"/* {written_by(layout.problem)} */\n{header}".encode()}
 
 
-def _entries(layout: Layout) -> Iterator[tuple[int | str, int]]:
+def _entries(layout: VerifiedLayout) -> Iterator[tuple[int | str, int]]:
     places = _places(layout, "buffer-plan")
     if layout.model is None or not is_tflite(layout.model):
         yield from places.items()
@@ -80,7 +80,7 @@ def _entries(layout: Layout) -> Iterator[tuple[int | str, int]]:
             yield tensor.id, max(_offset(tensor, places), 0)
 
 
-def _places(layout: Layout, target: str) -> dict[int | str, int]:
+def _places(layout: VerifiedLayout, target: str) -> dict[int | str, int]:
     layout.only_pool(target)
     for buffer in layout.buffers:
         if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
@@ -89,5 +89,5 @@ def _places(layout: Layout, target: str) -> dict[int | str, int]:
     return {buffer.id: buffer.offset for buffer in layout.buffers}
 
 
-def _offset(tensor: Tensor, places: Mapping[int | str, int]) -> int:
+def _offset(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
     return places.get(f"main/{tensor.id}", _AT_RUN_TIME)

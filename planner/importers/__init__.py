@@ -15,7 +15,7 @@ from memplan.planner.errors import FormatError
 from memplan.planner.importers.recognition import is_cadence, is_iree, is_malloc_trace, is_relax, is_tvm_graph, is_xla
 
 if TYPE_CHECKING:
-    from memplan.planner.importers.imported import Imported, Options
+    from memplan.planner.importers.imported import Imported, ImportOptions
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Importer:
     recognises: Callable[[bytes], bool]
     where: str
 
-    def read(self, data: bytes, options: Options) -> Imported:
+    def read(self, data: bytes, options: ImportOptions) -> Imported:
         """Read a model; raises InputError."""
-        read: Callable[[bytes, Options], Imported] = import_module(self.where).read
+        read: Callable[[bytes, ImportOptions], Imported] = import_module(self.where).read
         return read(data, options)
 
 
@@ -76,13 +76,13 @@ def detect(data: bytes, name: str | None = None) -> str | None:
     return next((known for known, importer in IMPORTERS.items() if ending.endswith(importer.suffixes)), None)
 
 
-def read_model(data: bytes, name: str | None = None, options: Options | None = None) -> Imported:
+def read_model(data: bytes, name: str | None = None, options: ImportOptions | None = None) -> Imported:
     """Read a model from the bytes of a file, and its name if it has one; raises InputError."""
     found = detect(data, name)
     if found is None:
         raise FormatError(f"must be of a known format ({', '.join(IMPORTERS)}), got {data[:20]!r}")
     if options is None:
-        from memplan.planner.importers.imported import Options
+        from memplan.planner.importers.imported import ImportOptions
 
-        options = Options()
+        options = ImportOptions()
     return IMPORTERS[found].read(data, options)

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from memplan.planner.errors import FormatError, broken, sentences
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.importers.dump import aligned, refuse_dims
-from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.model.problem_fields import Buffers
@@ -59,7 +59,7 @@ class MemoryConfig(Row):
         )
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read memories; raises FormatError, ProblemError, and OptionError for named dimensions."""
     refuse_dims(options, "memories")
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from memplan.planner.errors import shown
-from memplan.planner.importers.imported import Options, ViewFacts
+from memplan.planner.importers.imported import ImportOptions, ViewFacts
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.operations.operations import Operations, operations_from
 
@@ -30,10 +30,10 @@ class _Value:
     pool: str | None
 
 
-class Draft:
+class OperationsDraft:
     """The only function of a program, as far as it is drawn; statements go to the innermost open block."""
 
-    def __init__(self, name: str | None, results: Iterable[str], options: Options, alignment: int) -> None:
+    def __init__(self, name: str | None, results: Iterable[str], options: ImportOptions, alignment: int) -> None:
         self.name, self.options, self.alignment = name, options, alignment
         self.results = tuple(results)
         self._is_result = frozenset(self.results)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.importers.imported import Options
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import MAX_BYTES
 
 
-def refuse_dims(options: Options, what: str) -> None:
+def refuse_dims(options: ImportOptions, what: str) -> None:
     """Raise OptionError for sizes of named dimensions, which `what` has not."""
     if options.dims:
         raise OptionError(
@@ -21,7 +21,7 @@ def refuse_dims(options: Options, what: str) -> None:
         )
 
 
-def size_of(what: str, size: int, options: Options) -> int:
+def size_of(what: str, size: int, options: ImportOptions) -> int:
     """Return a size, rounded up to an alignment that was asked for; raises FormatError.
 
     Without one it stays as it is: compilers count the last buffer's own bytes only.
@@ -33,7 +33,7 @@ def size_of(what: str, size: int, options: Options) -> int:
     return size
 
 
-def aligned(table: BufferTable, options: Options) -> BufferTable:
+def aligned(table: BufferTable, options: ImportOptions) -> BufferTable:
     """Return buffers aligned to what was asked for, and rounded up to it likewise; raises FormatError."""
     if options.alignment is None:
         return table

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.importers.draft import Draft, Kind
+from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.executorch_file import Instruction, Method, read_methods
-from memplan.planner.importers.imported import Imported, Options, imported, sized
+from memplan.planner.importers.imported import Imported, ImportOptions, imported, sized
 from memplan.planner.model.finding import Finding
 
 ALIGNMENT = 16
@@ -30,7 +30,7 @@ _MOST_INSIDE = 64
 """How deep loops and choices may lie in each other."""
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for named dimensions, which ExecuTorch has not."""
     if options.dims:
         name = next(iter(options.dims))
@@ -58,11 +58,11 @@ def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
 class _Program:
     """The program that a method is, as it is drawn."""
 
-    def __init__(self, method: Method, options: Options) -> None:
+    def __init__(self, method: Method, options: ImportOptions) -> None:
         self.method = method
         self.alignment = options.alignment or ALIGNMENT
         results = dict.fromkeys(map(_name, filter(self._is_planned, method.tensors_of(method.outputs))))
-        self.draft = Draft(method.name or None, results, options, self.alignment)
+        self.draft = OperationsDraft(method.name or None, results, options, self.alignment)
         self.written: set[int] = set()
         self.last_at: dict[tuple[int, int], int] = {}
         self.chain: tuple[Instruction, ...] = ()

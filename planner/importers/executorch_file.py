@@ -24,7 +24,7 @@ _BITS |= {15: 16, 16: 4, 17: 2, 22: 16, 23: 8, 24: 8, 25: 8, 26: 8, 27: 16, 28: 
 
 
 @dataclass(frozen=True)
-class Tensor:
+class PteTensor:
     """A tensor; `place` is (memory, offset) where the file's plan has one for it.
 
     `has_content` is true for those whose bytes are in this file or another: constants, and the first state of others.
@@ -58,7 +58,7 @@ class Method:
 
     name: str
     path: str
-    tensors: Mapping[int, Tensor]
+    tensors: Mapping[int, PteTensor]
     lists: Mapping[int, tuple[int, ...]]
     false: frozenset[int]
     inputs: tuple[int, ...]
@@ -109,7 +109,7 @@ def _method(plan: Table) -> Method:
     )
 
 
-def _tensor(row: Table) -> Tensor:
+def _tensor(row: Table) -> PteTensor:
     sizes = row.integers(2, "sizes", "i")
     if any(size < 0 for size in sizes):
         raise FormatError(f"{row.path}.sizes: must be at least 0, got {shown(list(sizes))}")
@@ -119,7 +119,7 @@ def _tensor(row: Table) -> Tensor:
     place = row.table(6, "allocation_info")
     extra = row.table(9, "extra_tensor_info")
     is_elsewhere = extra is not None and extra.integer(2, "location", "b") != 0
-    return Tensor(
+    return PteTensor(
         row.path,
         prod(sizes),
         _BITS[kind],

@@ -14,7 +14,7 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.formats.minimalloc_csv import table_of
 from memplan.planner.formats.sheet import Layout, read_sheet
 from memplan.planner.importers.dump import aligned, refuse_dims
-from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_TIME
@@ -28,7 +28,7 @@ _LAYOUT = Layout(
 )
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a table; raises FormatError, ProblemError for wrong cells, and OptionError for named dimensions."""
     refuse_dims(options, "tables")
     sheet = read_sheet(data, _LAYOUT, ProblemError)

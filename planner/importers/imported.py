@@ -17,7 +17,7 @@ from memplan.planner.operations.operations import Operations
 Views = Literal["alias", "separate"]
 
 
-class Options(Row):
+class ImportOptions(Row):
     """How a model is read.
 
     Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to what the model's runtime
@@ -58,7 +58,7 @@ class Imported:
 
 def imported(
     operations: Operations,
-    options: Options,
+    options: ImportOptions,
     *,
     views: ViewFacts = ViewFacts(),
     warnings: tuple[Finding, ...] = (),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.dump import problem_of, refuse_dims, size_of
-from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.imported import Imported, ImportOptions
 
 ALIGNMENT = 64
 _NAME = r"%[\w$.-]+"
@@ -29,7 +29,7 @@ _SLICE = re.compile(rf"\[\s*(-?\d{{1,20}})\s*,\s*(-?\d{{1,20}})\s*\]\s*=\s*({_NA
 _THIS_PASS = "iree-stream-layout-slices"
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read all packs; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "IREE's packs")
     text = data.decode(errors="backslashreplace")

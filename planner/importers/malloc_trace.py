@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from memplan.planner.errors import MAX_SHOWN, ProblemError, shown
 from memplan.planner.formats.sheet import Break, Layout, Sheet, read_sheet
 from memplan.planner.importers.dump import aligned, refuse_dims
-from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.model.buffer_table import ABSENT, BufferTable
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
@@ -34,7 +34,7 @@ _LAYOUT = Layout(
 )
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a trace; raises FormatError, ProblemError for wrong calls, and OptionError for named dimensions."""
     refuse_dims(options, "traces")
     sheet = read_sheet(data, _LAYOUT, ProblemError)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.importers.draft import Draft
-from memplan.planner.importers.imported import Imported, Options, imported
-from memplan.planner.importers.onnx_model import load, spelled, subgraphs
-from memplan.planner.importers.onnx_values import Scope, Values
+from memplan.planner.importers.draft import OperationsDraft
+from memplan.planner.importers.imported import Imported, ImportOptions, imported
+from memplan.planner.importers.onnx_model import load, node_name, subgraphs
+from memplan.planner.importers.onnx_values import GraphNames, Values
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
@@ -26,7 +26,7 @@ _STANDARD = ("", "ai.onnx")
 _INT64, _BOOL = 7, 9
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a model; raises FormatError, and OptionError for dimensions that it does not name."""
     model = load(data, options.dims)
     versions = [row.version for row in model.opset_import if row.domain in _STANDARD]
@@ -41,15 +41,15 @@ def read(data: bytes, options: Options) -> Imported:
 class _Program:
     """The program that a graph is, as it is drawn."""
 
-    def __init__(self, graph: GraphProto, options: Options, version: int) -> None:
+    def __init__(self, graph: GraphProto, options: ImportOptions, version: int) -> None:
         self.graph, self.version = graph, version
         results = dict.fromkeys(value.name for value in graph.output)
-        self.draft = Draft(graph.name or None, results, options, options.alignment or ALIGNMENT)
+        self.draft = OperationsDraft(graph.name or None, results, options, options.alignment or ALIGNMENT)
         self.values = Values(graph, self.draft)
 
     def run(self) -> None:
         """Draw the graph, with the program's inputs and outputs."""
-        scope = Scope(self.graph, None, "")
+        scope = GraphNames(self.graph, None, "")
         self.values.add_initializers(self.graph, scope)
         for value in self.graph.input:
             if value.name not in scope.ids:
@@ -61,9 +61,9 @@ class _Program:
                 self.draft.declare(name, self.values.size(scope, name, "the outputs"))
                 self.draft.operation("copy", self.values.operands([found]), [name])
 
-    def _nodes(self, graph: GraphProto, scope: Scope) -> None:
+    def _nodes(self, graph: GraphProto, scope: GraphNames) -> None:
         for k, node in enumerate(graph.node):
-            what = spelled(node, k)
+            what = node_name(node, k)
             inputs = [scope.id_of(name, what) for name in node.input if name]
             outputs = [name for name in node.output if name]
             if self._is_constant(node, inputs):
@@ -82,7 +82,7 @@ class _Program:
                     node, what, inputs, [name for name in outputs if self.values.declare(scope, name, what)], scope
                 )
 
-    def _plain(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: Scope) -> None:
+    def _plain(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: GraphNames) -> None:
         names = [scope.ids[name] for name in outputs]
         is_view = node.op_type in _VIEWS and node.domain in _STANDARD
         if is_view and len(names) == 1 and node.input and node.input[0] and inputs[0] not in self.values.constants:
@@ -95,7 +95,7 @@ class _Program:
             return False
         return node.op_type == "Constant" or (bool(inputs) and all(found in self.values.constants for found in inputs))
 
-    def _if(self, node: NodeProto, what: str, inputs: list[str], scope: Scope) -> None:
+    def _if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
         bodies = dict(subgraphs(node))
         if set(bodies) != {"then_branch", "else_branch"} or not inputs:
             raise FormatError(f"{what}: must have a condition, then_branch and else_branch")
@@ -103,7 +103,7 @@ class _Program:
         drawn = []
         for label in ("then_branch", "else_branch"):
             self.draft.begin_block()
-            inner = Scope(bodies[label], scope, f"{self._prefix(node, scope)}{label}/")
+            inner = GraphNames(bodies[label], scope, f"{self._prefix(node, scope)}{label}/")
             sources = self._body(bodies[label], inner, what)
             if len(sources) < len(targets):
                 raise FormatError(f"{what}.{label}: must have {len(targets)} outputs, got {len(sources)}")
@@ -115,7 +115,7 @@ class _Program:
             drawn.append(self.draft.end_block())
         self.draft.branches(self.values.operands(inputs[:1]), drawn)
 
-    def _loop(self, node: NodeProto, what: str, scope: Scope) -> None:
+    def _loop(self, node: NodeProto, what: str, scope: GraphNames) -> None:
         body = dict(subgraphs(node)).get("body")
         if body is None or len(body.input) < 2 or len(node.input) < 2:
             raise FormatError(f"{what}: must have a body and inputs for its trips and its condition")
@@ -124,7 +124,7 @@ class _Program:
         if len(initial) != n_state or len(body.output) < 1 + n_state:
             raise FormatError(f"{what}: must have as many states as its body ({n_state}), got {len(initial)}")
         control = [scope.id_of(name, what) for name in node.input[:2] if name]
-        inner = Scope(body, scope, self._prefix(node, scope))
+        inner = GraphNames(body, scope, self._prefix(node, scope))
         state, stacked = self._state(node, what, inner, [value.name for value in body.input[2:]], initial, scope)
         condition = body.input[1].name
         self.values.declare(inner, condition, what, "carried", size=self.values.bytes_of(what, (), _BOOL))
@@ -136,7 +136,7 @@ class _Program:
         self.draft.operation("Loop", (), [inner.ids[trip]])
         self._iterate(what, inner, body, state, stacked)
 
-    def _scan(self, node: NodeProto, what: str, inputs: list[str], scope: Scope) -> None:
+    def _scan(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
         body = dict(subgraphs(node)).get("body")
         count = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
         n_state = len(inputs) - count
@@ -151,7 +151,7 @@ class _Program:
             )
         if self.version < 9:
             raise FormatError(f"{what}: must be of opset 9 or later, got {self.version}")
-        inner = Scope(body, scope, self._prefix(node, scope))
+        inner = GraphNames(body, scope, self._prefix(node, scope))
         names = [value.name for value in body.input]
         state, stacked = self._state(node, what, inner, names[:n_state], inputs[:n_state], scope)
         self.draft.operation("Scan", self.values.operands(inputs[:n_state]), [*state, *stacked])
@@ -161,7 +161,13 @@ class _Program:
         self._iterate(what, inner, body, state, stacked)
 
     def _state(
-        self, node: NodeProto, what: str, inner: Scope, names: Sequence[str], initial: Sequence[str], scope: Scope
+        self,
+        node: NodeProto,
+        what: str,
+        inner: GraphNames,
+        names: Sequence[str],
+        initial: Sequence[str],
+        scope: GraphNames,
     ) -> tuple[list[str], list[str]]:
         """Declare a loop's state, which lies in its outputs, and what its iterations stack; return the ids of both."""
         outputs = [*node.output, *[""] * len(names)]
@@ -183,7 +189,9 @@ class _Program:
         ]
         return state, [scope.ids[name] for name in found]
 
-    def _iterate(self, what: str, inner: Scope, body: GraphProto, state: Sequence[str], stacked: Sequence[str]) -> None:
+    def _iterate(
+        self, what: str, inner: GraphNames, body: GraphProto, state: Sequence[str], stacked: Sequence[str]
+    ) -> None:
         """Draw the rest of an iteration, which ends with copying the new state, and close the loop."""
         sources = self._body(body, inner, what)
         if len(sources) < len(state) + len(stacked):
@@ -204,11 +212,11 @@ class _Program:
         self.draft.operation("next", [*inputs, *stacked], [*moves, *stacked])
         self.draft.loop(self.draft.end_block(), None)
 
-    def _body(self, graph: GraphProto, inner: Scope, what: str) -> list[str]:
+    def _body(self, graph: GraphProto, inner: GraphNames, what: str) -> list[str]:
         """Draw a graph inside; return the ids of its outputs."""
         self.values.add_initializers(graph, inner)
         self._nodes(graph, inner)
         return [inner.id_of(value.name, what) for value in graph.output]
 
-    def _prefix(self, node: NodeProto, scope: Scope) -> str:
+    def _prefix(self, node: NodeProto, scope: GraphNames) -> str:
         return f"{scope.prefix}{node.name or next(iter(node.output), node.op_type)}/"

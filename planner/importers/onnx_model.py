@@ -79,7 +79,7 @@ def load(data: bytes, dims: Mapping[str, int]) -> ModelProto:
     return inferred
 
 
-def spelled(node: NodeProto, k: int) -> str:
+def node_name(node: NodeProto, k: int) -> str:
     """Name the node at a place in its graph."""
     op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else shown(node.op_type)
     return f"node {shown(node.name)} ({op})" if node.name else f"node[{k}] ({op})"

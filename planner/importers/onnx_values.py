@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.importers.draft import Draft, Kind
+from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.imported import sized
 from memplan.planner.importers.onnx_model import BITS, graphs_of, shape_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
@@ -20,10 +20,10 @@ _UNKNOWN = "unk__"
 """How the inference of shapes begins the names of what it cannot know."""
 
 
-class Scope:
+class GraphNames:
     """What names stand for in a graph and in those around it; `types` are those of the graph's own values."""
 
-    def __init__(self, graph: GraphProto, outer: Scope | None, prefix: str) -> None:
+    def __init__(self, graph: GraphProto, outer: GraphNames | None, prefix: str) -> None:
         self.prefix = prefix
         self.types = {value.name: value.type for value in (*graph.output, *graph.value_info, *graph.input)}
         self.ids: ChainMap[str, str] = ChainMap() if outer is None else outer.ids.new_child()
@@ -44,7 +44,7 @@ class Scope:
 class Values:
     """The values of a program, by id: those in the draft, and `constants`, with their bytes where these are known."""
 
-    def __init__(self, graph: GraphProto, draft: Draft) -> None:
+    def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
         self.draft = draft
         self.constants: dict[str, int | None] = {}
         self.warnings: list[Finding] = []
@@ -53,7 +53,9 @@ class Values:
         self._read = {name for inner in graphs_of(graph) for node in inner.node for name in node.input}
         self._read |= {value.name for inner in graphs_of(graph) for value in inner.output}
 
-    def declare(self, scope: Scope, name: str, what: str, kind: Kind = "plain", *, size: int | None = None) -> bool:
+    def declare(
+        self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
+    ) -> bool:
         """Declare a value; return whether it is one: what nobody reads may be of unknown size, and is left out."""
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
@@ -66,7 +68,7 @@ class Values:
         self.draft.declare(found, self.size(scope, name, what) if size is None else size, kind)
         return True
 
-    def add_constant(self, scope: Scope, name: str, size: int | None) -> None:
+    def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
         """Let a name stand for a constant, which is declared when an operation reads it."""
         # An output of the program must be a copy of the constant, which leaves the name to that.
         is_free = scope.prefix == "" and name not in self.draft.results
@@ -74,7 +76,7 @@ class Values:
         scope.bind(name, found, "the constants")
         self.constants[found] = size
 
-    def add_initializers(self, graph: GraphProto, scope: Scope) -> None:
+    def add_initializers(self, graph: GraphProto, scope: GraphNames) -> None:
         """Add the constants that a graph has beside its nodes."""
         for tensor in graph.initializer:
             size = self.bytes_of(f"initializer {shown(tensor.name)}", tensor.dims, tensor.data_type)
@@ -103,7 +105,7 @@ class Values:
         """Return the bytes of what an id names."""
         return self.constants[found] if found in self.constants else self.draft.size(found)
 
-    def size_if_known(self, scope: Scope, name: str) -> int | None:
+    def size_if_known(self, scope: GraphNames, name: str) -> int | None:
         """Return the bytes of a value of the scope's graph; None where its type or a dimension is not known."""
         kind = scope.types.get(name)
         shape = None if kind is None else shape_of(kind)
@@ -112,7 +114,7 @@ class Values:
         sizes = [size for size in shape if isinstance(size, int)]
         return self.bytes_of(f"value {shown(name)}", sizes, kind.tensor_type.elem_type)
 
-    def size(self, scope: Scope, name: str, what: str) -> int:
+    def size(self, scope: GraphNames, name: str, what: str) -> int:
         """Return the same; raises FormatError that says what is not known."""
         size = self.size_if_known(scope, name)
         if size is not None:

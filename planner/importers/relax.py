@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.importers.draft import Draft, Kind
-from memplan.planner.importers.imported import Imported, Options, imported
-from memplan.planner.importers.relax_text import Dims, Tensor, function_of, line, spelled, tensors_of
+from memplan.planner.importers.draft import Kind, OperationsDraft
+from memplan.planner.importers.imported import Imported, ImportOptions, imported
+from memplan.planner.importers.relax_text import Dims, RelaxTensor, dotted_name, function_of, line, tensors_of
 
 ALIGNMENT = 64
 _VIEWS = {"R.reshape", "R.squeeze", "R.expand_dims", "R.flatten", "R.memory.view", "R.ensure_zero_offset"}
@@ -30,7 +30,7 @@ Value = tuple[str | None, ...]
 """What a name stands for: one buffer, or the entries of a tuple; None is an entry that is no tensor."""
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
     dims = Dims(options.dims)
     function = function_of(data)
@@ -38,7 +38,7 @@ def read(data: bytes, options: Options) -> Imported:
     program.add_params(function)
     program.follow(function.body)
     dims.refuse_unknown()
-    draft = Draft(function.name, program.results, options, options.alignment or ALIGNMENT)
+    draft = OperationsDraft(function.name, program.results, options, options.alignment or ALIGNMENT)
     program.draw(draft)
     return imported(
         draft.operations(), options, views=draft.views, warnings=draft.warnings, own_peak=program.own_peak()
@@ -97,7 +97,7 @@ class _Program:
                 kind = type(statement).__name__
                 raise FormatError(f"{line(statement)}: must be a binding, a call or the return, got {shown(kind)}")
 
-    def draw(self, draft: Draft) -> None:
+    def draw(self, draft: OperationsDraft) -> None:
         """Draw the program, once all of it is known."""
         for name, size in self.values.items():
             kind: Kind = "param" if name in self.params else "constant" if name in self.weights else "plain"
@@ -127,7 +127,7 @@ class _Program:
             return
         elif called in _STORAGES and name is not None:
             self._refuse_other_memory(value, value.args[1:3])
-            self._storages[name] = Tensor.of(value, 0, "uint8", self.dims).size(self.alignment)
+            self._storages[name] = RelaxTensor.of(value, 0, "uint8", self.dims).size(self.alignment)
         elif called in _ALLOCATED and name is not None:
             self._allocate(name, value, _ALLOCATED[called])
         else:
@@ -136,7 +136,7 @@ class _Program:
     def _allocate(self, name: str, call: ast.Call, place: int) -> None:
         if not place:
             self._refuse_other_memory(call, call.args[2:4])
-        (found,) = self._new(name, [Tensor.of(call, place, None, self.dims)], call)
+        (found,) = self._new(name, [RelaxTensor.of(call, place, None, self.dims)], call)
         self._unwritten.add(found)
         if place and call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in self._storages:
             self._in_storage.add(found)
@@ -176,7 +176,7 @@ class _Program:
                 results.append(name)
         self.results = tuple(results)
 
-    def _new(self, name: str, tensors: Sequence[Tensor | None], where: ast.expr | ast.arg) -> tuple[str, ...]:
+    def _new(self, name: str, tensors: Sequence[RelaxTensor | None], where: ast.expr | ast.arg) -> tuple[str, ...]:
         """Add a value, one buffer for each of its tensors."""
         if name in self._names and name != "_":
             raise FormatError(f"{line(where)}: must bind each name once, got {shown(name)} again")
@@ -215,7 +215,7 @@ class _Program:
 
 def _called(call: ast.Call) -> str:
     """Return the name of what is called; of a packed function, its own."""
-    name = spelled(call.func)
+    name = dotted_name(call.func)
     packed = call.args[0] if name == "R.call_packed" and call.args else None
     return packed.value if isinstance(packed, ast.Constant) and isinstance(packed.value, str) else name
 
@@ -229,7 +229,7 @@ def _number_of_inputs(function: ast.FunctionDef) -> int | None:
     for statement in function.body:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
-            if spelled(call.func) == "R.func_attr" and call.args and isinstance(call.args[0], ast.Dict):
+            if dotted_name(call.func) == "R.func_attr" and call.args and isinstance(call.args[0], ast.Dict):
                 for key, value in zip(call.args[0].keys, call.args[0].values, strict=True):
                     if isinstance(key, ast.Constant) and key.value == "num_input":
                         number = value.value if isinstance(value, ast.Constant) else None

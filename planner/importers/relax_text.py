@@ -47,7 +47,7 @@ class Dims:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class RelaxTensor:
     """A tensor's shape and type, and where they are said."""
 
     shape: tuple[int, ...]
@@ -55,7 +55,7 @@ class Tensor:
     where: str
 
     @classmethod
-    def of(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> Tensor:
+    def of(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
         """Return the tensor whose shape is an argument of a call, `R.shape([…])`, and whose type is the next one."""
         if len(call.args) <= place + (dtype is None):
             raise FormatError(f"{line(call)}: must have a shape and a type, got {_cut(call)}")
@@ -98,18 +98,18 @@ def function_of(data: bytes) -> ast.FunctionDef:
         raise FormatError(f"{rule}, got {shown(list(functions))}")
     function = functions.get("main") or next(iter(functions.values()))
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-        name = spelled(call.func)
+        name = dotted_name(call.func)
         if name.startswith("cls.") and name[4:] in functions:
             rule = f"must not call another Relax function (inline it before), got {shown(name)}"
             raise FormatError(f"{line(call)}: {rule}")
     return function
 
 
-def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[Tensor | None]:
+def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | None]:
     """Return the tensors of a value: of R.Tensor one, of R.Tuple one an entry, or None there; none of anything else."""
     if not isinstance(annotation, ast.Call):
         return []
-    kind = spelled(annotation.func)
+    kind = dotted_name(annotation.func)
     if kind == "R.Tuple":
         entries = [tensors_of(entry, dims) or [None] for entry in annotation.args]
         if any(len(entry) > 1 for entry in entries):
@@ -121,10 +121,10 @@ def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[Tensor | None]:
     dtype = named.get("dtype") or (annotation.args[1] if len(annotation.args) > 1 else None)
     if not annotation.args or dtype is None:
         raise FormatError(f"{line(annotation)}: must be a tensor of known shape and type, got {_cut(annotation)}")
-    return [Tensor(_shape(annotation.args[0], dims), _dtype(dtype), line(annotation))]
+    return [RelaxTensor(_shape(annotation.args[0], dims), _dtype(dtype), line(annotation))]
 
 
-def spelled(name: ast.expr) -> str:
+def dotted_name(name: ast.expr) -> str:
     """Return a dotted name, as it is written; nothing for what is no such name."""
     parts: list[str] = []
     while isinstance(name, ast.Attribute):
@@ -139,11 +139,11 @@ def line(found: ast.expr | ast.stmt | ast.arg) -> str:
 
 
 def _is_relax(mark: ast.expr) -> bool:
-    return spelled(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
+    return dotted_name(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
 
 
 def _shape(found: ast.expr, dims: Dims) -> tuple[int, ...]:
-    if isinstance(found, ast.Call) and spelled(found.func) == "R.shape" and found.args:
+    if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
     if isinstance(found, ast.Call | ast.Constant):  # a storage's size, of one dimension
         return (dims.size(found),)

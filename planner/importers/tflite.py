@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.importers.draft import Draft
-from memplan.planner.importers.imported import Imported, Options, imported, sized
-from memplan.planner.importers.tflite_model import Model, Operator, Subgraph, Tensor, read_model
+from memplan.planner.importers.draft import OperationsDraft
+from memplan.planner.importers.imported import Imported, ImportOptions, imported, sized
+from memplan.planner.importers.tflite_model import Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.planner.importers.tflite_names import BITS, UNSIZED
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
@@ -29,7 +29,7 @@ _MOST_RUNNING = 64
 """How deep subgraphs may run each other."""
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a model; raises FormatError, and OptionError for named dimensions, which TFLite has not."""
     if options.dims:
         raise OptionError(
@@ -51,12 +51,12 @@ def read(data: bytes, options: Options) -> Imported:
 class _Program:
     """The program that a model is, as it is drawn: subgraphs are replaced by what they do."""
 
-    def __init__(self, model: Model, options: Options) -> None:
+    def __init__(self, model: Model, options: ImportOptions) -> None:
         self.model = model
         self.alignment = options.alignment or ALIGNMENT
         main = model.subgraphs[0]
         self.given_back = {_result_name(main.tensors[index]): main.tensors[index] for index in main.outputs}
-        self.draft = Draft(None, self.given_back, options, self.alignment)
+        self.draft = OperationsDraft(None, self.given_back, options, self.alignment)
         self.running: list[int] = []
         self.n_drawn = 0
 
@@ -194,7 +194,7 @@ class _Program:
         self._declare(tensor, is_carried=operator.name == "WHILE")
         written.add(index)
 
-    def _declare(self, tensor: Tensor, *, is_param: bool = False, is_carried: bool = False) -> None:
+    def _declare(self, tensor: TfliteTensor, *, is_param: bool = False, is_carried: bool = False) -> None:
         if self.draft.is_declared(tensor.id):
             return
         size = self._size(tensor)
@@ -207,7 +207,7 @@ class _Program:
         else:
             self.draft.declare(tensor.id, size, "carried" if is_carried else "plain")
 
-    def _size(self, tensor: Tensor) -> int:
+    def _size(self, tensor: TfliteTensor) -> int:
         bits = BITS.get(tensor.type)
         if bits is None:
             what = UNSIZED.get(tensor.type, f"of type {tensor.type}")
@@ -220,7 +220,7 @@ class _Program:
             raise FormatError(f"{path}: must not be run after {_MOST_DRAWN} operators, subgraphs' included")
 
 
-def _result_name(tensor: Tensor) -> str:
+def _result_name(tensor: TfliteTensor) -> str:
     """Return the name of an output's buffer: the tensor's, but of constants, which lie elsewhere, a copy's."""
     return f"#copy of {tensor.id}" if tensor.is_constant else tensor.id
 

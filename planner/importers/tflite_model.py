@@ -21,7 +21,7 @@ _SUBGRAPHS_OF = {"CALL": 1, "IF": 2, "WHILE": 2, "CALL_ONCE": 1}
 
 
 @dataclass(frozen=True)
-class Tensor:
+class TfliteTensor:
     """A tensor: its id is its name where that is the only one of it, else `#subgraph/index`.
 
     `open_dims` are known only when the program runs, although `shape` says something for them.
@@ -52,7 +52,7 @@ class Subgraph:
     """A graph of operators, in the order in which they run."""
 
     path: str
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[TfliteTensor, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: tuple[Operator, ...]
@@ -66,7 +66,7 @@ class Model:
     metadata: Mapping[str, bytes]
 
     @cached_property
-    def tensors(self) -> tuple[Tensor, ...]:
+    def tensors(self) -> tuple[TfliteTensor, ...]:
         """The tensors of all subgraphs, in the order in which TFLite Micro's offline plan counts them."""
         return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
 
@@ -127,7 +127,7 @@ def _subgraph(
     )
 
 
-def _tensor(row: Table, name: str, has_content: list[bool]) -> Tensor:
+def _tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
     buffer = row.integer(2, "buffer", "I")
     if buffer >= len(has_content):
         raise FormatError(f"{row.path}.buffer: must be below {len(has_content)}, got {buffer}")
@@ -136,7 +136,7 @@ def _tensor(row: Table, name: str, has_content: list[bool]) -> Tensor:
         if size < 0:
             raise FormatError(f"{row.path}.shape[{k}]: must be known, for {shown(name)}, got {size}")
     signature = row.integers(7, "shape_signature", "i")
-    return Tensor(
+    return TfliteTensor(
         name,
         row.path,
         shape,

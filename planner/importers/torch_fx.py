@@ -14,8 +14,8 @@ from math import prod
 from typing import Any
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.importers.draft import Draft, Kind
-from memplan.planner.importers.imported import Imported, Options, ViewFacts, imported, sized
+from memplan.planner.importers.draft import Kind, OperationsDraft
+from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts, imported, sized
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
 ALIGNMENT = 64
@@ -27,19 +27,19 @@ _MAY_COPY = _RESHAPE | {"aten::contiguous", "aten::to", "aten::type_as"}
 """Operations that return a view or a copy, as it happens."""
 
 
-def read_exported(program: Any, options: Options | None = None) -> Imported:
+def read_exported(program: Any, options: ImportOptions | None = None) -> Imported:
     """Read a torch.export.ExportedProgram; parameters and buffers are constants. Raises FormatError."""
     inputs = program.graph_signature.input_specs
     constants = {row.arg.name for row in inputs if row.kind.name in _IN_PLACE_OF_MODEL}
     return read_graph(program.graph_module, options, constants)
 
 
-def read_graph(module: Any, options: Options | None = None, constants: Collection[str] = ()) -> Imported:
+def read_graph(module: Any, options: ImportOptions | None = None, constants: Collection[str] = ()) -> Imported:
     """Read a torch.fx.GraphModule whose nodes have their values in `meta["val"]`; raises FormatError.
 
     `constants` are the names of those placeholders that lie elsewhere: parameters and buffers.
     """
-    graph = _Graph(module.graph, options or Options(), constants)
+    graph = _Graph(module.graph, options or ImportOptions(), constants)
     for node in module.graph.nodes:
         graph.add(node)
     return imported(
@@ -53,7 +53,7 @@ def read_graph(module: Any, options: Options | None = None, constants: Collectio
 class _Graph:
     """The program that a graph is, as it is drawn: `names` has, for each tensor of each node, the buffer it is in."""
 
-    def __init__(self, graph: Any, options: Options, constants: Collection[str]) -> None:
+    def __init__(self, graph: Any, options: ImportOptions, constants: Collection[str]) -> None:
         self.options = options
         self.constants = constants
         self.changed = {other for node in graph.nodes if node.op == "call_function" for other in _changed(node)}
@@ -61,7 +61,7 @@ class _Graph:
         self.views: list[int] = []
         self.opaque: list[Finding] = []
         self.results: dict[str, None] = {}
-        self.draft = Draft(None, (), options, options.alignment or ALIGNMENT)
+        self.draft = OperationsDraft(None, (), options, options.alignment or ALIGNMENT)
 
     def add(self, node: Any) -> None:
         """Draw a node."""
@@ -152,7 +152,7 @@ class _Graph:
         return int(found)
 
 
-def _known(dim: Any, options: Options) -> list[Any]:
+def _known(dim: Any, options: ImportOptions) -> list[Any]:
     return [symbol for symbol in dim.node.expr.free_symbols if symbol.name in options.dims]
 
 

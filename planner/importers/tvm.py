@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.importers.draft import Draft, Kind
+from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.dump import refuse_dims
-from memplan.planner.importers.imported import Imported, Options, imported
+from memplan.planner.importers.imported import Imported, ImportOptions, imported
 from memplan.planner.importers.tvm_graph import Graph, Node, Output, Reference, outputs_of, read_graph
 
 ALIGNMENT = 64
@@ -22,7 +22,7 @@ _WEIGHT = re.compile(r"p\d+", re.ASCII)
 _NOTHING = "__nop"
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a graph; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "TVM's graphs")
     graph = read_graph(data)
@@ -37,14 +37,14 @@ def read(data: bytes, options: Options) -> Imported:
 class _Program:
     """The program that a graph is, as it is drawn."""
 
-    def __init__(self, graph: Graph, options: Options) -> None:
+    def __init__(self, graph: Graph, options: ImportOptions) -> None:
         self.graph = graph
         alignment = options.alignment or ALIGNMENT
         self.outputs = outputs_of(graph, alignment)
         self.weights = frozenset(self._weights())
         heads = dict.fromkeys(self._index(head, len(graph.nodes), f"heads[{k}]") for k, head in enumerate(graph.heads))
         self.given_back = {self._result_name(self.outputs[i]): self.outputs[i] for i in heads}
-        self.draft = Draft(None, self.given_back, options, alignment)
+        self.draft = OperationsDraft(None, self.given_back, options, alignment)
 
     def run(self) -> None:
         """Draw all nodes, with the program's inputs and outputs."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import xla_text
 from memplan.planner.importers.dump import problem_of, refuse_dims, size_of
-from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.protobuf import Message
 from memplan.planner.importers.recognition import is_xla_text
 from memplan.planner.model.rows import MAX_BYTES
@@ -27,7 +27,7 @@ _LOGICAL_BUFFERS, _ALLOCATIONS, _TRACES = 1, 3, 4
 _ALLOCATED, _FREED, _SHARED = 0, 1, 2
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a dump, binary or text; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "XLA's buffers")
     if is_xla_text(data):

@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.dump import problem_of, size_of
-from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.imported import Imported, ImportOptions
 
 ALIGNMENT = 64
 _SECTIONS = (b"BufferAssignment:", b"HloLiveRange")
@@ -35,7 +35,7 @@ class _Value:
     end: int
 
 
-def read(data: bytes, options: Options) -> Imported:
+def read(data: bytes, options: ImportOptions) -> Imported:
     """Read both texts; raises FormatError."""
     for section in _SECTIONS:
         if section not in data:
@@ -79,7 +79,9 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _temporaries(text: str, alive: dict[str, tuple[int, int]], options: Options) -> Iterator[tuple[str, list[_Value]]]:
+def _temporaries(
+    text: str, alive: dict[str, tuple[int, int]], options: ImportOptions
+) -> Iterator[tuple[str, list[_Value]]]:
     """Yield the values of each allocation for temporaries; raises FormatError where one has no lifetime."""
     name: str | None = None
     values: list[_Value] = []

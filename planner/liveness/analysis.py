@@ -20,8 +20,16 @@ from memplan.planner.liveness.facts import (
     TemporaryCounts,
     Workspace,
 )
-from memplan.planner.liveness.lifetimes import Alive, Liveness, Reading, Temporaries, Way, is_planned, lifetimes
-from memplan.planner.liveness.timeline import NOWHERE, Timeline
+from memplan.planner.liveness.lifetimes import (
+    Liveness,
+    PlannedVariable,
+    Reading,
+    ReadingKind,
+    Temporaries,
+    is_planned,
+    lifetimes,
+)
+from memplan.planner.liveness.timeline import NOWHERE, ProgramTimeline
 from memplan.planner.liveness.uses import first_access
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
@@ -60,12 +68,14 @@ def problem_of(operations: Operations, reading: Reading | None = None, *, most: 
     return pose(operations, expand(operations, most=most), reading or Reading())
 
 
-def pose(operations: Operations, timeline: Timeline, reading: Reading) -> Problem:
+def pose(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:
     """Return the problem that a function of the operations poses, laid out in time."""
     return _problem(operations, timeline, lifetimes(timeline, reading), reading.way)
 
 
-def _problem(operations: Operations, timeline: Timeline, alive: Iterable[Alive], way: Way) -> Problem:
+def _problem(
+    operations: Operations, timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
+) -> Problem:
     rows: list[dict[str, Any]] = []
     for found in alive:
         intervals = found.by[way].intervals
@@ -90,7 +100,7 @@ def _problem(operations: Operations, timeline: Timeline, alive: Iterable[Alive],
     )
 
 
-def _load(timeline: Timeline, alive: Iterable[Alive], way: Way) -> list[int]:
+def _load(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
     """Return the bytes alive in each step, from that before the first to that after the last."""
     change = [0] * (timeline.steps + 3)
     for found in alive:
@@ -101,7 +111,7 @@ def _load(timeline: Timeline, alive: Iterable[Alive], way: Way) -> list[int]:
     return list(accumulate(change[:-1]))
 
 
-def _most(timeline: Timeline, alive: Iterable[Alive], way: Way) -> int:
+def _most(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
     """Return the most bytes alive at a time; O(m log m) for m intervals."""
     change: defaultdict[int, int] = defaultdict(int)
     for found in alive:
@@ -112,7 +122,7 @@ def _most(timeline: Timeline, alive: Iterable[Alive], way: Way) -> int:
     return max(accumulate(change[time] for time in sorted(change)), default=0)
 
 
-def _workspace(timeline: Timeline, load: list[int], alive: Iterable[Alive]) -> Workspace:
+def _workspace(timeline: ProgramTimeline, load: list[int], alive: Iterable[PlannedVariable]) -> Workspace:
     needed: defaultdict[int, int] = defaultdict(int)
     for found in alive:
         for stretch in {use.stretch for use in found.uses if not use.is_about_scope}:
@@ -125,12 +135,12 @@ def _workspace(timeline: Timeline, load: list[int], alive: Iterable[Alive]) -> W
     return Workspace(largest, time, timeline.path(_stretch_at(timeline)[time]), any_order)
 
 
-def _stretch_at(timeline: Timeline) -> dict[int, int]:
+def _stretch_at(timeline: ProgramTimeline) -> dict[int, int]:
     """Return the innermost statement that takes each step."""
     return {row.start: i for i, row in enumerate(timeline.stretches) if row.end == row.start + 1}
 
 
-def _readings(timeline: Timeline, alive: list[Alive]) -> Iterator[ReadingFacts]:
+def _readings(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
     """Yield what each way to read says; by usage and nested, which loses nothing, comes first."""
     least = _most(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
@@ -139,7 +149,9 @@ def _readings(timeline: Timeline, alive: list[Alive]) -> Iterator[ReadingFacts]:
             yield ReadingFacts(liveness, temporaries, most, most - least)
 
 
-def _functions(operations: Operations, timeline: Timeline, alive: list[Alive], way: Way) -> Iterator[FunctionFacts]:
+def _functions(
+    operations: Operations, timeline: ProgramTimeline, alive: list[PlannedVariable], way: ReadingKind
+) -> Iterator[FunctionFacts]:
     calls = Counter(activation.function for activation in timeline.activations)
     first = {activation.function: activation for activation in reversed(timeline.activations)}
     own = [found for found in alive if timeline.variables[found.variable].role == "temporary"]
@@ -161,7 +173,7 @@ def _temporaries(operations: Operations, functions: Iterable[FunctionFacts]) -> 
     return TemporaryCounts(none, one, len(counts) - none - one)
 
 
-def _apart(timeline: Timeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
+def _apart(timeline: ProgramTimeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
     """Return what is not in the problem: constants (of a function once, however often it is called), and the rest."""
     constants: dict[tuple[str, str], int] = {}
     not_planned, unused = [], []
@@ -183,7 +195,7 @@ def _apart(timeline: Timeline, reading: Reading, planned: set[int]) -> dict[str,
     }
 
 
-def _orphans(timeline: Timeline, alive: Iterable[Alive]) -> Iterator[str]:
+def _orphans(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[str]:
     for found in alive:
         row = timeline.variables[found.variable]
         actions = {use.action for use in found.uses if not use.is_about_scope} - {"hold"}
@@ -191,13 +203,13 @@ def _orphans(timeline: Timeline, alive: Iterable[Alive]) -> Iterator[str]:
             yield row.id
 
 
-def _steps(timeline: Timeline, load: list[int]) -> Iterator[Step]:
+def _steps(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
     at = _stretch_at(timeline)
     for time in range(timeline.steps):
         yield Step(time, timeline.path(at[time]), timeline.stretches[at[time]].label, load[time + 1])
 
 
-def _events(timeline: Timeline, alive: Iterable[Alive], way: Way) -> list[Event]:
+def _events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[Event]:
     """List who gets and gives back its room, in time order; at one time, room is given back first."""
     found = []
     for row in alive:
@@ -207,7 +219,7 @@ def _events(timeline: Timeline, alive: Iterable[Alive], way: Way) -> list[Event]
     return sorted(found, key=lambda event: (event.time, event.kind == "alloc"))
 
 
-def _insert_free(timeline: Timeline, alive: Iterable[Alive]) -> Iterator[InsertFree]:
+def _insert_free(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[InsertFree]:
     for found in alive:
         row = timeline.variables[found.variable]
         if row.role == "temporary" and not row.is_persistent:
@@ -215,7 +227,7 @@ def _insert_free(timeline: Timeline, alive: Iterable[Alive]) -> Iterator[InsertF
                 yield InsertFree(row.id, death.where, death.path)
 
 
-def _warnings(timeline: Timeline, alive: Iterable[Alive]) -> Iterator[Finding]:
+def _warnings(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[Finding]:
     for found in alive:
         row = timeline.variables[found.variable]
         if not row.is_persistent and first_access(timeline.whole, found.uses)[0]:

@@ -8,7 +8,17 @@ from graphlib import TopologicalSorter
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.liveness.activations import Activations, CallWorkspace
-from memplan.planner.liveness.timeline import NOWHERE, Action, Choice, Loop, Mark, Part, Run, Stretch, Timeline
+from memplan.planner.liveness.timeline import (
+    NOWHERE,
+    Action,
+    BlockPart,
+    BranchChoice,
+    Loop,
+    Mark,
+    ProgramTimeline,
+    StatementBlock,
+    Stretch,
+)
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.statements import (
     Alloc,
@@ -35,7 +45,7 @@ def expand(
     *,
     workspaces: Mapping[str, Sequence[CallWorkspace]] | None = None,
     most: int = MAX_EXPANDED,
-) -> Timeline:
+) -> ProgramTimeline:
     """Lay a function (the program's entry, by default) out in time, with all that it calls.
 
     Where `workspaces` are given, by function, a call is one step that needs these beside its arguments. Raises
@@ -75,7 +85,7 @@ class _Block:
     names: Mapping[str, int]
     depth: int
     operation: int
-    parts: list[Part]
+    parts: list[BlockPart]
     first: int
     start: int
     function: _Block | None = None
@@ -95,14 +105,14 @@ class _Expansion:
         self.now = 0
         self.freed = {name: _freed(function.body) for name, function in operations.functions.items()}
 
-    def timeline(self, name: str) -> Timeline:
+    def timeline(self, name: str) -> ProgramTimeline:
         """Lay out a function, between the step in which it gets its inputs and that in which it gives its outputs."""
         function = self.operations.functions[name]
         self.stretches.append(Stretch(0, (), "inputs", -1, 0, 0))
         names = self.calls.begin(name, name, 0, {})
         for param in function.params:
             self.calls.mark(names[param], 0, "write")
-        parts: list[Part] = []
+        parts: list[BlockPart] = []
         statements = iter(enumerate(function.body))
         self.blocks.append(_Block(statements, lambda _: None, (), 0, names, 0, NOWHERE, parts, 1, 0))
         while self.blocks:
@@ -115,8 +125,8 @@ class _Expansion:
         for row in self.calls.variables:
             if row.is_persistent:
                 row.marks = [Mark(0, "write"), *row.marks, Mark(last, "read")]
-        whole = Run(-1, self.now + 1, 0, len(self.stretches), 0, tuple(parts))
-        return Timeline(whole, self.now, self.stretches, self.calls.found, self.calls.variables)
+        whole = StatementBlock(-1, self.now + 1, 0, len(self.stretches), 0, tuple(parts))
+        return ProgramTimeline(whole, self.now, self.stretches, self.calls.found, self.calls.variables)
 
     def _advance(self, block: _Block) -> None:
         """Lay out the next statement of the innermost block, or close the block."""
@@ -189,7 +199,7 @@ class _Expansion:
             for name in statement.inputs:
                 self.calls.mark(block.names[name], index, "read")
             self._end(index)
-        done: list[Run] = []
+        done: list[StatementBlock] = []
         start, first = self.now, len(self.stretches)
 
         def next_branch() -> None:
@@ -198,7 +208,7 @@ class _Expansion:
                 self._open(block, statement.branches[j], close, (k, j), is_deeper=True)
             elif self.now > start:
                 path = self._path(block, k)
-                block.parts.append(Choice(start, self.now, first, len(self.stretches), path, tuple(done)))
+                block.parts.append(BranchChoice(start, self.now, first, len(self.stretches), path, tuple(done)))
 
         def close(branch: _Block) -> None:
             done.append(self._run(branch))
@@ -261,8 +271,8 @@ class _Expansion:
             )
         )
 
-    def _run(self, block: _Block) -> Run:
-        return Run(block.start, self.now, block.first, len(self.stretches), block.depth, tuple(block.parts))
+    def _run(self, block: _Block) -> StatementBlock:
+        return StatementBlock(block.start, self.now, block.first, len(self.stretches), block.depth, tuple(block.parts))
 
     def _begin(self, block: _Block, k: int, label: str, end: int = NOWHERE) -> int:
         """Begin the stretch of a statement, which ends at `end` or is ended later; return its index."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 Writers = frozenset[int]
-NOBODY: Writers = frozenset()
+NO_WRITER: Writers = frozenset()
 
 
 @dataclass
@@ -18,7 +18,7 @@ class ByteMap:
     """
 
     starts: list[int] = field(default_factory=lambda: [0])
-    writers: list[Writers] = field(default_factory=lambda: [NOBODY])
+    writers: list[Writers] = field(default_factory=lambda: [NO_WRITER])
 
     def copy(self) -> ByteMap:
         """Return a map of its own with the same content."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memplan.planner.liveness.scopes import lifetime_by_scope
-from memplan.planner.liveness.timeline import NOWHERE, Timeline, Variable
+from memplan.planner.liveness.timeline import NOWHERE, ProgramTimeline, Variable
 from memplan.planner.liveness.usage import Lifetime, lifetime_by_usage
 from memplan.planner.liveness.uses import Use, family_uses
 from memplan.planner.model.rows import Row
 
 Liveness = Literal["usage", "scope"]
 Temporaries = Literal["nested", "lifted"]
-Way = tuple[Liveness, Temporaries]
+ReadingKind = tuple[Liveness, Temporaries]
 
 
 class Reading(Row):
@@ -30,18 +30,18 @@ class Reading(Row):
     plan_outputs: bool = True
 
     @property
-    def way(self) -> Way:
+    def way(self) -> ReadingKind:
         """How lifetimes are read, apart from what is planned."""
         return self.liveness, self.temporaries
 
 
 @dataclass(frozen=True)
-class Alive:
+class PlannedVariable:
     """A variable that is planned, by position: its family's uses, and its lifetime in each way to read them."""
 
     variable: int
     uses: list[Use]
-    by: Mapping[Way, Lifetime]
+    by: Mapping[ReadingKind, Lifetime]
 
 
 def is_planned(variable: Variable, reading: Reading) -> bool:
@@ -51,7 +51,7 @@ def is_planned(variable: Variable, reading: Reading) -> bool:
     return variable.role != "constant" and (variable.role != "output" or reading.plan_outputs)
 
 
-def lifetimes(timeline: Timeline, reading: Reading) -> Iterator[Alive]:
+def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVariable]:
     """Yield the lifetimes of each variable that is planned, is no alias, and is used; O(uses x depth of parts) each.
 
     Of the reading, only what is planned matters. Raises OperationsError for uses outside of scopes.
@@ -64,12 +64,12 @@ def lifetimes(timeline: Timeline, reading: Reading) -> Iterator[Alive]:
         told = [use for use in uses if not use.is_about_scope]
         if told:
             usage = lifetime_by_usage(timeline, uses, row.activation)
-            yield Alive(root, uses, _in_every_way(timeline, root, told, usage, scope))
+            yield PlannedVariable(root, uses, _in_every_way(timeline, root, told, usage, scope))
 
 
 def _in_every_way(
-    timeline: Timeline, root: int, told: list[Use], usage: Lifetime, scope: Lifetime
-) -> dict[Way, Lifetime]:
+    timeline: ProgramTimeline, root: int, told: list[Use], usage: Lifetime, scope: Lifetime
+) -> dict[ReadingKind, Lifetime]:
     """Return the lifetime in every way; lifted, it may be that of a whole call or operation."""
     row = timeline.variables[root]
     whole = _whole(timeline, row.activation, told) if row.role == "temporary" and not row.is_persistent else None
@@ -85,7 +85,7 @@ def _in_every_way(
     }
 
 
-def _whole(timeline: Timeline, activation: int, uses: list[Use]) -> Lifetime | None:
+def _whole(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
     """Return the time of the call whose temporary it is, or of the program's only operation that uses it inside."""
     stretch = timeline.activations[activation].stretch
     if not activation:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.planner.errors import OperationsError
-from memplan.planner.liveness.timeline import Choice, Part, Run, Timeline
+from memplan.planner.liveness.timeline import BlockPart, BranchChoice, ProgramTimeline, StatementBlock
 from memplan.planner.liveness.usage import Lifetime
 from memplan.planner.liveness.uses import Use, items, within
 
@@ -17,7 +17,7 @@ Held = frozenset[bool]
 """Whether a variable may be held at some point of the program: it may be, may be not, or both, by the way there."""
 
 
-def lifetime_by_scope(timeline: Timeline, root: int, uses: Sequence[Use]) -> Lifetime:
+def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use]) -> Lifetime:
     """Return when a variable is alive by its scopes; `uses` are those of its family, in program order.
 
     Raises OperationsError for a use outside of them, for a second alloc or free, and for a scope that would go from
@@ -40,11 +40,11 @@ def lifetime_by_scope(timeline: Timeline, root: int, uses: Sequence[Use]) -> Lif
 class _Walk:
     """Follows what may be held through the parts of the program's time in which a variable is named."""
 
-    def __init__(self, timeline: Timeline, name: str) -> None:
+    def __init__(self, timeline: ProgramTimeline, name: str) -> None:
         self.timeline, self.name = timeline, name
         self.found = Lifetime()
 
-    def run(self, run: Run, uses: Sequence[Use], held: Held) -> Held:
+    def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
         """Find the lifetime in a run; return what may be held behind it."""
         at = run.start
         for item in items(run, uses):
@@ -71,8 +71,8 @@ class _Walk:
             )
         return _FREE if use.action == "free" else _HELD
 
-    def _part(self, part: Part, uses: Sequence[Use], held: Held) -> Held:
-        if isinstance(part, Choice):
+    def _part(self, part: BlockPart, uses: Sequence[Use], held: Held) -> Held:
+        if isinstance(part, BranchChoice):
             ends = [self._branch(branch, within(branch, uses), held) for branch in part.branches]
             return frozenset().union(*ends)
         end = self.run(part.body, uses, held)
@@ -80,7 +80,7 @@ class _Walk:
             raise self._error(part.path, "must be allocated and freed in the same iteration")
         return held
 
-    def _branch(self, branch: Run, uses: Sequence[Use], held: Held) -> Held:
+    def _branch(self, branch: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
         if uses:
             return self.run(branch, uses, held)
         if True in held:

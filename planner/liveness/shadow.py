@@ -14,7 +14,15 @@ from itertools import pairwise
 from memplan.planner.errors import MAX_SHOWN, PlanError, shown
 from memplan.planner.liveness.expansion import MAX_EXPANDED, expand
 from memplan.planner.liveness.last_writers import ByteMap
-from memplan.planner.liveness.timeline import NOWHERE, Action, Choice, Loop, Part, Run, Timeline
+from memplan.planner.liveness.timeline import (
+    NOWHERE,
+    Action,
+    BlockPart,
+    BranchChoice,
+    Loop,
+    ProgramTimeline,
+    StatementBlock,
+)
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.plan import Plan
 from memplan.planner.operations.operations import Operations
@@ -83,7 +91,7 @@ def shadow(operations: Operations, plan: Plan, *, most: int = MAX_EXPANDED) -> t
     return tuple(_Execution(timeline, _places(timeline, plan)).run())
 
 
-def _places(timeline: Timeline, plan: Plan) -> dict[int, tuple[str, int]]:
+def _places(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]:
     """Find the pool and offset of each variable that is no alias."""
     placed = plan.placements
     index = {row.id: i for i, row in enumerate(timeline.variables)}
@@ -108,7 +116,7 @@ def _places(timeline: Timeline, plan: Plan) -> dict[int, tuple[str, int]]:
     return {i: place for i, place in places.items() if timeline.variables[i].root == NOWHERE}
 
 
-def _is_used(timeline: Timeline, family: list[int]) -> bool:
+def _is_used(timeline: ProgramTimeline, family: list[int]) -> bool:
     marks = (mark for i in family for mark in timeline.variables[i].marks)
     return any(mark.action not in _FORGETS and not mark.is_passed for mark in marks)
 
@@ -116,7 +124,7 @@ def _is_used(timeline: Timeline, family: list[int]) -> bool:
 class _Execution:
     """Runs a program again and again, until nothing new goes from one iteration of a loop to the next."""
 
-    def __init__(self, timeline: Timeline, places: dict[int, tuple[str, int]]) -> None:
+    def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
         self.timeline = timeline
         self.pieces: list[_Piece] = []
         self.piece_owner: list[int] = []
@@ -153,7 +161,7 @@ class _Execution:
             if all(path in before and before[path].holds(memory) for path, memory in self.carried.items()):
                 return iter(self.found.values())
 
-    def _run(self, run: Run, memory: _Memory) -> _Memory:
+    def _run(self, run: StatementBlock, memory: _Memory) -> _Memory:
         parts = {part.first: part for part in run.parts}
         stretch = run.first
         while stretch < run.after:
@@ -166,8 +174,8 @@ class _Execution:
                 stretch = part.after
         return memory
 
-    def _part(self, part: Part, memory: _Memory) -> _Memory:
-        if isinstance(part, Choice):
+    def _part(self, part: BlockPart, memory: _Memory) -> _Memory:
+        if isinstance(part, BranchChoice):
             first, *others = [self._run(branch, memory.copy()) for branch in part.branches]
             for other in others:
                 first = first.join(other)

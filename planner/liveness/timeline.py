@@ -75,7 +75,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Run:
+class StatementBlock:
     """A time `[start, end)` in which steps and parts follow each other; it begins the stretches `first:after`."""
 
     start: int
@@ -83,11 +83,11 @@ class Run:
     first: int
     after: int
     depth: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[BlockPart, ...] = ()
 
 
 @dataclass(frozen=True)
-class Choice:
+class BranchChoice:
     """Branches: in each execution, the time of one of them is gone through and the others' is not."""
 
     start: int
@@ -95,7 +95,7 @@ class Choice:
     first: int
     after: int
     path: str
-    branches: tuple[Run, ...]
+    branches: tuple[StatementBlock, ...]
 
 
 @dataclass(frozen=True)
@@ -107,18 +107,18 @@ class Loop:
     first: int
     after: int
     path: str
-    body: Run
+    body: StatementBlock
     surely_runs: bool
 
 
-Part: TypeAlias = Choice | Loop
+BlockPart: TypeAlias = BranchChoice | Loop
 
 
 @dataclass(frozen=True, eq=False)
-class Timeline:
+class ProgramTimeline:
     """A program in time, from step -1 to `steps`. Activation 0 is the program itself."""
 
-    whole: Run
+    whole: StatementBlock
     steps: int
     stretches: list[Stretch]
     activations: list[Activation]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memplan.planner.liveness.timeline import NOWHERE, Choice, Loop, Part, Run, Timeline
+from memplan.planner.liveness.timeline import NOWHERE, BlockPart, BranchChoice, Loop, ProgramTimeline, StatementBlock
 from memplan.planner.liveness.uses import Use, first_access, items, within
 
 Where = Literal["after", "start-of"]
@@ -47,7 +47,7 @@ class Lifetime:
         return self.intervals[0][0] <= other.intervals[0][0] and other.intervals[-1][1] <= self.intervals[-1][1]
 
 
-def lifetime_by_usage(timeline: Timeline, uses: Sequence[Use], activation: int) -> Lifetime:
+def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation: int) -> Lifetime:
     """Return when a variable of an activation is alive, by its uses in program order."""
     call = timeline.activations[activation].stretch
     born_at = timeline.stretches[call].depth if activation else NOWHERE
@@ -62,11 +62,11 @@ class _Walk:
     `before`: some way to this part has used the variable; `after`: some way on from it uses it.
     """
 
-    def __init__(self, timeline: Timeline, uses: Sequence[Use], born_at: int) -> None:
+    def __init__(self, timeline: ProgramTimeline, uses: Sequence[Use], born_at: int) -> None:
         self.timeline, self.uses, self.born_at = timeline, uses, born_at
         self.found = Lifetime()
 
-    def run(self, run: Run, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def run(self, run: StatementBlock, uses: Sequence[Use], before: bool, after: bool) -> None:
         """Find the lifetime in a run that has uses."""
         if before and after:
             self.found.add(run.start, run.end)
@@ -93,13 +93,13 @@ class _Walk:
             stretch = last.uses[0].stretch
             self._dies("after" if stretch else "start-of", self.timeline.path(stretch))
 
-    def _part(self, part: Part, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def _part(self, part: BlockPart, uses: Sequence[Use], before: bool, after: bool) -> None:
         if isinstance(part, Loop):
             self._loop(part, uses, before, after)
         else:
             self._choice(part, uses, before, after)
 
-    def _choice(self, choice: Choice, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def _choice(self, choice: BranchChoice, uses: Sequence[Use], before: bool, after: bool) -> None:
         for k, branch in enumerate(choice.branches):
             inside = within(branch, uses)
             if inside:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from memplan.planner.liveness.timeline import Action, Loop, Part, Run, Timeline
+from memplan.planner.liveness.timeline import Action, BlockPart, Loop, ProgramTimeline, StatementBlock
 
 
 class Use(NamedTuple):
@@ -24,16 +24,16 @@ class Use(NamedTuple):
         return self.action in ("alloc", "free", "end")
 
 
-class Item(NamedTuple):
+class BlockItem(NamedTuple):
     """A use in a run itself (`part` is None), or all uses that lie in one of its parts."""
 
     start: int
     end: int
-    part: Part | None
+    part: BlockPart | None
     uses: Sequence[Use]
 
 
-def family_uses(timeline: Timeline, root: int, *, passed: bool = False) -> list[Use]:
+def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -> list[Use]:
     """Return the uses of a buffer and its aliases in program order, with those that calls pass on where asked for.
 
     A write to an alias of a part writes a part.
@@ -55,28 +55,28 @@ def family_uses(timeline: Timeline, root: int, *, passed: bool = False) -> list[
     return found
 
 
-def items(run: Run, uses: Sequence[Use]) -> Iterator[Item]:
+def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
     """Yield the uses in a run, in program order, those in one of its parts together; O(log n) each."""
     at = 0
     while at < len(uses):
         use = uses[at]
         if use.depth == run.depth:
-            yield Item(use.start, use.end, None, [use])
+            yield BlockItem(use.start, use.end, None, [use])
             at += 1
         else:
             part = run.parts[bisect_right(run.parts, use.stretch, key=lambda part: part.first) - 1]
             behind = bisect_left(uses, part.after, lo=at, key=lambda use: use.stretch)
-            yield Item(part.start, part.end, part, uses[at:behind])
+            yield BlockItem(part.start, part.end, part, uses[at:behind])
             at = behind
 
 
-def within(run: Run, uses: Sequence[Use]) -> Sequence[Use]:
+def within(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
     """Return the uses that lie in a run, of those around it, too."""
     low = bisect_left(uses, run.first, key=lambda use: use.stretch)
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 
 
-def first_access(run: Run, uses: Sequence[Use]) -> tuple[bool, bool]:
+def first_access(run: StatementBlock, uses: Sequence[Use]) -> tuple[bool, bool]:
     """Say whether a variable may be read before it is written or allocated, and whether one of these surely happens."""
     for item in items(run, uses):
         may_read, surely_written = _first_access(item)
@@ -85,7 +85,7 @@ def first_access(run: Run, uses: Sequence[Use]) -> tuple[bool, bool]:
     return False, False
 
 
-def _first_access(item: Item) -> tuple[bool, bool]:
+def _first_access(item: BlockItem) -> tuple[bool, bool]:
     if item.part is None:
         action = item.uses[0].action
         return action in ("read", "update"), action in ("write", "scratch", "alloc")

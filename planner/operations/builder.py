@@ -202,7 +202,7 @@ class FunctionBuilder:
         return value.name
 
 
-class Program:
+class ProgramBuilder:
     """Functions that are being written, and what else operations say (`order`, `pools`, `objective`, `name`)."""
 
     def __init__(self, **more: Any) -> None:

@@ -14,8 +14,8 @@ from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.runner import JobRunner
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
-from memplan.api.store.arrivals import Room
-from memplan.api.store.job import Job
+from memplan.api.store.arrivals import JobLimits
+from memplan.api.store.job import StoredJob
 from memplan.api.store.store import Store
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -104,10 +104,10 @@ async def desk(
 def submit(store: Store, deterministic: bool = False, **said: object) -> str:
     """Submit the problem; return the job's id."""
     options = Options.model_validate({"time_limit_s": 5.0, "deterministic": deterministic})
-    return store.arrivals.add(new_job(PROBLEM, options, **said), Room(jobs=100)).id
+    return store.arrivals.add(new_job(PROBLEM, options, **said), JobLimits(jobs=100)).id
 
 
-def job(store: Store, job_id: str) -> Job:
+def job(store: Store, job_id: str) -> StoredJob:
     """Return a job, which is there."""
     found = store.jobs.find(job_id)
     assert found is not None
@@ -127,7 +127,7 @@ async def soon(is_so: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def ended(store: Store, job_id: str) -> Job:
+async def ended(store: Store, job_id: str) -> StoredJob:
     """Return a job once it has ended."""
     await soon(lambda: job(store, job_id).finished_at is not None)
     return job(store, job_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.planner.exporters.layout import Layout, lay_out
+from memplan.planner.exporters.layout import VerifiedLayout, lay_out
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -42,23 +42,25 @@ NAMES = {
 }
 
 
-def layout_of(problem: dict[str, Any], places: dict[Any, tuple[str, int]], model: bytes | None = None) -> Layout:
+def layout_of(
+    problem: dict[str, Any], places: dict[Any, tuple[str, int]], model: bytes | None = None
+) -> VerifiedLayout:
     """Return the layout of a problem with its buffers in those pools, at those offsets."""
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in places.items()]
     return lay_out(Problem.model_validate(problem), Plan.model_validate({"placements": placements}), model)
 
 
-def two_memories() -> Layout:
+def two_memories() -> VerifiedLayout:
     return layout_of(TWO_MEMORIES, PLACES)
 
 
-def two_memories_anywhere() -> Layout:
+def two_memories_anywhere() -> VerifiedLayout:
     """Return the same in memories whose base addresses are not known."""
     pools = [{"name": "sram-1"}, {"name": "int"}]
     return layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
 
 
-def one_pool(*rows: dict[str, Any], **pool: Any) -> Layout:
+def one_pool(*rows: dict[str, Any], **pool: Any) -> VerifiedLayout:
     """Return a layout of buffers that are never alive together, each at the offset that it is pinned to, or 0."""
     buffers = [{"id": k, "size": 64, "start": k, "end": k + 1, **row} for k, row in enumerate(rows)]
     problem = {"buffers": buffers, "pools": [{"name": "p", **pool}]}

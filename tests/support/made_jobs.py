@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.api.store.arrivals import Room
-from memplan.api.store.job import Claim, NewJob, PackedPlan, Progress
-from memplan.api.store.jobs import Wanted
+from memplan.api.store.arrivals import JobLimits
+from memplan.api.store.job import Claim, NewJob, PackedPlan, StoredProgress
+from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
 
-ROOM = Room(jobs=1000)
-EVERYBODY = Wanted(of_everybody=True)
-FOUND = Progress(peak=30, lower_bound=20, gap=0.5, solver="greedy")
-BETTER = Progress(peak=2**70, lower_bound=2**70, gap=0.0, solver="exact")
+ROOM = JobLimits(jobs=1000)
+EVERYBODY = JobsWanted(of_everybody=True)
+FOUND = StoredProgress(peak=30, lower_bound=20, gap=0.5, solver="greedy")
+BETTER = StoredProgress(peak=2**70, lower_bound=2**70, gap=0.0, solver="exact")
 REASON = "its server stopped"
 PLAN = PackedPlan(b"plan", "feasible")
 

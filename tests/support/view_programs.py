@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from memplan.planner.importers.draft import Draft, Kind
-from memplan.planner.importers.imported import Options
+from memplan.planner.importers.draft import Kind, OperationsDraft
+from memplan.planner.importers.imported import ImportOptions
 
 SIZE = 4
 
@@ -37,7 +37,7 @@ class _Author:
     """A program that is being drawn, to a draft and to steps at the same time."""
 
     chance: random.Random
-    draft: Draft
+    draft: OperationsDraft
     left: int
     names: count[int] = field(default_factory=count)
 
@@ -110,12 +110,12 @@ class _Author:
         return Step("loop", tuple(first), tuple(state), (tuple(steps),))
 
 
-def random_program(seed: int, options: Options) -> tuple[Draft, tuple[Step, ...], tuple[str, ...]]:
+def random_program(seed: int, options: ImportOptions) -> tuple[OperationsDraft, tuple[Step, ...], tuple[str, ...]]:
     """Return a program as a draft and as steps, and its inputs."""
     chance = random.Random(seed)
     params = tuple(f"x{k}" for k in range(chance.randint(1, 2)))
     results = tuple(f"y{k}" for k in range(chance.randint(1, 2)))
-    draft = Draft(None, results, options, 1)
+    draft = OperationsDraft(None, results, options, 1)
     author = _Author(chance, draft, chance.randint(3, 14))
     for name in params:
         draft.declare(name, SIZE, "param")

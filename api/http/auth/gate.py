@@ -15,7 +15,7 @@ from memplan.api.http.auth.quota import RequestQuota
 from memplan.api.refusals import ForbiddenError, FullError, NoKeyError
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, digest, is_same, split
-from memplan.api.store.caller import ANYBODY, Caller, Scope
+from memplan.api.store.caller import ANY_CALLER, Caller, Scope
 from memplan.api.store.errors import StoreError
 from memplan.api.store.keys import Keys
 from memplan.planner.errors import shown
@@ -30,7 +30,7 @@ _LOG = logging.getLogger("memplan")
 _BEARER = HTTPBearer(auto_error=False, description="A key, as `memplan keys add` shows it once.")
 
 
-class Gate:
+class KeyGate:
     """Knows who comes with which key; for one event loop.
 
     What the store says of a key is believed for two seconds: so long one that was revoked still works.
@@ -49,9 +49,9 @@ class Gate:
         self._kept: dict[str, tuple[Key, float]] = {}
 
     @classmethod
-    def of(cls, request: Request) -> Gate:
+    def of(cls, request: Request) -> KeyGate:
         """Return the gate of the service that a request came to."""
-        return cast(Gate, request.app.state.service.gate)
+        return cast(KeyGate, request.app.state.service.gate)
 
     def check_host(self, host: str | None) -> None:
         """Raise ForbiddenError for a `Host` that a page from elsewhere may have, where there is no key to show."""
@@ -62,7 +62,7 @@ class Gate:
     async def caller(self, authorization: str | None) -> Caller:
         """Return who shows this `Authorization`; raises NoKeyError, and FullError where a quota is used up."""
         if not self.is_asking:
-            return ANYBODY
+            return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
         text = text.strip()
         if scheme.lower() != "bearer" or not text:
@@ -122,7 +122,7 @@ def may(scope: Scope) -> Any:
 
 async def let_in(request: Request, scope: Scope) -> None:
     """Find out who sent a request, and raise NoKeyError, ForbiddenError or FullError where they may not."""
-    gate = Gate.of(request)
+    gate = KeyGate.of(request)
     gate.check_host(request.headers.get("host"))
     caller = await gate.caller(request.headers.get("authorization"))
     request.state.caller = caller

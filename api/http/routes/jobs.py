@@ -23,11 +23,11 @@ from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.request_body import CSV, JSON, media_type, read_body
 from memplan.api.jobs.serialization import plan_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
-from memplan.api.store.arrivals import Room
+from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.caller import Caller
-from memplan.api.store.job import Job
+from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import OPEN
-from memplan.api.store.jobs import Wanted
+from memplan.api.store.jobs import JobsWanted
 
 router = APIRouter()
 
@@ -58,7 +58,7 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     body = await read_body(request, service.settings.max_body_bytes)
     read = partial(read_new_job, kind, body, request.query_params, service.settings)
     new = await service.soon(partial(read, key_id=caller.key_id, idempotency_key=key), len(body) <= _SHORT_BYTES)
-    job = await service.jobs.intake.add(new, Room(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
+    job = await service.jobs.intake.add(new, JobLimits(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
     service.jobs.desk.poke()
     response.headers["Location"] = f"{PATH}/{job.id}"
     return job_answer(job)
@@ -75,7 +75,7 @@ async def listed(request: Request) -> JobList:
     """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
     service, caller = Service.of(request), Caller.of(request)
     query = read_job_query(request.query_params)
-    wanted = Wanted(of_everybody=caller.may("admin"), key_id=caller.key_id, **dict(query))
+    wanted = JobsWanted(of_everybody=caller.may("admin"), key_id=caller.key_id, **dict(query))
     return job_list(await service.store.briefly(partial(service.store.jobs.page, wanted)), query)
 
 
@@ -160,7 +160,7 @@ async def cancel(request: Request, job_id: str) -> JobAnswer:
     return job_answer(job)
 
 
-async def _job(request: Request, job_id: str) -> Job:
+async def _job(request: Request, job_id: str) -> StoredJob:
     """Return a job that the caller may see; those of others are not there, for all that they are told."""
     store = Service.of(request).store
     job = await store.briefly(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None

@@ -17,7 +17,7 @@ from memplan.api.client.errors import AwayError, BusyError, RefusedError, Servic
 from memplan.api.client.http import Client
 from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.patience import Patience
-from memplan.api.client.values import Event
+from memplan.api.client.values import RemoteEvent
 from memplan.api.options import Options
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -210,7 +210,7 @@ def test_a_reader_of_events_knows_where_it_is() -> None:
     reader = EventReader()
     assert "Last-Event-ID" not in reader.headers
     lines = ["id: 7", "event:better", 'data: {"peak": 5}', ""]
-    assert [reader.line(line) for line in lines][-1] == Event(7, "better", {"peak": 5})
+    assert [reader.line(line) for line in lines][-1] == RemoteEvent(7, "better", {"peak": 5})
     assert (reader.headers["Last-Event-ID"], reader.is_over) == ("7", False)
     with pytest.raises(WrongAnswerError):
         [reader.line(line) for line in ("data: {", "")]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from memplan.api.executorch.specs import Place, Placed, Request, Spec, placed, pose, request_of
+from memplan.api.executorch.specs import Place, PlacedSpec, Spec, SpecsRequest, placed, pose, request_of
 from memplan.planner.errors import ProblemError
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
@@ -35,11 +35,11 @@ class Tensor:
         return self.allocated_memory
 
 
-def planned(*specs: Tensor, alignment: int = 16, taken: tuple[int, ...] = (), padding: int = 0) -> Placed:
+def planned(*specs: Tensor, alignment: int = 16, taken: tuple[int, ...] = (), padding: int = 0) -> PlacedSpec:
     for spec in specs:
         spec.realign(alignment)
     names = tuple(f"spec:{k}" for k in range(len(specs)))
-    request = Request(specs, names, alignment, taken, padding)
+    request = SpecsRequest(specs, names, alignment, taken, padding)
     problem = pose(request)
     plan = solve(problem, time_limit_s=5)
     assert not verify(problem, plan)

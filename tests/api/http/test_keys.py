@@ -9,13 +9,13 @@ from typing import Any
 import anyio
 import pytest
 
-from memplan.api.http.auth.gate import Gate, look_up
+from memplan.api.http.auth.gate import KeyGate, look_up
 from memplan.api.http.auth.hosts import is_harmless
 from memplan.api.http.auth.quota import RequestQuota
 from memplan.api.refusals import ForbiddenError, FullError, NoKeyError
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, digest, is_same, new_secret, split
-from memplan.api.store.caller import ANYBODY, Caller
+from memplan.api.store.caller import ANY_CALLER, Caller
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
 
@@ -39,7 +39,7 @@ class Lobby:
         self.keys: dict[str, Key] = {}
         self.looks = 0
         self.clock = Clock()
-        self.gate = Gate(Settings(require_keys=True, **settings), self._look_up, self.clock)
+        self.gate = KeyGate(Settings(require_keys=True, **settings), self._look_up, self.clock)
 
     async def _look_up(self, key_id: str) -> Key | None:
         self.looks += 1
@@ -84,9 +84,9 @@ def test_what_does_not_look_like_a_key_is_none(text: str) -> None:
 
 
 def test_no_key_is_checked_where_none_is_needed() -> None:
-    gate = Gate(Settings(require_keys=False), Lobby()._look_up)
-    assert run(gate.caller(None)) is ANYBODY
-    assert run(gate.caller("Bearer whatever")) is ANYBODY
+    gate = KeyGate(Settings(require_keys=False), Lobby()._look_up)
+    assert run(gate.caller(None)) is ANY_CALLER
+    assert run(gate.caller("Bearer whatever")) is ANY_CALLER
 
 
 def test_a_key_brings_its_name_and_scopes() -> None:
@@ -175,7 +175,7 @@ def test_admin_sees_all_jobs_and_other_callers_their_own() -> None:
     assert not mine.sees("k2")
     assert not mine.sees(None)
     assert Caller("k3", "boss", frozenset({"admin"})).sees("k2")
-    assert ANYBODY.sees(None)
+    assert ANY_CALLER.sees(None)
 
 
 @pytest.mark.parametrize(
@@ -199,10 +199,10 @@ def test_a_page_from_elsewhere_is_known_by_its_name(host: str | None, harmless: 
 
 def test_such_a_page_gets_in_where_that_is_said_only() -> None:
     lobby = Lobby()
-    Gate(Settings(without_keys=True), lobby._look_up).check_host("proxy.example")
-    Gate(Settings(require_keys=True), lobby._look_up).check_host("memplan.example")
+    KeyGate(Settings(without_keys=True), lobby._look_up).check_host("proxy.example")
+    KeyGate(Settings(require_keys=True), lobby._look_up).check_host("memplan.example")
     with pytest.raises(ForbiddenError, match=r'^host: must be an address or localhost .*, got "evil\.example"$'):
-        Gate(Settings(), lobby._look_up).check_host("evil.example")
+        KeyGate(Settings(), lobby._look_up).check_host("evil.example")
 
 
 @pytest.fixture

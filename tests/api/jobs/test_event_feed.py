@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from memplan.api.jobs.event_feed import Following
-from memplan.api.store.job import News, Outcome, Progress
+from memplan.api.store.job import JobOutcome, StoredProgress, TimedProgress
 from memplan.api.store.store import Store
 from tests.support.job_runners import day, submit
 
-NEWS = News(Progress(40, 30, 1 / 3, "test"), 0.1)
+NEWS = TimedProgress(StoredProgress(40, 30, 1 / 3, "test"), 0.1)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_follower_hears_what_another_server_writes(store: Store) -> None:
         (claim,) = store.leases.claim("another", 1)
         store.leases.report(claim.lease, [NEWS, NEWS])
         await asyncio.sleep(0.6)
-        store.leases.finish(claim.lease, Outcome("succeeded"))
+        store.leases.finish(claim.lease, JobOutcome("succeeded"))
         everything = ["queued", "started", "better", "better", "finished"]
         assert await asyncio.gather(*listening) == [everything, everything, everything[1:]]
         await following.close()
@@ -61,7 +61,7 @@ def test_a_job_with_more_events_than_are_read_at_once_is_told_whole(store: Store
         following, job_id = Following(store), submit(store)
         (claim,) = store.leases.claim("here", 1)
         store.leases.report(claim.lease, [NEWS] * 1200)
-        store.leases.finish(claim.lease, Outcome("succeeded"))
+        store.leases.finish(claim.lease, JobOutcome("succeeded"))
         assert len(await heard(following, job_id)) == 1203
 
     day(run)
@@ -72,7 +72,7 @@ def test_a_job_that_is_removed_ends_its_stream(store: Store) -> None:
         following, job_id = Following(store), submit(store)
         following.open()
         (claim,) = store.leases.claim("here", 1)
-        store.leases.finish(claim.lease, Outcome("succeeded"))
+        store.leases.finish(claim.lease, JobOutcome("succeeded"))
         listening = asyncio.create_task(heard(following, job_id, after=3))
         await asyncio.sleep(0.1)
         store.leases.remove_ended(2e9)

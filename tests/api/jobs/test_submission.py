@@ -13,11 +13,11 @@ from memplan.api.http.job_requests import new_job
 from memplan.api.jobs.submission import Intake
 from memplan.api.options import Options
 from memplan.api.refusals import FullError
-from memplan.api.store.arrivals import Room
+from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.database import FILE, Database
 from memplan.api.store.errors import RepeatedKeyError, StoreError
-from memplan.api.store.job import Job, NewJob
-from memplan.api.store.jobs import Wanted
+from memplan.api.store.job import NewJob, StoredJob
+from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
 from tests.support.job_runners import PROBLEM, day
 
@@ -36,17 +36,17 @@ def new(**said: object) -> NewJob:
 def test_all_that_come_at_once_are_kept(store: Store) -> None:
     async def run() -> None:
         intake, jobs = Intake(store), [new() for _ in range(300)]
-        kept = await asyncio.gather(*(intake.add(one, Room(jobs=1000)) for one in jobs))
+        kept = await asyncio.gather(*(intake.add(one, JobLimits(jobs=1000)) for one in jobs))
         assert [job.id for job in kept] == [one.id for one in jobs]
         assert store.jobs.counts() == {"queued": 300}
-        await intake.add(new(), Room(jobs=1000))  # and it goes on
+        await intake.add(new(), JobLimits(jobs=1000))  # and it goes on
 
     day(run)
 
 
 def test_each_hears_what_became_of_its_own(store: Store) -> None:
     async def run() -> None:
-        intake, room = Intake(store), Room(jobs=2)
+        intake, room = Intake(store), JobLimits(jobs=2)
         asked = [
             intake.add(new(idempotency_key="k", request_digest="one"), room),
             intake.add(new(idempotency_key="k", request_digest="two"), room),
@@ -54,19 +54,19 @@ def test_each_hears_what_became_of_its_own(store: Store) -> None:
             intake.add(new(), room),
         ]
         results = await asyncio.gather(*asked, return_exceptions=True)
-        assert [type(one) for one in results] == [Job, RepeatedKeyError, Job, FullError]
+        assert [type(one) for one in results] == [StoredJob, RepeatedKeyError, StoredJob, FullError]
 
     day(run)
 
 
 def test_a_caller_that_leaves_before_the_answer_disturbs_no_other(store: Store) -> None:
     async def run() -> None:
-        intake, room = Intake(store), Room(jobs=10)
+        intake, room = Intake(store), JobLimits(jobs=10)
         leaves = asyncio.create_task(intake.add(new(), room))
         await asyncio.sleep(0)
         leaves.cancel()
         await intake.add(new(), room)
-        assert len(store.jobs.page(Wanted(of_everybody=True))) == 2
+        assert len(store.jobs.page(JobsWanted(of_everybody=True))) == 2
 
     day(run)
 
@@ -77,7 +77,7 @@ def test_all_hear_of_a_store_that_fails(store: Store, tmp_path: Path) -> None:
         with database.writing() as connection:
             connection.execute(text("DROP TABLE job_events"))
         database.close()
-        intake, room = Intake(store), Room(jobs=10)
+        intake, room = Intake(store), JobLimits(jobs=10)
         results = await asyncio.gather(*(intake.add(new(), room) for _ in range(3)), return_exceptions=True)
         assert [str(one) for one in results] == ["database: no such table: job_events"] * 3
         assert all(isinstance(one, StoreError) for one in results)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from memplan.api.refusals import FullError
-from memplan.api.store.arrivals import Room
+from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.errors import RepeatedKeyError
 from memplan.api.store.job import new_id
 from memplan.api.store.job_states import STATES
-from memplan.api.store.jobs import Wanted
+from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
 from tests.support.made_jobs import EVERYBODY, ROOM, add, claim, new, told
 
@@ -67,7 +67,7 @@ def test_requests_that_come_at_once_are_one_job_as_well(store: Store) -> None:
 
 
 def test_there_is_room_for_so_many(store: Store) -> None:
-    room = Room(jobs=3, jobs_of_key=2)
+    room = JobLimits(jobs=3, jobs_of_key=2)
     results = store.arrivals.add_all([(new(key_id=key), room) for key in ("a", "a", "a", "b", "b")])
     assert [isinstance(one, FullError) for one in results] == [False, False, True, False, True]
     with pytest.raises(FullError, match="at most 2 of one key, and 3 of all, may wait or run at a time"):
@@ -88,7 +88,7 @@ def test_jobs_are_listed_newest_first_page_by_page(store: Store) -> None:
     names = [add(store, id=f"job{i}") for i in range(5)]
     seen: list[str] = []
     after = None
-    while page := store.jobs.page(Wanted(of_everybody=True, limit=2, after=after)):
+    while page := store.jobs.page(JobsWanted(of_everybody=True, limit=2, after=after)):
         seen += [job.id for job in page]
         after = page[-1].id
     assert seen == names[::-1]
@@ -101,7 +101,7 @@ def test_jobs_are_listed_by_what_is_known_of_them(store: Store) -> None:
     claim(store)
 
     def found(**wanted: Any) -> list[str]:
-        return [job.id for job in store.jobs.page(Wanted(**{"of_everybody": True} | wanted))]
+        return [job.id for job in store.jobs.page(JobsWanted(**{"of_everybody": True} | wanted))]
 
     assert found(state="running") == found(name="a") == found(problem_hash="sha256:1") == [mine]
     assert found(of_everybody=False, key_id="other") == [other]

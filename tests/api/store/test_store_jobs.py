@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from memplan.api.store.job import News, Outcome, PackedPlan
+from memplan.api.store.job import JobOutcome, PackedPlan, TimedProgress
 from memplan.api.store.leases import MOST_ATTEMPTS
 from memplan.api.store.store import Store
 from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
@@ -42,7 +42,7 @@ def test_servers_that_claim_at_once_never_get_the_same_job(store: Store) -> None
 def test_what_is_found_is_told_in_order_and_kept(store: Store) -> None:
     job_id = add(store)
     lease = claim(store).lease
-    assert store.leases.report(lease, [News(FOUND, 0.1), News(BETTER, 0.25)], PLAN)
+    assert store.leases.report(lease, [TimedProgress(FOUND, 0.1), TimedProgress(BETTER, 0.25)], PLAN)
     job = store.jobs.find(job_id)
     assert job is not None
     assert (job.progress, job.plan_status, store.jobs.plan(job_id)) == (BETTER, "feasible", b"plan")
@@ -59,9 +59,9 @@ def test_what_is_found_is_told_in_order_and_kept(store: Store) -> None:
 def test_a_job_ends_once(store: Store) -> None:
     job_id = add(store)
     lease = claim(store).lease
-    assert store.leases.finish(lease, Outcome("succeeded", FOUND, PLAN))
-    assert not store.leases.finish(lease, Outcome("failed", error="no"))
-    assert not store.leases.report(lease, [News(BETTER, 1.0)], PackedPlan(b"late", "optimal"))
+    assert store.leases.finish(lease, JobOutcome("succeeded", FOUND, PLAN))
+    assert not store.leases.finish(lease, JobOutcome("failed", error="no"))
+    assert not store.leases.report(lease, [TimedProgress(BETTER, 1.0)], PackedPlan(b"late", "optimal"))
     assert not store.leases.hand_back(lease, REASON)
     job = store.jobs.find(job_id)
     assert job is not None
@@ -76,10 +76,10 @@ def test_a_server_that_lost_its_lease_changes_nothing(store: Store) -> None:
     old = claim(store).lease
     assert store.leases.take_over(["here"]) == [job_id]
     new_one = claim(store).lease  # the same server has it again, under another lease
-    assert not store.leases.finish(old, Outcome("succeeded", FOUND, PLAN))
-    assert not store.leases.report(old, [News(FOUND, 0.1)], PLAN)
+    assert not store.leases.finish(old, JobOutcome("succeeded", FOUND, PLAN))
+    assert not store.leases.report(old, [TimedProgress(FOUND, 0.1)], PLAN)
     assert store.jobs.plan(job_id) is None
-    assert store.leases.finish(new_one, Outcome("succeeded", FOUND, PLAN))
+    assert store.leases.finish(new_one, JobOutcome("succeeded", FOUND, PLAN))
     assert told(store, job_id) == ["queued", "started", "retried", "started", "finished"]
 
 
@@ -87,7 +87,7 @@ def test_of_several_finishes_at_once_one_succeeds(store: Store) -> None:
     add(store)
     lease = claim(store).lease
     with ThreadPoolExecutor(8) as threads:
-        ended = list(threads.map(lambda _: store.leases.finish(lease, Outcome("succeeded")), range(8)))
+        ended = list(threads.map(lambda _: store.leases.finish(lease, JobOutcome("succeeded")), range(8)))
     assert ended.count(True) == 1
 
 
@@ -162,7 +162,7 @@ def test_a_job_that_waits_is_cancelled_at_once_and_stays_so(store: Store) -> Non
 
 def test_cancelling_does_nothing_to_what_has_ended(store: Store) -> None:
     job_id = add(store)
-    store.leases.finish(claim(store).lease, Outcome("succeeded", FOUND, PLAN))
+    store.leases.finish(claim(store).lease, JobOutcome("succeeded", FOUND, PLAN))
     job = store.jobs.ask_to_cancel(job_id)
     assert job is not None
     assert (job.state, job.is_cancel_asked) == ("succeeded", False)
@@ -181,7 +181,7 @@ def test_a_deadline_that_passes_in_the_line_ends_a_job(store: Store) -> None:
 
 def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
     job_id = add(store, deadline_at=time.time() - 2.0)
-    store.leases.finish(claim(store).lease, Outcome("succeeded", FOUND, PLAN))
+    store.leases.finish(claim(store).lease, JobOutcome("succeeded", FOUND, PLAN))
     job = store.jobs.find(job_id)
     assert job is not None
     assert job.late_s is not None
@@ -191,7 +191,7 @@ def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
 
 def test_old_jobs_are_removed_with_all_that_is_theirs(store: Store) -> None:
     ended, waiting = add(store), add(store)
-    store.leases.finish(claim(store).lease, Outcome("succeeded", FOUND, PLAN))
+    store.leases.finish(claim(store).lease, JobOutcome("succeeded", FOUND, PLAN))
     assert store.leases.remove_ended(time.time() - 100) == 0
     assert store.leases.remove_ended(time.time() + 1) == 1
     assert store.jobs.find(ended) is None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memplan.planner.errors import FormatError, PlanError
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.c_names import identifiers, prefix_of
-from memplan.planner.exporters.layout import Layout
+from memplan.planner.exporters.layout import VerifiedLayout
 from tests.support.elf import Elf
 from tests.support.layouts import NAMES, PLACES, TWO_MEMORIES, layout_of, one_pool, two_memories, two_memories_anywhere
 
@@ -43,7 +43,7 @@ def run(*command: str | Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def export(layout: Layout, target: str, folder: Path, name: str) -> None:
+def export(layout: VerifiedLayout, target: str, folder: Path, name: str) -> None:
     """Write the files of an exporter, the one that has no suffix of its own as `name`."""
     path = folder / name
     for suffix, data in EXPORTERS[target](layout, path.stem).items():

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.importers.draft import Draft
-from memplan.planner.importers.imported import Options, ViewFacts, imported
+from memplan.planner.importers.draft import OperationsDraft
+from memplan.planner.importers.imported import ImportOptions, ViewFacts, imported
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.statements import Operation
 from memplan.solvers.portfolio.solve import solve
 from tests.support.view_programs import SIZE, Machine, random_program
 
-SHARED, APART = Options(views="alias"), Options(views="separate")
+SHARED, APART = ImportOptions(views="alias"), ImportOptions(views="separate")
 
 
 def placed(problem: Problem) -> dict[str, int]:
@@ -22,7 +22,7 @@ def placed(problem: Problem) -> dict[str, int]:
     return {str(row.id).removeprefix("main/"): row.offset for row in plan.placements}
 
 
-def families(draft: Draft) -> dict[str, str]:
+def families(draft: OperationsDraft) -> dict[str, str]:
     return {row.id: row.alias_of or row.id for row in draft.operations().functions["main"].buffers}
 
 
@@ -45,8 +45,8 @@ def test_random_programs_have_views_of_every_kind() -> None:
     assert sum(row.apart for row in facts) > 30
 
 
-def drawn(*, results: tuple[str, ...] = ("y",), **kinds: Any) -> Draft:
-    draft = Draft("small", results, SHARED, 1)
+def drawn(*, results: tuple[str, ...] = ("y",), **kinds: Any) -> OperationsDraft:
+    draft = OperationsDraft("small", results, SHARED, 1)
     for name, kind in kinds.items():
         draft.declare(name, SIZE, kind)
     return draft

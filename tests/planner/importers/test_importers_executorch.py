@@ -10,7 +10,7 @@ import pytest
 
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.importers import read_model
-from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
 from tests.support.tflite_files import Fields, flatbuffer
@@ -72,7 +72,7 @@ def method(
 
 
 def imported(data: bytes, **options: Any) -> Imported:
-    return read_model(data, "model.pte", Options(**options))
+    return read_model(data, "model.pte", ImportOptions(**options))
 
 
 def rows(found: Imported) -> Rows:

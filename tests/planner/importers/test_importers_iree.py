@@ -7,7 +7,7 @@ import pytest
 from memplan.planner.errors import FormatError
 from memplan.planner.formats import read_problem
 from memplan.planner.importers import detect, read_model
-from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
@@ -59,7 +59,7 @@ def test_lifetimes_include_their_last_step() -> None:
     ]
     assert [pool.name for pool in found.problem.pools] == ["pack 0 (transient)"]
     assert found.own_peak is None
-    aligned = read_model(PACKS, options=Options(alignment=128))
+    aligned = read_model(PACKS, options=ImportOptions(alignment=128))
     assert {(row.size, row.alignment) for row in aligned.problem.buffers} == {(128, 128)}
 
 

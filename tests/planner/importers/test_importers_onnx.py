@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.formats import read_problem
 from memplan.planner.importers import read_model
-from memplan.planner.importers.imported import Imported, Options, ViewFacts
+from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
@@ -29,7 +29,7 @@ Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 
 
 def imported(data: bytes, **options: Any) -> Imported:
-    return read_model(data, "model.onnx", Options(**options))
+    return read_model(data, "model.onnx", ImportOptions(**options))
 
 
 def rows(found: Imported) -> Rows:

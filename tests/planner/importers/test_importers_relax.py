@@ -8,7 +8,7 @@ import pytest
 
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.importers import read_model
-from memplan.planner.importers.imported import Imported, Options, ViewFacts
+from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
@@ -32,7 +32,7 @@ class Module:
 
 
 def imported(data: bytes, **options: Any) -> Imported:
-    return read_model(data, options=Options(**{"dims": {"n": 16}} | options))
+    return read_model(data, options=ImportOptions(**{"dims": {"n": 16}} | options))
 
 
 def sizes(found: Imported) -> dict[str, int]:

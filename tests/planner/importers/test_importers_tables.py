@@ -9,7 +9,7 @@ import pytest
 
 from memplan.planner.errors import FormatError, InputError, OptionError, ProblemError
 from memplan.planner.importers import read_model
-from memplan.planner.importers.imported import Imported, Options
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.model.rows import MAX_TIME
 from memplan.solvers.portfolio.solve import solve
 from tests.support.dump_files import INCLUSIVE, MEMORIES, TRACE
@@ -41,7 +41,7 @@ def test_no_two_blocks_get_one_name() -> None:
 
 
 def test_an_option_aligns_all_blocks() -> None:
-    aligned = rows(read_model(TRACE, options=Options(alignment=32)))
+    aligned = rows(read_model(TRACE, options=ImportOptions(alignment=32)))
     assert {(size, alignment) for _, _, size, alignment in aligned.values()} == {
         (128, 32),
         (64, 32),
@@ -135,4 +135,4 @@ def test_what_is_wrong_with_memories_is_said(changes: dict[str, Any], kind: type
 @pytest.mark.parametrize(("data", "name"), [(TRACE, None), (INCLUSIVE, "a.in.csv"), (MEMORIES, None)])
 def test_none_of_them_names_dimensions(data: bytes, name: str | None) -> None:
     with pytest.raises(OptionError, match="dim: must not be given"):
-        read_model(data, name, Options(dims={"n": 1}))
+        read_model(data, name, ImportOptions(dims={"n": 1}))

@@ -9,7 +9,7 @@ import pytest
 
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.importers import read_model
-from memplan.planner.importers.imported import Imported, Options, ViewFacts
+from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
 from memplan.planner.importers.tflite import ALIGNMENT, read
 from memplan.planner.importers.tflite_model import read_model as read_tensors
 from memplan.planner.instance.canonical import problem_hash
@@ -24,7 +24,7 @@ Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 
 
 def imported(data: bytes, **options: Any) -> Imported:
-    return read_model(data, None, Options(**options))
+    return read_model(data, None, ImportOptions(**options))
 
 
 def rows(found: Imported) -> Rows:
@@ -205,7 +205,7 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
 )
 def test_a_wrong_file_is_refused_with_place_rule_and_value(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError) as error:
-        read(data, Options())
+        read(data, ImportOptions())
     assert error.value.sentences == (sentence,)
 
 

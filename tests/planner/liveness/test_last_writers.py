@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.planner.liveness.last_writers import NOBODY, ByteMap, Writers
+from memplan.planner.liveness.last_writers import NO_WRITER, ByteMap, Writers
 
 SPAN = 12
 RANGES = st.tuples(st.integers(0, SPAN - 1), st.integers(1, 5)).map(lambda pair: (pair[0], min(SPAN, sum(pair))))
@@ -14,7 +14,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(("put", "forget")), RANGES, st.intege
 
 def played(steps: list[tuple[str, tuple[int, int], int]]) -> tuple[ByteMap, list[Writers]]:
     """Do the steps to a map, and to a list with an entry for each byte."""
-    found, cells = ByteMap(), [NOBODY] * SPAN
+    found, cells = ByteMap(), [NO_WRITER] * SPAN
     for what, (low, high), writer in steps:
         if what == "put":
             found.put(low, high, frozenset((writer,)))
@@ -35,7 +35,7 @@ def test_every_byte_has_its_last_writers(steps: list[tuple[str, tuple[int, int],
     assert spelled(found) == cells
     assert all(a != b for a, b in zip(found.writers, found.writers[1:], strict=False))
     assert found.starts == sorted(set(found.starts))
-    assert found.writers[-1] == NOBODY
+    assert found.writers[-1] == NO_WRITER
 
 
 @given(first=STEPS, second=STEPS)

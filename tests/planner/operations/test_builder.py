@@ -13,7 +13,7 @@ from memplan.planner.errors import OperationsError
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness import analyse, problem_of
-from memplan.planner.operations.builder import FunctionBuilder, Program
+from memplan.planner.operations.builder import FunctionBuilder, ProgramBuilder
 from memplan.planner.operations.operations import Operations, operations_from
 from tests.support.programs import call, choice, function, loop, op, program
 
@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "operations.json"
 
 def built(write: Callable[[FunctionBuilder], None]) -> Operations:
     """Return a program of one function."""
-    program = Program()
+    program = ProgramBuilder()
     write(program.function("main"))
     return program.operations()
 
@@ -48,7 +48,7 @@ def test_values_go_from_one_operation_to_the_next() -> None:
 
 
 def test_calls_loops_and_choices_are_written_as_they_are_run() -> None:
-    written = Program()
+    written = ProgramBuilder()
     f = written.function("f")
     p = f.param("p", size=4)
     f.returns(f.emit("q", p, size=4))
@@ -125,7 +125,7 @@ def test_constants_and_state_are_told_apart() -> None:
 
 
 def test_the_rest_of_operations_is_given_to_the_program() -> None:
-    written = Program(name="tiny", order="tentative", pools=({"name": "sram", "size": 64},))
+    written = ProgramBuilder(name="tiny", order="tentative", pools=({"name": "sram", "size": 64},))
     written.function("main").emit("a", size=8, pools=("sram",), alignment=4)
     found = written.operations()
     assert (found.name, found.order, found.pools[0].name) == ("tiny", "tentative", "sram")
@@ -133,7 +133,7 @@ def test_the_rest_of_operations_is_given_to_the_program() -> None:
 
 
 def test_the_example_poses_the_same_problem_when_it_is_written_in_python() -> None:
-    written = Program(pools=({"name": "sram", "alignment": 16},))
+    written = ProgramBuilder(pools=({"name": "sram", "alignment": 16},))
     convolve = written.function("convolve")
     padded = convolve.emit("pad", convolve.param(dtype="int8", shape=(96, 96, 3)), dtype="int8", shape=(98, 98, 3))
     sums = convolve.emit("matmul", padded, temporaries=[2592], dtype="int32", shape=(48, 8))
@@ -165,7 +165,7 @@ def test_what_the_document_shows_is_a_program() -> None:
 
 
 def test_a_call_may_write_what_is_there() -> None:
-    written = Program()
+    written = ProgramBuilder()
     f = written.function("f")
     f.returns(f.emit("q", size=4))
     main = written.function("main")
@@ -181,7 +181,10 @@ def test_a_call_may_write_what_is_there() -> None:
     ("write", "sentence"),
     [
         (lambda main: main.emit("a"), "functions.main.buffers[0].size: is required where dtype and shape"),
-        (lambda main: main.run("a", Program().function("f").param(size=1)), "main: must be a value of this function"),
+        (
+            lambda main: main.run("a", ProgramBuilder().function("f").param(size=1)),
+            "main: must be a value of this function",
+        ),
         (lambda main: main.free(main.param(size=1)), "functions.main.body[0].free[0]: must be the function's own"),
         (lambda main: main.view(main.buffer(size=4), size=5), "functions.main.buffers[1].alias_offset: must end"),
     ],
@@ -193,13 +196,13 @@ def test_what_is_wrong_is_said(write: Callable[[FunctionBuilder], None], sentenc
 
 
 def test_a_choice_has_branches_only() -> None:
-    main = Program().function("main")
+    main = ProgramBuilder().function("main")
     with pytest.raises(OperationsError, match="main: a choice must have branches only, got"), main.choice():
         main.run("a")
 
 
 def test_a_name_is_one_function() -> None:
-    written = Program()
+    written = ProgramBuilder()
     written.function("main")
     with pytest.raises(OperationsError, match='functions: must be unique, got "main" again'):
         written.function("main")

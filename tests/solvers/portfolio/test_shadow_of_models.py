@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memplan.planner.importers import IMPORTERS
-from memplan.planner.importers.imported import Imported, Options, Views
+from memplan.planner.importers.imported import Imported, ImportOptions, Views
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -26,7 +26,7 @@ def models(name: str, views: Views) -> list[tuple[Imported, Operations]]:
     """Return what an importer makes of its small models, those of which it knows the operations."""
     if name == "onnx":
         pytest.importorskip("onnx", reason="needs the extra onnx")
-    read = [IMPORTERS[name].read(data, Options(views=views)) for data in SEEDS[name]()]
+    read = [IMPORTERS[name].read(data, ImportOptions(views=views)) for data in SEEDS[name]()]
     return [(found, found.operations) for found in read if found.operations is not None]
 
 
