@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from memplan.planner.errors import OptionError, sentences, shown
-from memplan.solvers.portfolio.solve import MAX_TIME_LIMIT_S
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 
 PREFIX = "MEMPLAN_"
 _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")

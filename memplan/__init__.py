@@ -34,8 +34,9 @@ _MODULE_OF = {
     "Pool": "planner.model.problem_fields",
     "Problem": "planner.model.problem",
     "ProblemError": "planner.errors",
-    "Progress": "solvers.search.incumbent",
+    "Progress": "solvers.search.result",
     "Relative": "planner.model.rows",
+    "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
     "__version__": "planner",
     "read_plan": "files",
@@ -71,8 +72,9 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import Relative as Relative
     from memplan.planner.verify.verifier import verify as verify
     from memplan.planner.verify.violation import Violation as Violation
+    from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.portfolio.solve import solve as solve
-    from memplan.solvers.search.incumbent import Progress as Progress
+    from memplan.solvers.search.result import Progress as Progress
 else:  # type checkers would take any name for one of these
 
     def __getattr__(name: str) -> object:

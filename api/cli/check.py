@@ -47,7 +47,8 @@ from memplan.planner.errors import OptionError, PlanError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
+from memplan.solvers.portfolio.solve import solve
 
 BROKEN = 1
 
@@ -89,7 +90,8 @@ def check(
     then = _read_baseline(baseline, baseline_problem, problem)
     with graceful_interrupts() as cancelled:
         if plan_file is None:
-            solve_one = partial(solve, time_limit_s=time_limit, deterministic=deterministic, cancelled=cancelled)
+            control = SolveControl(cancelled=cancelled)
+            solve_one = partial(solve, time_limit_s=time_limit, deterministic=deterministic, control=control)
             plan = run_in_thread(lambda: plan_within(problem, budgets, solve_one), lambda: None)
         else:
             plan = _read_valid(plan_file, problem_file, problem)

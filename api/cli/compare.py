@@ -13,7 +13,7 @@ from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, 
 from memplan.api.cli.streams import read_as, say, wants_table, write
 from memplan.api.reports.comparison import compare as compare_bytes
 from memplan.api.reports.comparison import lines
-from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 
 NOTHING_FITS = 1
 

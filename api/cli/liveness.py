@@ -16,7 +16,7 @@ from memplan.api.cli.streams import format_for, read_as, refuse_unwritable, say,
 from memplan.api.reports.liveness_requests import LivenessAnswer, answer_request, read_operations, read_options
 from memplan.api.reports.sizes import size_text
 from memplan.planner.formats import FORMATS
-from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 
 
 class HowAlive(StrEnum):

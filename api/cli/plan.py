@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -38,7 +39,9 @@ from memplan.planner.errors import OptionError
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.deadline import Deadline
 
 NOTHING_FITS = 1
 
@@ -74,18 +77,24 @@ def plan(
     options: dict[str, Any] = {"time_limit_s": time_limit, "solver": solver, "accept": accept, "seed": seed}
     options["deterministic"] = deterministic
     with graceful_interrupts() as cancelled:
-        work: Callable[..., Plan] = partial(solve, **options, on_progress=line.take, cancelled=cancelled)
+        control = SolveControl(Deadline.after(time_limit, started), cancelled, line.take)
         if sweep is not None:
-            points = run_sweep(sweep, problem, lambda sized, start: work(sized, start=start), cancelled, line)
+            points = run_sweep(
+                sweep,
+                problem,
+                lambda one, known: solve(one, **options, control=replace(control, deadline=None, start=known)),
+                cancelled,
+                line,
+            )
             if output is not None or not is_table:
                 write(output, WRITERS[plan_format](points))
             if is_table or (is_terminal(sys.stdout) and not quiet):
                 show_points(points, sweep.pool)
             raise typer.Exit(status_of(points, cancelled.is_set()))
-        plan_one = partial(work, problem, started=started)
+        planning: Callable[[], Plan] = partial(solve, problem, **options, control=control)
         if server is not None:
-            plan_one = partial(_ask, server, problem, cancelled, options)
-        answer = run_in_thread(plan_one, lambda: line.draw(time.monotonic() - started))
+            planning = partial(_ask, server, problem, cancelled, options)
+        answer = run_in_thread(planning, lambda: line.draw(time.monotonic() - started))
         line.erase()
         if not quiet:
             warn(lint(problem))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TextIO, TypeVar
 
-from memplan.solvers.search.incumbent import Progress
+from memplan.solvers.search.result import Progress
 
 Result = TypeVar("Result")
 _DRAW_EVERY_S = 0.1

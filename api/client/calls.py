@@ -17,7 +17,7 @@ from memplan.api.client.errors import BusyError, RefusedError, WrongAnswerError
 from memplan.api.client.patience import timeout
 from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
 from memplan.api.options import Options
-from memplan.api.service.cache.canonical_plan import spelled_for
+from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.errors import InputError, sentences
 from memplan.planner.formats.memplan_json import parse, read_plan, write_problem
@@ -107,7 +107,7 @@ def known_plan(problem: Problem) -> ServiceCall[Plan | None]:
 
     def read(response: httpx.Response) -> Plan | None:
         known = read_plan(response.content, problem)
-        found = spelled_for(posed, known)
+        found = translated(posed, known)
         if found is None:
             raise WrongAnswerError("known plan: is not one of this problem")
         return found

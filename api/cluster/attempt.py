@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import uuid
+from dataclasses import replace
 
 from distributed import Client, Future
 
@@ -14,7 +15,8 @@ from memplan.api.cluster.connection import Link
 from memplan.api.cluster.pending_solve import PendingSolve
 from memplan.api.cluster.serialization import unpack
 from memplan.api.cluster.task import WorkFailedError
-from memplan.planner.model.plan import Plan, StopReason
+from memplan.planner.model.plan import StopReason
+from memplan.solvers.search.result import SolveResult
 
 _GRACE_S: dict[StopReason, float] = {"time_limit": 0.25, "cancelled": 3.0}
 """How long a worker that was told to end is waited for."""
@@ -44,8 +46,8 @@ class Attempt:
         elif self.worker not in alive or worker not in (None, self.worker):
             self.is_lost.set()
 
-    async def plan(self, over: asyncio.Task[StopReason]) -> Plan | None:
-        """Return the worker's plan, or the best known where `over` comes first; None where the worker was lost."""
+    async def result(self, over: asyncio.Task[StopReason]) -> SolveResult | None:
+        """Return the worker's result, or the best known where `over` comes first; None where the worker was lost."""
         lost = asyncio.create_task(self.is_lost.wait())
         try:
             await asyncio.wait({self.outcome, lost, over}, return_when=asyncio.FIRST_COMPLETED)
@@ -59,7 +61,7 @@ class Attempt:
         reason = over.result() if over.done() else None
         answer = self.outcome.result() if self.outcome.done() else None
         if answer is not None:
-            return await asyncio.to_thread(_plan_of, answer, reason, self.errand)
+            return await asyncio.to_thread(_result_of, answer, reason, self.errand)
         if reason is not None:
             return await asyncio.to_thread(self.errand.best_known, reason)
         _LOG.warning("a task lost its worker, %s", self.worker or "which it had just been given")
@@ -103,13 +105,11 @@ async def _outcome(future: Future[bytes]) -> bytes | None:
         return answer
 
 
-def _plan_of(answer: bytes, reason: StopReason | None, errand: PendingSolve) -> Plan:
-    """Return the plan that a worker sent, or raise the error that it met."""
-    found: Plan | worker_task.Refusal = unpack(answer)
+def _result_of(answer: bytes, reason: StopReason | None, errand: PendingSolve) -> SolveResult:
+    """Return the result that a worker sent, or raise the error that it met."""
+    found: SolveResult | worker_task.Refusal = unpack(answer)
     if isinstance(found, worker_task.Refusal):
         raise (found.kind or WorkFailedError)(*found.sentences)
     if found.stop_reason == "cancelled":  # which was our doing
-        found = found.model_copy(update={"stop_reason": reason})
-    if found.wall_time_s is not None:  # which knows nothing of waiting for a worker
-        found = found.model_copy(update={"wall_time_s": round(errand.wall_time_s, 6)})
-    return found
+        found = replace(found, stop_reason=reason)
+    return replace(found, elapsed_s=errand.task.deadline.passed_s)  # the worker knows nothing of waiting for it

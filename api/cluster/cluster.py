@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Protocol, TypeVar
@@ -17,9 +16,11 @@ from memplan.api.cluster.connection import Link
 from memplan.api.cluster.local_cluster import local_cluster
 from memplan.api.cluster.pending_solve import PendingSolve
 from memplan.api.cluster.serialization import pack, unpack
-from memplan.api.cluster.task import LostWorkersError, News, Task
+from memplan.api.cluster.task import LostWorkersError, Task
 from memplan.api.settings import Settings
-from memplan.planner.model.plan import Plan, StopReason
+from memplan.planner.model.plan import StopReason
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.result import Progress, SolveResult
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ MAX_LOST = 3
 _PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 """How long it waits from then on, since it may be what harms workers."""
 _LOOK_EVERY_S, _IDLE_LOOK_EVERY_S, _CONNECT_EVERY_S = 0.25, 1.0, 0.5
-_NEWS_WITHIN_S = 3.0
+_PROGRESS_WITHIN_S = 3.0
 _LOG = logging.getLogger("memplan")
 
 
@@ -91,28 +92,27 @@ class Cluster:
         self,
         task: Task,
         *,
-        deadline: float,
         priority: int = 0,
-        on_news: Callable[[News], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         cancelled: Event,
-    ) -> Plan:
-        """Solve a task on a worker; return its verified plan within half a second of `deadline`, a time.monotonic().
+    ) -> SolveResult:
+        """Solve a task on a worker; return the result, verified, within half a second of the task's deadline.
 
-        When `cancelled` is set, that is the best plan so far. A task whose worker is lost goes on at another one, from
+        When `cancelled` is set, that is the best so far. A task whose worker is lost goes on at another one, from
         the best plan known. Higher priorities go first. Raises what the gate raises, and LostWorkersError or
         WorkFailedError.
         """
-        errand = PendingSolve(task, deadline, on_news)
-        over = asyncio.create_task(_over(deadline - errand.carry_s, cancelled))
+        errand = PendingSolve(task, on_progress)
+        over = asyncio.create_task(_over(task.deadline.earlier(errand.carry_s), cancelled))
         lost = 0
         try:
             while True:
                 client = await _sooner(self._link.up(), over)
                 if client is None:
                     return await asyncio.to_thread(errand.best_known, over.result())
-                plan = await self._attempt(errand, client, priority, over)
-                if plan is not None:
-                    return plan
+                result = await self._attempt(errand, client, priority, over)
+                if result is not None:
+                    return result
                 if self._link.stands(client):  # else it was the scheduler that went
                     lost += 1
                     if self._on_loss is not None:
@@ -130,7 +130,7 @@ class Cluster:
 
     async def _attempt(
         self, errand: PendingSolve, client: Client, priority: int, over: asyncio.Task[StopReason]
-    ) -> Plan | None:
+    ) -> SolveResult | None:
         """Have a worker solve the rest of an errand; None where the worker, or the scheduler, was lost."""
         sent = await asyncio.to_thread(pack, errand.rest())
         if not self._link.stands(client):
@@ -138,7 +138,7 @@ class Cluster:
         attempt = Attempt(errand, self._link, client, sent, priority)
         self._attempts[attempt.key] = attempt
         try:
-            return await attempt.plan(over)
+            return await attempt.result(over)
         finally:
             del self._attempts[attempt.key]
             leaving = asyncio.create_task(attempt.leave())
@@ -146,7 +146,7 @@ class Cluster:
             leaving.add_done_callback(self._aside.discard)
 
     async def _tend(self) -> None:
-        """Keep the connection up, the view fresh, and every errand told of its news and its losses."""
+        """Keep the connection up, the view fresh, and every errand told of its progress and its losses."""
         while True:
             try:
                 if self._link.client is None:
@@ -163,7 +163,7 @@ class Cluster:
             await asyncio.sleep(_LOOK_EVERY_S if self._attempts else _IDLE_LOOK_EVERY_S)
 
     def _notice(self) -> None:
-        """Tell every attempt where its task is, and ask the workers for news."""
+        """Tell every attempt where its task is, and ask the workers for their progress."""
         view = self._link.view
         alive = frozenset(view.threads)
         wanted: dict[str, dict[str, bool]] = {}
@@ -176,19 +176,19 @@ class Cluster:
 
     async def _ask(self, worker: str, names: Mapping[str, bool]) -> None:
         try:
-            answer = await self._link.follow(worker, names, _NEWS_WITHIN_S)
+            answer = await self._link.follow(worker, names, _PROGRESS_WITHIN_S)
             if answer is not None:
-                news: dict[str, tuple[News, ...]] = await asyncio.to_thread(unpack, answer)
+                told: dict[str, tuple[Progress, ...]] = await asyncio.to_thread(unpack, answer)
                 for attempt in list(self._attempts.values()):
-                    attempt.errand.hear(news.get(attempt.name, ()))
+                    attempt.errand.hear(told.get(attempt.name, ()))
         finally:
             del self._asked[worker]
 
 
-async def _over(at: float, cancelled: Event) -> StopReason:
-    """Return why a task ends that is not done by itself: at a time.monotonic(), or when it is cancelled."""
+async def _over(deadline: Deadline, cancelled: Event) -> StopReason:
+    """Return why a task ends that is not done by itself: at its deadline, or when it is cancelled."""
     try:
-        async with asyncio.timeout(max(0.0, at - time.monotonic())):
+        async with asyncio.timeout(max(0.0, deadline.left_s)):
             await cancelled.wait()
     except TimeoutError:
         return "time_limit"

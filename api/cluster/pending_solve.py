@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from memplan.api.cluster.task import News, Task
-from memplan.planner.model.plan import Plan, StopReason
-from memplan.solvers.portfolio.solve import solve
+from memplan.api.cluster.task import Task
+from memplan.planner.model.plan import StopReason
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.search.result import Progress, SolveResult
 
 _PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 1.0, 5.0
 _CARRY_S = 4e-6
@@ -18,35 +20,28 @@ _CARRY_S = 4e-6
 
 @dataclass(eq=False)
 class PendingSolve:
-    """A task that is to be answered by `deadline`, a time.monotonic(), and the best plan known."""
+    """A task that is to be answered by its deadline, and the best result known."""
 
     task: Task
-    deadline: float
-    on_news: Callable[[News], None] | None = None
-    best: Plan | None = None
+    on_progress: Callable[[Progress], None] | None = None
+    best: SolveResult | None = None
     _next_plan_at: float = field(init=False)
     _told: tuple[int | None, int] | None = None
-    _began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self._next_plan_at = self._began + _PLAN_EVERY_S + self.carry_s
+        self._next_plan_at = time.monotonic() + _PLAN_EVERY_S + self.carry_s
 
     @property
     def carry_s(self) -> float:
         """How long bringing the task and its answer takes."""
         return _CARRY_S * len(self.task.problem.buffers)
 
-    @property
-    def wall_time_s(self) -> float:
-        """How long it takes already; what the caller had used of its time before counts, too."""
-        before_s = max(0.0, self.task.options.time_limit_s - self.task.time_limit_s)
-        return time.monotonic() - self._began + before_s
-
     def rest(self) -> Task:
         """Return what is left of the task, from the best plan known; a deterministic one starts as it always does."""
-        left_s = max(0.0, min(self.task.time_limit_s, self.deadline - time.monotonic()) - self.carry_s)
-        start = self.task.start if self.task.options.deterministic else self.best or self.task.start
-        return replace(self.task, start=start, time_limit_s=left_s)
+        deadline, start = self.task.deadline.earlier(self.carry_s), self.task.start
+        if self.best is not None and not self.task.options.deterministic:
+            start = self.best.plan
+        return replace(self.task, start=start, deadline=deadline)
 
     def wants_plan(self) -> bool:
         """Say whether it is time for the best plan to be sent."""
@@ -57,26 +52,20 @@ class PendingSolve:
         self._next_plan_at = now + max(every_s, 20 * self.carry_s)
         return True
 
-    def hear(self, news: tuple[News, ...]) -> None:
-        """Take what a worker tells, and pass on what is new in it."""
-        for one in news:
-            if one.plan is not None:
-                self.best = one.plan
-            if self.on_news is not None and (one.plan is not None or self._told != (one.peak, one.lower_bound)):
-                self._told = one.peak, one.lower_bound
-                self.on_news(one if self.task.wants_plans else replace(one, plan=None))
+    def hear(self, told: tuple[Progress, ...]) -> None:
+        """Take the progress that a worker tells, and pass on what is new in it."""
+        for progress in told:
+            self.best = progress.found or self.best
+            is_new = self._told != (progress.peak, progress.lower_bound)
+            if self.on_progress is not None and (progress.found is not None or is_new):
+                self._told = progress.peak, progress.lower_bound
+                self.on_progress(progress if self.task.wants_plans else replace(progress, found=None))
 
-    def best_known(self, reason: StopReason) -> Plan:
-        """Return the best plan known without more searching, verified, or an honest `unknown`."""
+    def best_known(self, reason: StopReason) -> SolveResult:
+        """Return the best result known without more searching, verified, or an honest `unknown`."""
         over = threading.Event()
         over.set()
-        options = self.task.options
-        plan = solve(
-            self.task.problem,
-            time_limit_s=options.time_limit_s,
-            solver="auto",
-            cancelled=over,
-            started=time.monotonic() - self.wall_time_s,
-            start=self.best or self.task.start,
-        )
-        return plan if plan.stop_reason == "proved" else plan.model_copy(update={"stop_reason": reason})
+        start = self.task.start if self.best is None else self.best.plan
+        options = self.task.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
+        found = solve_request(self.task.problem, options, SolveControl(self.task.deadline, over, start=start))
+        return found if found.stop_reason == "proved" else replace(found, stop_reason=reason)

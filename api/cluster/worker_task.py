@@ -6,22 +6,21 @@ import asyncio
 import logging
 import signal
 import threading
-import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from memplan.api.cluster.serialization import pack, unpack
-from memplan.api.cluster.task import News, Task
+from memplan.api.cluster.task import Task
 from memplan.planner.errors import InputError, InvalidPlanError
-from memplan.planner.model.plan import Plan
-from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.incumbent import Progress
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.search.result import Progress, SolveResult
 
 ALARM_S, _ALARM_S_A_BUFFER = 4.0, 2e-5
 """How long after its limit, or after it was told to stop, a process of its own is ended by the system."""
-_NEWS_KEPT = 100
+_PROGRESS_KEPT = 100
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
 
@@ -40,30 +39,30 @@ class Run:
 
     alarm_s: float = ALARM_S
     cancelled: threading.Event = field(default_factory=threading.Event)
-    plan_so_far: Callable[[], Plan | None] = lambda: None
+    so_far: Callable[[], SolveResult | None] = lambda: None
     latest: Progress | None = None
-    progress: deque[Progress] = field(default_factory=lambda: deque(maxlen=_NEWS_KEPT))
+    progress: deque[Progress] = field(default_factory=lambda: deque(maxlen=_PROGRESS_KEPT))
 
-    def watch(self, plan_so_far: Callable[[], Plan | None]) -> None:
-        """Keep what returns the best plan so far."""
-        self.plan_so_far = plan_so_far
+    def watch(self, so_far: Callable[[], SolveResult | None]) -> None:
+        """Keep the function that returns the best result so far."""
+        self.so_far = so_far
 
     def note(self, progress: Progress) -> None:
         """Keep what has become better, until somebody asks."""
         self.progress.append(progress)
         self.latest = progress
 
-    def news(self, with_plan: bool) -> tuple[News, ...]:
-        """Return what became better since the last call; with the best plan, where that is a new one."""
+    def told(self, with_plan: bool) -> tuple[Progress, ...]:
+        """Return the progress since the last call; with the best plan, where that is a new one."""
         told = []
         while self.progress:
-            told.append(_news(self.progress.popleft()))
-        latest, plan = self.latest, None
+            told.append(self.progress.popleft())
+        latest, found = self.latest, None
         if with_plan and latest is not None:
             self.latest = None
-            plan = self.plan_so_far()
-        if latest is not None and plan is not None:
-            told[-1:] = [replace(_news(latest) if not told else told[-1], plan=plan)]
+            found = self.so_far()
+        if latest is not None and found is not None:
+            told[-1:] = [replace(told[-1] if told else latest, found=found)]
         return tuple(told)
 
 
@@ -78,13 +77,14 @@ def own_this_process() -> None:
 
 
 def perform(name: str, sent: bytes) -> bytes:
-    """Solve a packed task under a name that nobody else has; return the plan, or the refusal, packed."""
+    """Solve a packed task under a name that nobody else has; return the result, or the refusal, packed."""
     run = _runs[name] = Run()
     try:
         task: Task = unpack(sent)
         run.alarm_s = ALARM_S + _ALARM_S_A_BUFFER * len(task.problem.buffers)
-        _set_alarm(task.time_limit_s + run.alarm_s)
-        outcome: Plan | Refusal = _solved(task, run)
+        _set_alarm(max(0.0, task.deadline.left_s) + run.alarm_s)
+        control = SolveControl(task.deadline, run.cancelled, run.note, run.watch, task.start)
+        outcome: SolveResult | Refusal = solve_request(task.problem, task.options, control)
     except InputError as error:
         outcome = Refusal(type(error), error.sentences)
     except InvalidPlanError as error:
@@ -99,24 +99,6 @@ def perform(name: str, sent: bytes) -> bytes:
     return pack(outcome)
 
 
-def _solved(task: Task, run: Run) -> Plan:
-    options = task.options
-    return solve(
-        task.problem,
-        time_limit_s=options.time_limit_s,
-        solver=options.solver,
-        accept=options.accept,
-        deterministic=options.deterministic,
-        seed=options.seed,
-        on_progress=run.note,
-        cancelled=run.cancelled,
-        # What has passed already counts, but the work that a deterministic search may do is that of the whole limit.
-        started=time.monotonic() - max(0.0, options.time_limit_s - task.time_limit_s),
-        start=task.start,
-        on_start=run.watch,
-    )
-
-
 def _set_alarm(seconds: float) -> None:
     """Have the system end this process after so many seconds (0: not at all), whatever it is doing then."""
     if _is_alone:  # nobody handles SIGALRM, so it needs no interpreter, which a search may be holding
@@ -124,14 +106,10 @@ def _set_alarm(seconds: float) -> None:
 
 
 async def follow(wanted: Mapping[str, bool]) -> bytes:
-    """Return, packed, the news of each task by name that runs here; True: with the best plan, if that is new."""
+    """Return, packed, the progress of each task by name that runs here; True: with the best plan, if that is new."""
     here = [(name, with_plan, _runs[name]) for name, with_plan in wanted.items() if name in _runs]
     # In a thread, so that a worker gives signs of life while it makes a large plan.
-    return await asyncio.to_thread(lambda: pack({name: run.news(with_plan) for name, with_plan, run in here}))
-
-
-def _news(now: Progress) -> News:
-    return News(now.peak, now.lower_bound, now.gap, now.by, now.elapsed_s)
+    return await asyncio.to_thread(lambda: pack({name: run.told(with_plan) for name, with_plan, run in here}))
 
 
 def stop(names: tuple[str, ...]) -> None:

@@ -11,7 +11,8 @@ from memplan.api.options import Options
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.portfolio.solve import solve
 
 _BUSY, _BROKEN = 429, 500
 """A service that answers with this, or with that and above, cannot now; what is wrong is not with the problem."""

@@ -20,9 +20,11 @@ from memplan.api.jobs.run import Solves
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import write_plan
+from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
 from memplan.planner.errors import InputError, MemplanError, OptionError, shown
-from memplan.planner.model.problem import Problem
+from memplan.solvers.search.deadline import Deadline
 
 _PRIORITY = -1
 """Those who wait for one plan go before those who wait for many."""
@@ -99,8 +101,8 @@ class Batch:
             content = await to_thread.run_sync(_parsed, submission)
             about["id"] = _name(content)
             problem, options = await to_thread.run_sync(self._read, content)
-            plan = await self.solving.plan(problem, options, deadline=inf, cancelled=cancelled, priority=_PRIORITY)
-            written = await to_thread.run_sync(write_plan, plan, problem, options.format or "json")
+            plan = await self.solving.plan(PlanRequest(problem, options, Deadline.after(inf), _PRIORITY), cancelled)
+            written = await to_thread.run_sync(write_plan, plan, problem.problem, options.format or "json")
             return _line(about, "plan", written)
         except MemplanError as error:
             answer = error_answer(error) or problem_details(500, (str(error),))
@@ -110,13 +112,13 @@ class Batch:
             answer = problem_details(500, ("memplan: failed; its log says where",))
         return _line(about, "error", bytes(answer.body))
 
-    def _read(self, content: dict[str, Any]) -> tuple[Problem, Options]:
+    def _read(self, content: dict[str, Any]) -> tuple[CompiledProblem, Options]:
         problem, options = submission_from(content, self.query)
         check_time_limit("time_limit_s", options.time_limit_s, self.settings.max_time_limit_s)
         check_size(problem, self.settings)
         if options.format not in _JSON_FORMATS:
             raise OptionError(f"format: must be json, triples or exir in a batch, got {shown(options.format)}")
-        return problem, options
+        return CompiledProblem.of(problem), options
 
 
 def _parsed(submission: Submission) -> dict[str, Any]:

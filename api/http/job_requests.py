@@ -32,7 +32,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Row
 from memplan.solvers.portfolio import stages
-from memplan.solvers.portfolio.solve import MAX_TIME_LIMIT_S, read_target
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 from memplan.solvers.reference import gate, table
 
 NAME_CHARACTERS = 200
@@ -120,7 +120,7 @@ def read_new_job(
 
 def new_job(problem: Problem, options: Options, **said: Any) -> NewJob:
     """Make a job of a submission that can be solved; raises OptionError where it cannot."""
-    read_target(options.time_limit_s, options.accept, options.seed)
+    options.target()
     instance = compile_problem(problem)
     planner = table.find(options.solver)
     if planner is None:

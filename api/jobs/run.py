@@ -13,16 +13,18 @@ from typing import Protocol
 
 from anyio import to_thread
 
-from memplan.api.cluster.task import News as ClusterNews
 from memplan.api.jobs.serialization import pack_plan, unpack_plan, unpack_problem
 from memplan.api.options import Options
 from memplan.api.refusals import RefusedError
+from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.plan_request import PlanRequest
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Claim, JobOutcome, PackedPlan, StoredProgress, TimedProgress
 from memplan.api.store.store import Store
 from memplan.planner.errors import InputError, MemplanError
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.result import Progress as SearchProgress
 
 _GATHER_S = 0.2
 """How long news is gathered before it is written."""
@@ -36,20 +38,15 @@ _LOG = logging.getLogger("memplan")
 
 
 class Solves(Protocol):
-    """What solves: the one room for all callers."""
+    """The plan service, as jobs and batches use it."""
 
     async def plan(
         self,
-        problem: Problem,
-        options: Options,
-        *,
-        deadline: float,
+        request: PlanRequest,
         cancelled: asyncio.Event,
-        priority: int = 0,
-        on_news: Callable[[ClusterNews], None] | None = None,
-        start: Plan | None = None,
+        on_progress: Callable[[SearchProgress], None] | None = None,
     ) -> Plan:
-        """Return a verified plan by `deadline`, or soon after `cancelled` is set the best one so far.
+        """Return a verified plan by the deadline, or soon after `cancelled` is set the best one so far.
 
         The time limit counts from when a worker is free. Raises FullError where none was until the deadline.
         """
@@ -134,28 +131,22 @@ class Run:
         claim, left_s = self._claim, inf
         if claim.job.deadline_at is not None:
             left_s = max(_LEAST_S, claim.job.deadline_at - time.time())
-        deadline = time.monotonic() + left_s
+        deadline = Deadline.after(left_s)
         limit_s = min(claim.time_limit_s, left_s)
         options = Options.model_validate(dict(claim.job.options) | {"time_limit_s": limit_s})
-        problem = await to_thread.run_sync(unpack_problem, claim.problem)
+        problem = await to_thread.run_sync(lambda: CompiledProblem.of(unpack_problem(claim.problem)))
         # What was found before depends on clocks, which a deterministic plan must not.
         known = None if options.deterministic else claim.plan
-        return await self._solving.plan(
-            problem,
-            options,
-            deadline=deadline,
-            cancelled=self._cancelled,
-            priority=claim.job.priority,
-            on_news=self._hear,
-            start=None if known is None else await to_thread.run_sync(unpack_plan, known),
-        )
+        start = None if known is None else await to_thread.run_sync(unpack_plan, known)
+        request = PlanRequest(problem, options, deadline, claim.job.priority, start=start)
+        return await self._solving.plan(request, self._cancelled, self._hear)
 
-    def _hear(self, news: ClusterNews) -> None:
-        found = StoredProgress(news.peak, news.lower_bound, news.gap, news.solver)
+    def _hear(self, progress: SearchProgress) -> None:
+        found = StoredProgress(progress.peak, progress.lower_bound, progress.gap, progress.by)
         if self._best is None or (found.peak, found.gap) != (self._best.peak, self._best.gap):
             self._best = found
-            self._news.append(TimedProgress(found, news.elapsed_s))
-        self._plan = news.plan or self._plan
+            self._news.append(TimedProgress(found, progress.elapsed_s))
+        self._plan = self._plan if progress.found is None else progress.found.plan
         self._has_news.set()
 
     async def _report(self) -> None:

@@ -9,7 +9,8 @@ from memplan.planner.errors import FormatError
 from memplan.planner.importers import detect, read_model
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.portfolio.solve import solve
 
 RECORDED = "the plan in the file"
 _OWN: Mapping[str, str] = {"tflite": "reference:tflite-micro-greedy"}

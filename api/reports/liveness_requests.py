@@ -21,7 +21,7 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.liveness import Analysis, Reading, analyse
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 from memplan.planner.operations.operations import Operations, operations_from
-from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 from memplan.solvers.studies.liveness_comparison import PlannedPeak, compare_readings
 
 

@@ -1,9 +1,9 @@
-"""The one room where problems are solved, whoever asks: known already, quickly at hand, or by the workers.
+"""Plans problems for every caller: from the cache, quickly in this process, or by the workers.
 
 ```
-plan ──> known? ──no──> the same runs already? ──no──> quick, in this process ──not proved──> line ──> cluster
-          │ yes             │ yes: join                       │                                         │
-          └─────────────────┴────────────── plan, verified, in the asker's own spelling <───────────────┘
+plan ──> cached? ──no──> does the same search run? ──no──> quick, in this process ──not proved──> queue ──> cluster
+          │ yes               │ yes: join                          │                                           │
+          └───────────────────┴──────── plan, verified, of the caller's own problem <──────────────────────────┘
 ```
 """
 
@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -23,24 +22,22 @@ from anyio import CapacityLimiter, to_thread
 
 from memplan.api.logs import PROBLEMS
 from memplan.api.metrics import Metrics
-from memplan.api.options import Options
 from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, plan_of
+from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.search_runner import PlanRequest, SearchRunner, Workers
-from memplan.api.service.single_flight import OnNews, SharedSearch, SharedSearches
+from memplan.api.service.plan_request import PlanRequest
+from memplan.api.service.search_runner import SearchRunner, Workers
+from memplan.api.service.single_flight import OnProgress, SharedSearch, SharedSearches
 from memplan.planner.errors import shown
 from memplan.planner.model.plan import Plan, StopReason
-from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.solve import read_target
+from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept
+from memplan.solvers.search.result import SolveResult
 
-_AT_HAND_BUFFERS = 500
-"""Up to so many buffers, what takes no search takes less time than handing it to a thread under load."""
 _MOSTLY = 0.9
-"""A plan that was searched for this part of a caller's time is what a search of his own would find."""
+"""A plan that was searched for this part of a caller's time is as good as one of a search of its own."""
 _LATE_S = 0.5
 """How long after its deadline an answer is still as promised."""
 T = TypeVar("T")
@@ -50,206 +47,180 @@ class PlanService:
     """Plans problems for all calls of a server. For one event loop."""
 
     def __init__(
-        self, cache: PlanCache, workers: Workers, line: AdmissionQueue, metrics: Metrics, quick_places: int
+        self, cache: PlanCache, workers: Workers, queue: AdmissionQueue, metrics: Metrics, quick_places: int
     ) -> None:
         self._cache, self._metrics = cache, metrics
-        self._searching = SearchRunner(workers, line, metrics, quick_places)
-        self._flights = SharedSearches()
+        self._runner = SearchRunner(workers, queue, metrics, quick_places)
+        self._searches = SharedSearches()
         self._threads = CapacityLimiter(quick_places)
-        self._spellings: WeakKeyDictionary[CompiledProblem, tuple[CachedPlan, Plan]] = WeakKeyDictionary()
+        self._results: WeakKeyDictionary[CompiledProblem, tuple[CachedPlan, SolveResult]] = WeakKeyDictionary()
 
-    async def plan(
-        self,
-        problem: Problem | CompiledProblem,
-        options: Options,
-        *,
-        deadline: float,
-        cancelled: asyncio.Event,
-        priority: int = 0,
-        on_news: OnNews | None = None,
-        start: Plan | None = None,
-        may_be_refused: bool = False,
-    ) -> Plan:
-        """Return the best plan by `deadline` (time.monotonic()), verified, or what is known of there being none.
+    async def plan(self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None = None) -> Plan:
+        """Return the best plan by the deadline, verified, or an explanation of there being none.
 
-        When `cancelled` is set, what was best then is returned. `start` is a plan that is known already; `on_news` is
-        told of better ones, with the plans. Who may be refused gets FullError where all workers are busy and the line
-        is full, or stays so for the whole time; for others the time limit counts from when a worker is free, and
-        `deadline` may be infinite. Raises OptionError.
+        When `cancelled` is set, the best so far is returned. `on_progress` is told of better results. Raises
+        OptionError, and FullError for a request that may be refused.
         """
-        began = time.monotonic()
-        target = read_target(options.time_limit_s, options.accept, options.seed)
-        posed = (
-            problem
-            if isinstance(problem, CompiledProblem)
-            else await self._soon(problem, partial(CompiledProblem.of, problem))
-        )
+        problem, options = request.problem, request.options
+        options.target()
         if PROBLEMS.isEnabledFor(logging.INFO):
-            name, count = shown(posed.problem.name), len(posed.problem.buffers)
-            PROBLEMS.info("problem %s of %d buffers, %s", name, count, posed.hash)
-        asked = PlanRequest(posed, options, target, deadline, priority, may_be_refused)
+            name, count = shown(problem.problem.name), len(problem.problem.buffers)
+            PROBLEMS.info("problem %s of %d buffers, %s", name, count, problem.hash)
         if options.solver != "auto" or options.deterministic:
-            plan = await self._anew(asked, cancelled, start, on_news)
+            result = await self._anew(request, cancelled, on_progress)
         else:
-            await self._take_in(posed, start)
-            plan = await self._shared(asked, cancelled, on_news)
-        if plan is None:
-            plan = nothing_known(posed, "cancelled")
-        if asked.left_s < -_LATE_S:
+            await self._take_in(problem, request.start)
+            result = await self._joined(request, cancelled, on_progress)
+        if request.deadline.left_s < -_LATE_S:
             self._metrics.missed_deadline()
-        took_s = None if options.deterministic else round(time.monotonic() - began, 6)
-        return plan.model_copy(update={"wall_time_s": took_s})
+        result = replace(result or nothing_known(problem), elapsed_s=request.deadline.passed_s)
+        return result.answer(options.deterministic)
 
     @property
-    def riders(self) -> int:
-        """How many callers wait for searches that they may share."""
-        return self._flights.riders
+    def waiting(self) -> int:
+        """The number of callers that wait for searches that they may share."""
+        return self._searches.waiting
 
     async def _anew(
-        self, asked: PlanRequest, cancelled: asyncio.Event, start: Plan | None, on_news: OnNews | None
-    ) -> Plan | None:
-        """Search as if nothing were known: for one solver's own plan, or the same plan on every machine."""
-        plan = await self._searching.search(
-            asked, cancelled=cancelled, start=start, on_news=on_news, wants_plans=on_news is not None
-        )
-        await self._take_in(asked.posed, plan)
-        return plan
+        self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None
+    ) -> SolveResult | None:
+        """Search as if nothing were cached: for one solver's own plan, or the same plan on every machine."""
+        start = None if request.start is None else SolveResult(request.start)
+        search = SharedSearch(request.problem)
+        search.start(partial(self._runner.search, request, start=start))
+        result = await search.wait(request.problem, cancelled, on_progress)
+        await self._take_in(request.problem, None if result is None else result.plan)
+        return result
 
-    async def _shared(self, asked: PlanRequest, cancelled: asyncio.Event, on_news: OnNews | None) -> Plan | None:
-        """Answer with what is known where that is enough; else search, together with whoever asks the same."""
-        posed, options = asked.posed, asked.options
-        key = (posed.hash, options.time_limit_s, options.accept, options.seed, asked.may_be_refused)
-        flight = self._flights.find(key)
-        if flight is None and _is_small(posed.problem) and self._cache.is_new(posed):
-            trial = self._searching.at_once(asked)
-            if (plan := self._ended(asked, trial)) is not None:
+    async def _joined(
+        self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None
+    ) -> SolveResult | None:
+        """Answer from the cache where that is enough; else search, together with all requests for the same."""
+        problem, options = request.problem, request.options
+        key = (problem.hash, options.time_limit_s, options.accept, options.seed, request.may_be_refused)
+        search = self._searches.find(key)
+        if search is None and problem.is_small and self._cache.is_new(problem):
+            trial = self._runner.at_once(request)
+            if (result := self._ended(request, trial)) is not None:
                 self._metrics.looked_up("miss")
-                return plan
-            flight = self._flights.start(key, posed, partial(self._go_on, asked, trial))
+                return result
+            search = self._searches.start(key, problem, partial(self._go_on, request, trial))
         else:
-            known, plan = await self._known(posed)
-            if (answer := _answer(known, plan, asked)) is not None:
+            known, result = await self._cached(problem)
+            if (answer := _answer(known, result, request)) is not None:
                 self._metrics.looked_up("hit")
                 return answer
-            flight = self._flights.find(key)
-            self._metrics.looked_up("joined" if flight else "miss" if plan is None else "started_from")
-            if flight is None:
-                flight = self._flights.start(key, posed, partial(self._search, asked, known, plan, None))
-        return await flight.ride(posed, cancelled, on_news)
+            search = self._searches.find(key)
+            self._metrics.looked_up("joined" if search else "miss" if result is None else "started_from")
+            if search is None:
+                search = self._searches.start(key, problem, partial(self._search, request, known, result, None))
+        return await search.wait(problem, cancelled, on_progress)
 
-    def _ended(self, asked: PlanRequest, trial: Future[Plan]) -> Plan | None:
-        """Return what came of a trial, and keep it; None where there is more to be done."""
-        plan = trial.result() if trial.done() else None
-        if plan is None or plan.stop_reason == "time_limit":
+    def _ended(self, request: PlanRequest, trial: Future[SolveResult]) -> SolveResult | None:
+        """Return the result of a trial, and keep it; None where there is more to be done."""
+        result = trial.result() if trial.done() else None
+        if result is None or result.stop_reason == "time_limit":
             return None
-        known = CachedPlan.of(asked.posed, plan, plan.wall_time_s or 0.0)
+        known = CachedPlan.of(request.problem, result, result.elapsed_s)
         if known is not None:
-            self._keep(asked.posed, known, plan)
-        return plan
+            self._keep(request.problem, known, result)
+        return result
 
-    async def _go_on(self, asked: PlanRequest, trial: Future[Plan], flight: SharedSearch) -> Plan | None:
-        """Look up, in the store, what took more than a moment; go on with the trial where nothing is known there."""
-        known, plan = await self._known(asked.posed)
-        answer = _answer(known, plan, asked)
-        self._metrics.looked_up("hit" if answer else "miss" if plan is None else "started_from")
-        return answer or await self._search(asked, known, plan, trial if plan is None else None, flight)
+    async def _go_on(
+        self, request: PlanRequest, trial: Future[SolveResult], search: SharedSearch
+    ) -> SolveResult | None:
+        """Look up, in the store, what took more than a moment; go on with the trial where nothing is cached there."""
+        known, result = await self._cached(request.problem)
+        answer = _answer(known, result, request)
+        self._metrics.looked_up("hit" if answer else "miss" if result is None else "started_from")
+        return answer or await self._search(request, known, result, trial if result is None else None, search)
 
-    def _keep(self, posed: CompiledProblem, known: CachedPlan, plan: Plan) -> CachedPlan:
-        """Keep what was found, and how it is told to who asked; return the best that is known now."""
-        best = self._cache.keep(posed, known)
+    def _keep(self, problem: CompiledProblem, known: CachedPlan, result: SolveResult) -> CachedPlan:
+        """Keep a result in both forms; return the best that is cached now."""
+        best = self._cache.keep(problem, known)
         if best is known:
-            self._spellings[posed] = known, plan
+            self._results[problem] = known, result
         return best
 
     async def _search(
         self,
-        asked: PlanRequest,
+        request: PlanRequest,
         known: CachedPlan | None,
-        start: Plan | None,
-        trial: Future[Plan] | None,
-        flight: SharedSearch,
-    ) -> Plan | None:
-        """Search on from what is known, and keep what was found; if others found better meanwhile, return that."""
-        began = time.monotonic()
-        found = await self._searching.search(
-            asked,
-            cancelled=flight.cancelled,
-            start=start if start is not None and start.placements else None,
+        start: SolveResult | None,
+        trial: Future[SolveResult] | None,
+        search: SharedSearch,
+    ) -> SolveResult | None:
+        """Search on from what is cached, and keep the result; if others found better meanwhile, return that."""
+        problem, began = request.problem, Deadline.after(request.options.time_limit_s)
+        found = await self._runner.search(
+            request,
+            search,
+            start=start if start is not None and start.plan.placements else None,
             trial=trial,
             was_tried=known is not None and known.searched_s > 0,
-            on_news=flight.tell,
-            wants_plans=flight.wants_plans,
         )
         if found is None:
             return None
-        searched_s = min(time.monotonic() - began, found.wall_time_s or inf)  # without the time in line
+        searched_s = min(began.passed_s, found.elapsed_s)  # without the time in the queue
         if found.stop_reason == "work_limit":  # more time would have made no difference
-            searched_s = asked.options.time_limit_s
-        mine = await self._soon(asked.posed.problem, partial(CachedPlan.of, asked.posed, found, searched_s))
+            searched_s = request.options.time_limit_s
+        mine = await self._soon(problem, partial(CachedPlan.of, problem, found, searched_s))
         if mine is None:
             return found
-        best = self._keep(asked.posed, mine, found)
-        if best is mine or found.status == "optimal":
+        best = self._keep(problem, mine, found)
+        if best is mine or found.plan.status == "optimal":
             return found
-        return await self._spelled(best, asked.posed, found.stop_reason) or found
+        better = await self._soon(problem, partial(result_of, best, problem))
+        return found if better is None else replace(better, stop_reason=found.stop_reason)
 
-    async def _take_in(self, posed: CompiledProblem, plan: Plan | None) -> None:
-        """Keep a plan that somebody has, if it is right, which says nothing of how long was searched."""
+    async def _take_in(self, problem: CompiledProblem, plan: Plan | None) -> None:
+        """Keep a plan of a caller, if it is right, which says nothing of how long was searched."""
         if plan is not None and plan.placements:
-            known = await self._soon(posed.problem, partial(_sound, posed, plan))
+            known = await self._soon(problem, partial(_sound, problem, plan))
             if known is not None:
-                self._cache.keep(posed, known)
+                self._cache.keep(problem, known)
 
-    async def _known(self, posed: CompiledProblem) -> tuple[CachedPlan | None, Plan | None]:
-        """Return what is known, also as a plan: verified once, where one and the same problem comes again."""
-        known = await self._cache.find(posed)
+    async def _cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
+        """Return what is cached, also as a result: verified once, where one and the same problem comes again."""
+        known = await self._cache.find(problem)
         if known is None:
             return None, None
-        before = self._spellings.get(posed)
+        before = self._results.get(problem)
         if before is not None and before[0] is known:
             return before
-        plan = await self._spelled(known, posed, None)
-        if plan is None:
-            self._cache.forget(posed)
+        result = await self._soon(problem, partial(result_of, known, problem))
+        if result is None:
+            self._cache.forget(problem)
             return None, None
-        self._spellings[posed] = known, plan
-        return known, plan
+        self._results[problem] = known, result
+        return known, result
 
-    async def _spelled(self, known: CachedPlan, posed: CompiledProblem, reason: StopReason | None) -> Plan | None:
-        return await self._soon(posed.problem, partial(plan_of, known, posed, reason))
-
-    async def _soon(self, problem: Problem, work: Callable[[], T]) -> T:
+    async def _soon(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
         """Do work that is no search: at once where that is quick, else in a thread."""
-        if _is_small(problem):
-            return work()
-        return await to_thread.run_sync(work, limiter=self._threads)
+        return work() if problem.is_small else await to_thread.run_sync(work, limiter=self._threads)
 
 
-def _is_small(problem: Problem) -> bool:
-    return len(problem.buffers) <= _AT_HAND_BUFFERS
+def _sound(problem: CompiledProblem, plan: Plan) -> CachedPlan | None:
+    return None if verify(problem.problem, plan) else CachedPlan.of(problem, SolveResult(plan), 0.0)
 
 
-def _sound(posed: CompiledProblem, plan: Plan) -> CachedPlan | None:
-    return None if verify(posed.problem, plan) else CachedPlan.of(posed, plan, 0.0)
+def _answer(known: CachedPlan | None, result: SolveResult | None, request: PlanRequest) -> SolveResult | None:
+    """Return the answer to a caller that a cached result is, if it is one."""
+    reason = None if known is None or result is None else _enough(known, result.plan, request)
+    return None if result is None or reason is None else replace(result, stop_reason=reason)
 
 
-def _answer(known: CachedPlan | None, plan: Plan | None, asked: PlanRequest) -> Plan | None:
-    """Return the answer to a caller that a known plan is, if it is one."""
-    reason = None if known is None or plan is None else _enough(known, plan, asked)
-    return None if plan is None or reason is None else plan.model_copy(update={"stop_reason": reason})
-
-
-def _enough(known: CachedPlan, plan: Plan, asked: PlanRequest) -> StopReason | None:
-    """Say why a known plan answers a caller, if it does."""
+def _enough(known: CachedPlan, plan: Plan, request: PlanRequest) -> StopReason | None:
+    """Return the reason why a cached plan answers a caller, if it does."""
     if known.is_final:
         return "proved"
-    if plan.placements and _is_accepted(plan, asked):
+    if plan.placements and _is_accepted(plan, request):
         return "accepted"
-    return "time_limit" if known.searched_s >= _MOSTLY * asked.options.time_limit_s else None
+    return "time_limit" if known.searched_s >= _MOSTLY * request.options.time_limit_s else None
 
 
-def _is_accepted(plan: Plan, asked: PlanRequest) -> bool:
-    target = Accept() if asked.target is None and asked.posed.problem.objective == "fit" else asked.target
-    if target is None:
-        return False
-    return target.gap is None or (plan.gap is not None and plan.gap <= target.gap)
+def _is_accepted(plan: Plan, request: PlanRequest) -> bool:
+    target = request.options.target()
+    if target is None and request.problem.problem.objective == "fit":
+        target = Accept()
+    return target is not None and (target.gap is None or (plan.gap is not None and plan.gap <= target.gap))

@@ -1,4 +1,4 @@
-"""One search for everybody who asks the same at the same time: each is answered in his own spelling."""
+"""Single flight: one search for all requests that ask the same at the same time, each answered for its own problem."""
 
 from __future__ import annotations
 
@@ -6,85 +6,68 @@ import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import replace
 
-from memplan.api.cluster.task import News
-from memplan.api.service.cache.cached_plan import CachedPlan, plan_of
+from memplan.api.service.cache.cached_plan import CachedPlan, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.planner.model.plan import Plan
+from memplan.solvers.search.result import Progress, SolveResult
 
-OnNews = Callable[[News], None]
-Search = Callable[["SharedSearch"], Coroutine[None, None, Plan | None]]
+OnProgress = Callable[[Progress], None]
+Search = Callable[["SharedSearch"], Coroutine[None, None, SolveResult | None]]
 
 
 class SharedSearch:
-    """A search that runs, and who waits for it. It is cancelled when the last of them has left."""
+    """A running search and the requests that wait for it. It is cancelled when the last of them has left."""
 
-    def __init__(self, posed: CompiledProblem) -> None:
-        self.posed = posed
+    def __init__(self, problem: CompiledProblem) -> None:
+        self.problem = problem
         self.cancelled = asyncio.Event()
-        self.best: Plan | None = None
-        """The best plan so far, as the first asker spells it."""
-        self._listeners: list[tuple[CompiledProblem, OnNews]] = []
-        self._members = 0
-        self._landed: asyncio.Task[Plan | None] | None = None
+        self.waiting = 0
+        """The number of requests that wait for the result."""
+        self._best: SolveResult | None = None
+        self._listeners: list[tuple[CompiledProblem, OnProgress]] = []
+        self._task: asyncio.Task[SolveResult | None] | None = None
 
     @property
     def wants_plans(self) -> bool:
-        """Whether somebody wants to hear of better plans."""
+        """True where a request wants to hear of better plans."""
         return bool(self._listeners)
 
-    def tell(self, news: News) -> None:
-        """Tell everybody who listens of a better plan or bound."""
-        self.best = news.plan or self.best
-        for posed, on_news in self._listeners:
-            on_news(news if posed is self.posed else _told(news, self.posed, posed))
+    def tell(self, progress: Progress) -> None:
+        """Tell every listener of a better plan or bound."""
+        self._best = progress.found or self._best
+        for problem, on_progress in self._listeners:
+            on_progress(progress if problem is self.problem else _translated_progress(progress, self.problem, problem))
 
-    def take_off(self, search: Search) -> asyncio.Task[Plan | None]:
+    def start(self, search: Search) -> asyncio.Task[SolveResult | None]:
         """Start the search."""
-        self._landed = asyncio.create_task(search(self))
-        return self._landed
+        self._task = asyncio.create_task(search(self))
+        return self._task
 
-    async def ride(self, posed: CompiledProblem, cancelled: asyncio.Event, on_news: OnNews | None) -> Plan | None:
-        """Wait for the plan, in one's own spelling; raises what the search does.
+    async def wait(
+        self, problem: CompiledProblem, cancelled: asyncio.Event, on_progress: OnProgress | None
+    ) -> SolveResult | None:
+        """Wait for the result, as one of `problem`, which has the same hash; raises the search's errors.
 
-        Who is cancelled leaves with the best plan so far, None where there is none; the last to leave ends the search,
-        and waits for what it has.
+        A request that is cancelled leaves with the best result so far, None where there is none; the last one to leave
+        ends the search, and waits for its result.
         """
-        assert self._landed is not None
-        listener = None if on_news is None else (posed, on_news)
+        assert self._task is not None
+        listener = None if on_progress is None else (problem, on_progress)
         self._listeners += [] if listener is None else [listener]
-        self._members += 1
+        self.waiting += 1
         left = asyncio.create_task(cancelled.wait())
         try:
-            await asyncio.wait((self._landed, left), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((self._task, left), return_when=asyncio.FIRST_COMPLETED)
         finally:
             left.cancel()
-            self._members -= 1
+            self.waiting -= 1
             if listener is not None:
                 self._listeners.remove(listener)
-            if self._members == 0:
+            if self.waiting == 0:
                 self.cancelled.set()
-        if self._members == 0 or self._landed.done():
-            return self._spelled(await self._landed, posed)
-        return None if self.best is None else self._spelled(self.best.model_copy(update=_LEFT), posed)
-
-    @property
-    def riders(self) -> int:
-        """How many wait for the plan."""
-        return self._members
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nobody can board any more."""
-        return self.cancelled.is_set()
-
-    def _spelled(self, plan: Plan | None, posed: CompiledProblem) -> Plan | None:
-        if posed is self.posed or plan is None:
-            return plan
-        known = CachedPlan.of(self.posed, plan, 0.0)
-        return None if known is None else plan_of(known, posed, plan.stop_reason)
-
-
-_LEFT = {"stop_reason": "cancelled"}
+        if self.waiting == 0 or self._task.done():
+            return _translated(await self._task, self.problem, problem)
+        best = _translated(self._best, self.problem, problem)
+        return None if best is None else replace(best, stop_reason="cancelled")
 
 
 class SharedSearches:
@@ -94,39 +77,47 @@ class SharedSearches:
         self._by_key: dict[Hashable, SharedSearch] = {}
 
     def find(self, key: Hashable) -> SharedSearch | None:
-        """Return the search that runs for the same, if there is one that one may still join."""
-        flight = self._by_key.get(key)
-        return None if flight is None or flight.is_over else flight
+        """Return the running search of a key, if requests may still join it."""
+        found = self._by_key.get(key)
+        return None if found is None or found.cancelled.is_set() else found
 
     @property
-    def riders(self) -> int:
-        """How many wait for a search."""
-        return sum(flight.riders for flight in self._by_key.values())
+    def waiting(self) -> int:
+        """The number of requests that wait for a search."""
+        return sum(search.waiting for search in self._by_key.values())
 
-    def start(self, key: Hashable, posed: CompiledProblem, search: Search) -> SharedSearch:
+    def start(self, key: Hashable, problem: CompiledProblem, search: Search) -> SharedSearch:
         """Start a search that others may join."""
-        flight = self._by_key[key] = SharedSearch(posed)
+        shared = self._by_key[key] = SharedSearch(problem)
 
-        def land(task: asyncio.Task[Plan | None]) -> None:
-            if self._by_key.get(key) is flight:
+        def end(task: asyncio.Task[SolveResult | None]) -> None:
+            if self._by_key.get(key) is shared:
                 del self._by_key[key]
             if not task.cancelled():
                 task.exception()  # it was raised for those who waited, if any did
 
-        flight.take_off(search).add_done_callback(land)
-        return flight
+        shared.start(search).add_done_callback(end)
+        return shared
 
 
-def _told(news: News, theirs: CompiledProblem, mine: CompiledProblem) -> News:
-    """Say news of one spelling in another: bytes count in other units, and the plan has other ids."""
+def _translated(result: SolveResult | None, of: CompiledProblem, to: CompiledProblem) -> SolveResult | None:
+    """Return the result of one problem as that of another one with the same hash."""
+    if to is of or result is None:
+        return result
+    known = CachedPlan.of(of, result, 0.0)
+    found = None if known is None else result_of(known, to)
+    return None if found is None else replace(found, stop_reason=result.stop_reason)
+
+
+def _translated_progress(progress: Progress, of: CompiledProblem, to: CompiledProblem) -> Progress:
+    """Return the progress of one problem as that of another: bytes count in other units, and the plan has other ids."""
 
     def scaled(count: int) -> int:
-        return count * mine.instance.unit // theirs.instance.unit
+        return count * to.instance.unit // of.instance.unit
 
-    known = None if news.plan is None else CachedPlan.of(theirs, news.plan, 0.0)
     return replace(
-        news,
-        peak=None if news.peak is None else scaled(news.peak),
-        lower_bound=scaled(news.lower_bound),
-        plan=None if known is None else plan_of(known, mine, None),
+        progress,
+        peak=None if progress.peak is None else scaled(progress.peak),
+        lower_bound=scaled(progress.lower_bound),
+        found=_translated(progress.found, of, to),
     )

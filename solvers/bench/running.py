@@ -15,7 +15,7 @@ from memplan.solvers.bench.results import Result
 from memplan.solvers.bench.suites import instances
 from memplan.solvers.bench.worker import Job
 from memplan.solvers.portfolio import registry
-from memplan.solvers.portfolio.solve import MAX_TIME_LIMIT_S
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 from memplan.solvers.reference import table
 
 

@@ -34,8 +34,9 @@ from memplan.solvers.bench.generators import random, tight
 from memplan.solvers.bench.results import Key
 from memplan.solvers.bench.suites import pose
 from memplan.solvers.kernels.warm_up import warm_up
+from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.incumbent import Progress
+from memplan.solvers.search.result import Progress
 
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]
@@ -112,7 +113,11 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
     peer = peers.find(solver)
     if peer is None:
         return lambda problem, on_progress: solve(
-            problem, time_limit_s=time_limit_s, solver=solver, seed=seed, on_progress=on_progress
+            problem,
+            time_limit_s=time_limit_s,
+            solver=solver,
+            seed=seed,
+            control=SolveControl(on_progress=on_progress),
         ), f"memplan {__version__}"
     if not peer.is_installed:
         raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")

@@ -23,7 +23,8 @@ from memplan.solvers.exact.restarts import ENDLESS, ORDERS, RestartSchedule
 from memplan.solvers.kernels.exact import EXHAUSTED, FOUND
 from memplan.solvers.packing.packers import QuickPacker
 from memplan.solvers.packing.place import pins_collide
-from memplan.solvers.search.incumbent import Assignment, Search
+from memplan.solvers.search.incumbent import Search
+from memplan.solvers.search.result import Assignment
 
 NAME = "exact"
 ALONE_NODES = 10_000

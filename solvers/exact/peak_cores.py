@@ -24,7 +24,8 @@ from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.orders import Rule, Traits
 from memplan.solvers.packing.packers import QuickPacker, work
 from memplan.solvers.packing.place import pins_collide, place
-from memplan.solvers.search.incumbent import Assignment, Search
+from memplan.solvers.search.incumbent import Search
+from memplan.solvers.search.result import Assignment
 
 NAME = "core"
 SHARES = (0.999, 0.99, 0.97, 0.9, 0.8, 0.0)

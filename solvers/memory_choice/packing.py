@@ -16,7 +16,8 @@ from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.kernels import warm_up
-from memplan.solvers.search.incumbent import Progress, Search, SearchState
+from memplan.solvers.search.incumbent import Search, SearchState
+from memplan.solvers.search.result import Progress
 
 _LOOK_EVERY_S = 0.02
 _SETTLED_PART = 20

@@ -9,7 +9,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, Program
-from memplan.solvers.search.incumbent import Assignment
+from memplan.solvers.search.result import Assignment
 
 
 def start_of(program: Program, boxes: Boxes, best: Assignment | None) -> F64 | None:

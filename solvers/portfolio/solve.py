@@ -1,62 +1,40 @@
-"""The gate: one way in, one stopwatch, one verifier."""
+"""Solving one problem: one way in, one deadline, one result that passed the verifier."""
 
 from __future__ import annotations
 
 import logging
-import threading
-import time
-from collections.abc import Callable, Generator, Iterator
-from functools import wraps
-from typing import ParamSpec
+from dataclasses import replace
 
-from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.bounds.lower_bound import Bound
+from memplan.planner.errors import InvalidPlanError
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry, stages
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
 from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import gate, table
 from memplan.solvers.search import to_plan
-from memplan.solvers.search.explanation import explain
-from memplan.solvers.search.incumbent import Accept, Assignment, Progress, SearchState
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.incumbent import Accept, SearchState
+from memplan.solvers.search.result import Assignment, SolveResult
 
 _LOG = logging.getLogger("memplan")
 
-_P = ParamSpec("_P")
-Steps = Generator[None, None, Plan]
-"""A solve that pauses now and then; it returns the plan."""
-
-DEFAULT_TIME_LIMIT_S = 10.0
-MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
+_UNSTEERED = SolveControl()
 _WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
 _VERIFY_S = 3e-6
-"""What verifying and writing one placement takes, kept back from the search's time."""
+"""The time to verify and write one placement, kept back from the search's."""
 _VERIFY_CONFLICT_S = 1e-6
-"""The same for an explicit conflict."""
+"""The time to verify an explicit conflict."""
+_TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
-def finish(solving: Steps) -> Plan:
-    """Do what is left of a solve, in any thread; return the plan."""
-    while (plan := advance(solving)) is None:
-        pass
-    return plan
-
-
-def advance(solving: Steps) -> Plan | None:
-    """Do the next step of a solve; return the plan if that was the last one."""
-    try:
-        next(solving)
-    except StopIteration as end:
-        plan: Plan = end.value
-        return plan
-    return None
-
-
-def steps(
+def solve(
     problem: Problem,
     *,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
@@ -64,145 +42,132 @@ def steps(
     accept: str | float | None = None,
     deterministic: bool = False,
     seed: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
-    cancelled: threading.Event | None = None,
-    started: float | None = None,
-    start: Plan | None = None,
-    quick_s: float | None = None,
-    instance: Instance | None = None,
-    on_start: Callable[[Callable[[], Plan | None]], None] | None = None,
-) -> Steps:
+    control: SolveControl = _UNSTEERED,
+) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
-    Pauses where the quick orders are done and longer work begins, so that a caller can do the one here and the other
-    elsewhere; time goes on meanwhile. Does nothing before its first step. `solve` takes the same and does not pause.
-
-    Returns within `time_limit_s` plus half a second of `started` (a time.monotonic() value; now, by default). `accept`
-    ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
-    `deterministic` gives the same plan on any machine. `cancelled` ends the search when it is set; what was best then
-    is returned. `start` is a plan that is known already: where it is one of this problem, what is returned is no worse.
-    With `quick_s` it only tries for so long, without engines; what it leaves undone has the stop reason "time_limit".
-    `instance` is the problem compiled, where somebody has done that already.
-    `on_start` is given, before the search begins, what returns the best plan so far, verified, to any thread.
-    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
+    Returns within `time_limit_s` plus half a second. The options are those of SolveOptions. Raises OptionError for a
+    wrong option or a solver that cannot do what the problem asks.
     """
-    started = time.monotonic() if started is None else started
-    target = read_target(time_limit_s, accept, seed)
-    instance = compile_problem(problem) if instance is None else instance
-    planner = table.find(solver)
-    ladder = stages.rungs(instance, solver) if planner is None else []
-    lasts_s = time_limit_s if quick_s is None else min(time_limit_s, quick_s)
-    answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
-    search = SearchState(
-        instance,
-        deadline=started + max(0.0, lasts_s - answer_s),
-        seed=seed,
-        deterministic=deterministic,
-        work_limit=max(1, int(time_limit_s * _WORK_PER_S)) if deterministic else 2**62,
-        accept=Accept() if problem.objective == "fit" and target is None else target,
-        on_progress=on_progress,
-        trusted=frozenset(row.name for row in registry.SOLVERS if row.is_trusted),
-        started=started,
+    options = SolveOptions.model_construct(
+        time_limit_s=time_limit_s, solver=solver, accept=accept, seed=seed, deterministic=deterministic
     )
-    if on_start is not None:
-        on_start(lambda: _plan_so_far(problem, instance, search))
-    if start is not None and planner is None:
-        _offer_known(problem, instance, search, start)
-    if planner is not None:
-        with watched(search, cancelled):
-            plan = gate.plan_by_reference(problem, instance, planner, search)
-    else:
-        with watched(search, cancelled):
-            yield from _climb(instance, search, ladder, is_quick=quick_s is not None)
-        plan = _plan(problem, instance, search)
-    return plan if deterministic else plan.model_copy(update={"wall_time_s": round(time.monotonic() - started, 6)})
+    return solve_request(problem, options, control).answer(deterministic)
 
 
-def _without_pauses(steps: Callable[_P, Steps]) -> Callable[_P, Plan]:
-    @wraps(steps, assigned=("__module__", "__doc__"))
-    def solve(*args: _P.args, **options: _P.kwargs) -> Plan:
-        return finish(steps(*args, **options))
-
-    return solve
+def solve_request(problem: Problem, options: SolveOptions, control: SolveControl = _UNSTEERED) -> SolveResult:
+    """Solve as the options and the control say, within half a second of the deadline; raises OptionError."""
+    return Solve(problem, options, control).finish()
 
 
-solve = _without_pauses(steps)
+class Solve:
+    """One solve, which may pause between the quick orders and longer work; time goes on meanwhile.
 
-
-def _climb(instance: Instance, search: SearchState, ladder: list[list[registry.Row]], is_quick: bool) -> Iterator[None]:
-    """Climb the ladder until the search is over, with a pause after the first rung.
-
-    A quick search takes the first of each rung, and no engine.
+    `instance` is the problem, compiled, where that was done already. Raises OptionError for a wrong option or a solver
+    that cannot do what the problem asks.
     """
-    if len(instance) == 0 and not instance.unplaceable:
-        search.offer(instance.pin, instance.pin, "empty")
-    # Side by side, the others of a rung would have no turn in that time, and would cost one for their threads.
-    at_hand = [[row for row in rung if not row.is_isolated][:1] for rung in ladder] if is_quick else ladder
-    failures = stages.climb(instance, search, at_hand[:1])
-    if not search.is_over:
-        yield
-        failures += stages.climb(instance, search, at_hand[1:])
-    for failure in failures:
-        _LOG.warning("%s", failure)
-    search.stop("work_limit" if at_hand == ladder else "time_limit")
 
-
-def _offer_known(problem: Problem, instance: Instance, search: SearchState, plan: Plan) -> None:
-    """Offer the placements of a plan, if they are right for this problem."""
-    if search.infeasible is not None or verify(problem, Plan(placements=plan.placements)):
-        return
-    known = assignment_of(problem, instance, plan.placements, search.flag)
-    if known is not None:
-        search.offer(*known, plan.solver or "start")
-
-
-def read_target(time_limit_s: float, accept: str | float | None, seed: int) -> Accept | None:
-    """Return when a plan is good enough, None where only a proof is; raises OptionError for any of the three."""
-    if not 0 <= seed < 2**63:
-        raise OptionError(f"seed: must be at least 0 and below 2^63, got {shown(seed)}")
-    if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
-        raise OptionError(
-            f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
+    def __init__(
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        control: SolveControl = _UNSTEERED,
+        instance: Instance | None = None,
+    ) -> None:
+        self._problem, self._options, self._control = problem, options, control
+        self._deadline = control.deadline or Deadline.after(options.time_limit_s)
+        target = options.target()
+        self._instance = compile_problem(problem) if instance is None else instance
+        self._planner = table.find(options.solver)
+        wanted = [] if self._planner else stages.rungs(self._instance, options.solver)
+        # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
+        self._stages = (
+            [[row for row in stage if not row.is_isolated][:1] for stage in wanted] if control.is_quick else wanted
         )
-    if accept is None:
-        return None
-    if accept == "fit":
-        return Accept()
-    try:
-        percent = float(accept.removesuffix("%") if isinstance(accept, str) else accept)
-    except (ValueError, OverflowError):
-        percent = -1.0
-    if not 0 <= percent < float("inf"):
-        raise OptionError(f"accept: must be fit or a percentage such as 5%, got {shown(accept)}")
-    return Accept(percent / 100)
+        self._end: StopReason = "work_limit" if self._stages == wanted else "time_limit"
+        self._failures: list[str] = []
+        answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
+        self._search = SearchState(
+            self._instance,
+            deadline=self._deadline.earlier(answer_s).at,
+            seed=options.seed,
+            deterministic=options.deterministic,
+            work_limit=max(1, int(options.time_limit_s * _WORK_PER_S)) if options.deterministic else 2**62,
+            accept=Accept() if problem.objective == "fit" and target is None else target,
+            on_progress=control.on_progress,
+            trusted=_TRUSTED,
+            started=self._deadline.began,
+        )
+        self._has_begun = False
+
+    def begin(self) -> SolveResult | None:
+        """Run the quick orders; return the result where nothing is left to be done."""
+        self._has_begun = True
+        if self._control.on_start is not None:
+            self._control.on_start(self._so_far)
+        if self._planner is not None:
+            with watched(self._search, self._control.cancelled):
+                return self._timed(gate.plan_by_reference(self._problem, self._instance, self._planner, self._search))
+        if self._control.start is not None:
+            self._offer(self._control.start)
+        if len(self._instance) == 0 and not self._instance.unplaceable:
+            self._search.offer(self._instance.pin, self._instance.pin, "empty")
+        self._run(self._stages[:1])
+        return self._result() if self._search.is_over else None
+
+    def finish(self) -> SolveResult:
+        """Run what is left, in any thread."""
+        if not self._has_begun and (result := self.begin()) is not None:
+            return result
+        self._run(self._stages[1:])
+        self._search.stop(self._end)
+        return self._result()
+
+    def _run(self, wanted: list[list[registry.Row]]) -> None:
+        with watched(self._search, self._control.cancelled):
+            self._failures += stages.climb(self._instance, self._search, wanted)
+
+    def _offer(self, plan: Plan) -> None:
+        """Offer the placements of a plan, if they are right for this problem."""
+        if self._search.infeasible is not None or verify(self._problem, Plan(placements=plan.placements)):
+            return
+        found = assignment_of(self._problem, self._instance, plan.placements, self._search.flag)
+        if found is not None:
+            self._search.offer(*found, plan.solver or "start")
+
+    def _result(self) -> SolveResult:
+        """Return the best assignment that the verifier lets through."""
+        for failure in self._failures:
+            _LOG.warning("%s", failure)
+        rejected: list[str] = []
+        for assignment in sorted(self._search.offers.values(), key=lambda offer: offer.score):
+            plan = planned(self._problem, self._instance, assignment, self._search.proof)
+            violations = verify(self._problem, plan)
+            if not violations:
+                # Behind a rejected one, the reason why the search stopped may be that which was wrong.
+                reason = None if rejected else self._search.stop_reason
+                return self._timed(SolveResult(plan, assignment, self._search.proof, reason))
+            rejected.append(assignment.by)
+            _LOG.error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
+        if rejected:
+            raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
+        plan = to_plan.nothing(self._problem, self._instance, self._search.proof)
+        return self._timed(SolveResult(plan, None, self._search.proof, self._search.stop_reason))
+
+    def _so_far(self) -> SolveResult | None:
+        """Return the best assignment of the running search, verified; None where there is none that is right."""
+        assignment, bound = self._search.best, self._search.proof
+        if assignment is None:
+            return None
+        plan = planned(self._problem, self._instance, assignment, bound)
+        return None if verify(self._problem, plan) else self._timed(SolveResult(plan, assignment, bound))
+
+    def _timed(self, result: SolveResult) -> SolveResult:
+        return replace(result, elapsed_s=self._deadline.passed_s)
 
 
-def _plan(problem: Problem, instance: Instance, search: SearchState) -> Plan:
-    """Make the plan of the best assignment that the verifier lets through."""
-    rejected: list[str] = []
-    for assignment in sorted(search.offers.values(), key=lambda offer: offer.score):
-        search.best = assignment
-        plan = _planned(problem, instance, search, assignment)
-        violations = verify(problem, plan)
-        if not violations:
-            # Behind a rejected one, the reason why the search stopped may be that which was wrong.
-            return plan.model_copy(update={"stop_reason": None}) if rejected else plan
-        rejected.append(assignment.by)
-        _LOG.error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
-    if rejected:
-        raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
-    return to_plan.nothing(problem, instance, search, explain(problem, instance, search))
-
-
-def _plan_so_far(problem: Problem, instance: Instance, search: SearchState) -> Plan | None:
-    """Make the plan of the best assignment of a search that goes on; None where there is none that is right."""
-    if search.best is None:
-        return None
-    plan = _planned(problem, instance, search, search.best)
-    return None if verify(problem, plan) else plan
-
-
-def _planned(problem: Problem, instance: Instance, search: SearchState, assignment: Assignment) -> Plan:
+def planned(problem: Problem, instance: Instance, assignment: Assignment, bound: Bound) -> Plan:
+    """Make the plan of an assignment, which is not verified."""
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
-    return to_plan.found(problem, instance, search, placements, assignment.by, cost)
+    return to_plan.found(problem, instance, bound, placements, assignment.by, cost)

@@ -26,7 +26,8 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.portfolio.registry import Row
-from memplan.solvers.search.incumbent import Assignment, Search
+from memplan.solvers.search.incumbent import Search
+from memplan.solvers.search.result import Assignment
 
 _LOOK_EVERY_S = 0.02
 _KINDS = {(kind,) for kind in ("offer", "offer_bound", "claim_infeasible", "log", "failed", "done")}

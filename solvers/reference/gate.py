@@ -21,33 +21,35 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.reference.table import ReferencePlanner
 from memplan.solvers.reference.tensors import Placed, StoppedError, Watch, carriers
 from memplan.solvers.search import to_plan
-from memplan.solvers.search.explanation import explain
-from memplan.solvers.search.incumbent import Progress, SearchState
+from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.result import Progress, SolveResult
 
 _NAMED = 3
 """How many buffers or broken rules are named in a sentence."""
 
 
-def plan_by_reference(problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState) -> Plan:
+def plan_by_reference(
+    problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState
+) -> SolveResult:
     """Return the planner's plan, verified, with the search's bound; `unknown`, with an explanation, where it has none.
 
     That nothing fits at all is known only from the search. Raises OptionError for what the planner cannot express.
     """
     check_features(problem, instance, planner)
     if search.infeasible is not None:
-        return to_plan.nothing(problem, instance, search, explain(problem, instance, search))
+        return _nothing(problem, instance, search)
     try:
         placed = planner.load()(problem, search.seed, _watch(search))
     except StoppedError:
         message = f"{planner.name} was stopped before it had placed every buffer"
-        return to_plan.nothing(problem, instance, search, Explanation(message=message))
+        return _nothing(problem, instance, search, Explanation(message=message))
     failure = _failure(problem, planner, placed)
     if failure is not None:
-        return to_plan.nothing(problem, instance, search, failure)
+        return _nothing(problem, instance, search, failure)
     placements = _placements(problem, placed)
     broken = _broken_rules(problem, planner, placements)
     if broken is not None:
-        return to_plan.nothing(problem, instance, search, broken)
+        return _nothing(problem, instance, search, broken)
     return _judged(problem, instance, planner, search, placements)
 
 
@@ -122,20 +124,27 @@ def _broken_rules(problem: Problem, planner: ReferencePlanner, placements: Place
 
 def _judged(
     problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState, placements: PlacementTable
-) -> Plan:
+) -> SolveResult:
     """Make the plan of placements that keep every rule."""
     cost = None
     if problem.objective == "cost":
         source = instance.source
         cost = total_cost(instance, placements.pool[source], placements.offset[source] // instance.unit)
-    plan = to_plan.found(problem, instance, search, placements, planner.name, cost)
-    plan = plan.model_copy(update={"stop_reason": _stop_reason(plan, search)})
+    plan = to_plan.found(problem, instance, search.proof, placements, planner.name, cost)
     if violations := verify(problem, plan):
         raise InvalidPlanError(f"{planner.name}: {violations[0].message}")
     if search.on_progress is not None:
         elapsed_s = time.monotonic() - search.started
         search.on_progress(Progress(elapsed_s, plan.peak, plan.lower_bound or 0, planner.name))
-    return plan
+    return SolveResult(plan, stop_reason=_stop_reason(plan, search))
+
+
+def _nothing(
+    problem: Problem, instance: Instance, search: SearchState, because: Explanation | None = None
+) -> SolveResult:
+    return SolveResult(
+        to_plan.nothing(problem, instance, search.proof, because), None, search.proof, search.stop_reason
+    )
 
 
 def _stop_reason(plan: Plan, search: SearchState) -> StopReason | None:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from memplan.planner.bounds.lower_bound import Witness
+from memplan.planner.bounds.lower_bound import Bound, Witness
 from memplan.planner.errors import shown
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Explanation
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.incumbent import SearchState
 
 _NAMED = 5
 """How many pools are named in a sentence."""
 
 
-def explain(problem: Problem, instance: Instance, search: SearchState) -> Explanation:
-    """Explain a search without a plan; where the lack is not known, say where it is tightest."""
+def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
+    """Explain why there is no plan; where the lack is not known, say where it is tightest."""
     if instance.unplaceable:
         table = problem.buffers
         too_wide = (i for i in instance.unplaceable if table.size[i] > table.pages.get(i, table.size[i]))
         return _homeless(problem, next(too_wide, instance.unplaceable[0]))
-    witness = search.infeasible
+    witness = bound.nothing_fits
     if witness is not None and witness.missing is not None:
         return _lack(problem, instance, witness)
     if witness is not None:
@@ -31,7 +30,7 @@ def explain(problem: Problem, instance: Instance, search: SearchState) -> Explan
         message = f"nothing fits: {witness.by} searched everything"
     else:
         message = "nothing that fits was found in time"
-    tightest = search.proof.witness
+    tightest = bound.witness
     if tightest.time is not None:
         message += f"; the most is alive at time {tightest.time}"
     pool = None if tightest.memory is None else problem.pools[tightest.memory].name

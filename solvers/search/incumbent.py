@@ -1,11 +1,11 @@
-"""What a running search shares: best assignment, best bound, deadline, stop and report."""
+"""The state of a running search: best assignment, best bound, deadline, stop and report."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -15,33 +15,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import ProofKind, StopReason
-
-
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """A memory and an offset (in units) for every buffer of an instance, and who found it."""
-
-    pool: I64
-    offset: I64
-    score: Score
-    by: str
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a search has come: the best assignment's peak and the bound, summed over the memories, in bytes."""
-
-    elapsed_s: float
-    peak: int | None
-    lower_bound: int
-    by: str
-
-    @property
-    def gap(self) -> float | None:
-        """How far the peak is above the bound, as a part of the bound."""
-        if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
-            return None
-        return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0
+from memplan.solvers.search.result import Assignment, Progress
 
 
 @dataclass(frozen=True)
@@ -95,7 +69,7 @@ class Search(Protocol):
 
 @dataclass(eq=False)
 class SearchState:
-    """The Search of one call of the gate, safe for several threads.
+    """The Search of one solve, safe for several threads.
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
     say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
@@ -114,7 +88,6 @@ class SearchState:
     best: Assignment | None = None
     offers: dict[str, Assignment] = field(default_factory=dict)
     stop_reason: StopReason | None = None
-    infeasible: Witness | None = None
     claims: dict[str, Score | None] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     proof: Bound = field(init=False)
@@ -123,9 +96,13 @@ class SearchState:
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
         self.proof = lower_bound(self.instance)
-        self.infeasible = self.proof.nothing_fits
         if self.infeasible is not None:
             self.stop("proved")
+
+    @property
+    def infeasible(self) -> Witness | None:
+        """The witness that nothing fits."""
+        return self.proof.nothing_fits
 
     @property
     def bound(self) -> Score:
@@ -179,7 +156,7 @@ class SearchState:
             says_so = sorted(name for name, claim in self.claims.items() if claim is None)
             if self.best is None and (by in self.trusted or len(says_so) > 1):
                 kind: ProofKind = "search" if by in self.trusted else "engines"
-                self.infeasible = Witness(kind, by=" and ".join(says_so))
+                self.proof = replace(self.proof, nothing_fits=Witness(kind, by=" and ".join(says_so)))
                 self.stop("proved")
 
     @property
@@ -198,7 +175,7 @@ class SearchState:
     def _raise_bound(self, bound: Score, by: str) -> None:
         if bound > self.proof.score:
             kind: ProofKind = "search" if by in self.trusted else "engines"
-            self.proof = Bound(bound, Witness(kind, by=by), self.proof.total)
+            self.proof = replace(self.proof, score=bound, witness=Witness(kind, by=by))
             self._review(by)
 
     def _review(self, by: str) -> None:
@@ -219,9 +196,12 @@ class SearchState:
         unit = self.instance.unit
         peaks = None if self.best is None else self.best.score[-len(self.instance.pools) :]
         peak = None if peaks is None else int(sum(peaks)) * unit
-        total = self.proof.total
+        total = least_sum(self.instance, self.proof)
         if self.best is not None and self.best.score <= self.bound and peaks is not None:
             total = int(sum(peaks))
-        elif len(self.instance.pools) == 1:
-            total = max(total, int(self.bound[-1]))
-        return Progress(time.monotonic() - self.started, peak, int(total) * unit, by)
+        return Progress(time.monotonic() - self.started, peak, total * unit, by)
+
+
+def least_sum(instance: Instance, bound: Bound) -> int:
+    """Return the units that no assignment's peaks, summed over the pools, are below."""
+    return max(bound.total, int(bound.score[-1])) if len(instance.pools) == 1 else int(bound.total)

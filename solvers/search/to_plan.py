@@ -1,37 +1,38 @@
-"""The plan that goes out: what its placements use, how far the bound is, and why nothing can be better, or why none."""
+"""Plans of what a search found: what the placements use, how far the bound is, and the proof, or the explanation."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from memplan.planner import __version__
+from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.pair_report import bank_clashes, shared_pairs
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.explanation import explain
+from memplan.solvers.search.incumbent import least_sum
 
 
 def found(
-    problem: Problem, instance: Instance, search: SearchState, placements: PlacementTable, by: str, cost: float | None
+    problem: Problem, instance: Instance, bound: Bound, placements: PlacementTable, by: str, cost: float | None
 ) -> Plan:
-    """Make the answer of placements in the problem's order, in its pools; `cost` is that of objective `cost`.
+    """Make the plan of placements in the problem's order, in its pools; `cost` is that of objective `cost`.
 
-    It is optimal where the search's bound says so; the stop reason is the search's.
+    It is optimal where the bound says so.
     """
     ends = np.where(problem.buffers.size > 0, placements.offset + problem.buffers.size, 0)
     used = [int(ends[placements.pool == q].max(initial=0)) for q in range(len(problem.pools))]
-    peaks, least = tuple(reversed(used)), search.bound[-len(used) :]
-    least_peaks = tuple(int(bound) * instance.unit for bound in least)
-    costs, least_costs = (() if cost is None else (cost,)), search.bound[: -len(used)]
+    peaks, least = tuple(reversed(used)), bound.score[-len(used) :]
+    least_peaks = tuple(int(end) * instance.unit for end in least)
+    costs, least_costs = (() if cost is None else (cost,)), bound.score[: -len(used)]
     is_best = (*costs, *peaks) <= (*least_costs, *least_peaks)
-    total = sum(used) if is_best else search.progress().lower_bound
+    total = sum(used) if is_best else least_sum(instance, bound) * instance.unit
     bounds = _pool_bounds(peaks, least_peaks)
     return Plan(
         status="optimal" if is_best else "feasible",
-        stop_reason=search.stop_reason,
         peak=sum(used),
         lower_bound=total,
         gap=None if total == 0 < sum(used) else sum(used) / total - 1 if total else 0.0,
@@ -45,7 +46,7 @@ def found(
         shared=shared_pairs(problem, instance, placements),
         bank_clashes=bank_clashes(problem, placements),
         solver=by,
-        proof=_proof(problem, instance, search) if is_best else None,
+        proof=_proof(problem, instance, bound) if is_best else None,
         problem_hash=problem_hash(problem, instance),
         version=__version__,
     )
@@ -64,19 +65,18 @@ def _pool_bounds(peaks: tuple[int, ...], least: tuple[int, ...]) -> list[int | N
     return bounds
 
 
-def _proof(problem: Problem, instance: Instance, search: SearchState) -> Proof:
-    witness = search.proof.witness
+def _proof(problem: Problem, instance: Instance, bound: Bound) -> Proof:
+    witness = bound.witness
     buffers = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers)
     return Proof(kind=witness.kind, time=witness.time, buffers=buffers, by=witness.by)
 
 
-def nothing(problem: Problem, instance: Instance, search: SearchState, explanation: Explanation) -> Plan:
-    """Make the answer where nothing fits, or nothing that fits was found."""
+def nothing(problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None) -> Plan:
+    """Make the answer where nothing fits, or nothing that fits was found; explained by the bound if by nothing else."""
     return Plan(
-        status="unknown" if search.infeasible is None else "infeasible",
-        stop_reason=search.stop_reason,
+        status="unknown" if bound.nothing_fits is None else "infeasible",
         pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),
-        explanation=explanation,
+        explanation=because or explain(problem, instance, bound),
         problem_hash=problem_hash(problem, instance),
         version=__version__,
     )

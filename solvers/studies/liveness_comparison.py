@@ -18,7 +18,8 @@ from memplan.planner.liveness.lifetimes import Liveness, Temporaries
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
-from memplan.solvers.portfolio.solve import DEFAULT_TIME_LIMIT_S, solve
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
+from memplan.solvers.portfolio.solve import solve
 
 Planning = Literal["global", "local"]
 
@@ -90,7 +91,7 @@ class _Watch:
         self.solves -= 1
         if left <= 0:
             return Plan(status="unknown", stop_reason="time_limit")
-        return solve(problem, time_limit_s=share, cancelled=self.cancelled)
+        return solve(problem, time_limit_s=share, control=SolveControl(cancelled=self.cancelled))
 
 
 def _peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:

@@ -31,6 +31,7 @@ OFFERED = [
     "ProblemError",
     "Progress",
     "Relative",
+    "SolveControl",
     "Violation",
     "__version__",
     "read_plan",
@@ -78,4 +79,4 @@ def test_importing_it_loads_nothing_else() -> None:
 def test_solve_has_a_signature_of_its_own() -> None:
     parameters = inspect.signature(memplan.solve).parameters
     assert next(iter(parameters)) == "problem"
-    assert {"time_limit_s", "solver", "accept", "seed", "on_progress"} <= parameters.keys()
+    assert {"time_limit_s", "solver", "accept", "seed", "control"} <= parameters.keys()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from memplan.api.cluster.cluster import Cluster
@@ -15,6 +15,7 @@ from memplan.api.options import Options
 from memplan.api.settings import Settings
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.solvers.search.deadline import Deadline
 
 PATIENCE_S = 60.0
 NOBODY = "tcp://127.0.0.1:9"
@@ -43,13 +44,14 @@ def task(problem: Problem, limit_s: float = PATIENCE_S, **facts: object) -> Task
     start, wants_plans = facts.pop("start", None), bool(facts.pop("wants_plans", False))
     assert start is None or isinstance(start, Plan)
     options = Options.model_validate({"time_limit_s": limit_s, **facts})
-    return Task(problem, options, limit_s, start, wants_plans)
+    return Task(problem, options, Deadline.after(limit_s), start, wants_plans)
 
 
 async def solved(cluster: Cluster, asked: Task, cancelled: asyncio.Event | None = None, **options: Any) -> Plan:
     """Solve a task, from now on."""
-    deadline = time.monotonic() + asked.time_limit_s
-    return await cluster.solve(asked, deadline=deadline, cancelled=cancelled or asyncio.Event(), **options)
+    anew = replace(asked, deadline=Deadline.after(asked.deadline.at - asked.deadline.began))
+    result = await cluster.solve(anew, cancelled=cancelled or asyncio.Event(), **options)
+    return result.answer(asked.options.deterministic)
 
 
 @asynccontextmanager

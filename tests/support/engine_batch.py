@@ -87,7 +87,7 @@ def _solve(engine: str, job: Job) -> Answer:
         search.deterministic, search.work_limit = True, job.work_limit
     if job.is_untold:
         nothing = (0,) * len(search.bound)
-        search.proof, search.infeasible, search.stop_reason = Bound(nothing, Witness("empty"), 0), None, None
+        search.proof, search.stop_reason = Bound(nothing, Witness("empty"), 0), None
     start = poor_plan(instance) if job.has_start else None
     if start is not None:
         search.offer(*start, "start")

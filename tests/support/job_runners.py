@@ -8,18 +8,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from memplan.api.cluster.task import News
 from memplan.api.http.job_requests import new_job
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.runner import JobRunner
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
+from memplan.api.service.plan_request import PlanRequest
 from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.job import StoredJob
 from memplan.api.store.store import Store
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.result import Progress, SolveResult
 
 PROBLEM = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 10, "start": 0, "end": 3}, {"id": "b", "size": 20, "start": 2, "end": 5}]}
@@ -49,21 +50,16 @@ class Solver:
 
     async def plan(
         self,
-        problem: Problem,
-        options: Options,
-        *,
-        deadline: float,
+        request: PlanRequest,
         cancelled: asyncio.Event,
-        priority: int = 0,
-        on_news: Callable[[News], None] | None = None,
-        start: Plan | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> Plan:
-        self.starts.append(start)
-        self.options.append(options)
-        self.priorities.append(priority)
-        assert deadline > time.monotonic()
-        if on_news is not None:
-            on_news(News(40, 30, 1 / 3, "test", 0.1, LOOSE))
+        self.starts.append(request.start)
+        self.options.append(request.options)
+        self.priorities.append(request.priority)
+        assert request.deadline.left_s > 0
+        if on_progress is not None:
+            on_progress(Progress(0.1, 40, 30, "test", SolveResult(LOOSE)))
         self.in_work += 1
         waits = [asyncio.create_task(self.may_solve.wait()), asyncio.create_task(cancelled.wait())]
         try:
@@ -76,7 +72,7 @@ class Solver:
             raise self.error
         if cancelled.is_set():
             return LOOSE.model_copy(update={"stop_reason": "cancelled"})
-        return solve(problem, time_limit_s=options.time_limit_s)
+        return solve(request.problem.problem, time_limit_s=request.options.time_limit_s)
 
 
 @asynccontextmanager

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from memplan.api.cluster.task import News
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.plan_service import PlanService
 from memplan.api.store.store import Store
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench.generators import tight
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.result import Progress
 from tests.support.hard_requests import hard_request
 from tests.support.renaming import respelled, spelled
 from tests.support.workers import PatientWorkers
@@ -51,17 +53,11 @@ class Room:
         problem: Problem,
         options: Options = LONG,
         cancelled: asyncio.Event | None = None,
-        on_news: Callable[[News], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         start: Plan | None = None,
     ) -> Plan:
-        plan = await self.solving.plan(
-            problem,
-            options,
-            deadline=time.monotonic() + options.time_limit_s,
-            cancelled=cancelled or asyncio.Event(),
-            on_news=on_news,
-            start=start,
-        )
+        request = PlanRequest(CompiledProblem.of(problem), options, Deadline.after(options.time_limit_s), start=start)
+        plan = await self.solving.plan(request, cancelled or asyncio.Event(), on_progress)
         assert verify(problem, plan) == ()
         return plan
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from memplan.api.cluster.task import News, Task
+from memplan.api.cluster.task import Task
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.result import Progress, SolveResult
 
 
 class PatientWorkers:
@@ -22,19 +23,18 @@ class PatientWorkers:
         self.cancelled = 0
         self.may_answer = asyncio.Event()
         self.is_asked = asyncio.Event()
-        self.tell: Callable[[News], None] | None = None
+        self.tell: Callable[[Progress], None] | None = None
 
     async def solve(
         self,
         task: Task,
         *,
-        deadline: float,
         priority: int = 0,
-        on_news: Callable[[News], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         cancelled: asyncio.Event,
-    ) -> Plan:
+    ) -> SolveResult:
         self.tasks.append(task)
-        self.tell = on_news
+        self.tell = on_progress
         self.is_asked.set()
         waiting = {asyncio.create_task(event.wait()) for event in (self.may_answer, cancelled)}
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -42,7 +42,7 @@ class PatientWorkers:
             wait.cancel()
         self.cancelled += cancelled.is_set()
         plan = task.start or packed(task.problem)
-        return plan.model_copy(update={"stop_reason": "cancelled" if cancelled.is_set() else "time_limit"})
+        return SolveResult(plan, stop_reason="cancelled" if cancelled.is_set() else "time_limit")
 
 
 def packed(problem: Problem) -> Plan:

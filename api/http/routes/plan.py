@@ -17,7 +17,9 @@ from memplan.api.http.request_body import CSV, JSON, media_type, read_body
 from memplan.api.http.submissions import check_size, check_time_limit, read_submission
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.parsed_requests import Reading
+from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
+from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter()
 
@@ -38,7 +40,7 @@ async def plan(request: Request) -> Response:
 
     That nothing fits is an answer too: its status is `infeasible` or `unknown`, and it is JSON whatever was asked for.
     """
-    started = time.monotonic()
+    arrived = time.monotonic()
     service = Service.of(request)
     kind = media_type(request, JSON, CSV)
     body = await read_body(request, service.settings.max_body_bytes)
@@ -48,13 +50,12 @@ async def plan(request: Request) -> Response:
     if reading is None:
         reading = await service.soon(partial(_read, kind, body, request.query_params, service.settings), is_short)
         service.readings.keep(name, reading, len(body))
-    posed, options = reading
+    problem, options = reading
+    asked = PlanRequest(problem, options, Deadline.after(options.time_limit_s, arrived), may_be_refused=True)
     spelling = format_of_answer(request, options)
     async with service.caller(request) as cancelled:
-        found = await service.solving.plan(
-            posed, options, deadline=started + options.time_limit_s, cancelled=cancelled, may_be_refused=True
-        )
-    return await service.soon(partial(plan_answer, found, posed.problem, spelling), is_short)
+        found = await service.solving.plan(asked, cancelled)
+    return await service.soon(partial(plan_answer, found, problem.problem, spelling), is_short)
 
 
 def _read(kind: str, body: bytes, query: QueryParams, settings: Settings) -> Reading:

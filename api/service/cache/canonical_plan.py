@@ -1,10 +1,10 @@
-"""A known plan in the spelling of nobody, as `GET /v1/plans/{problem_hash}` tells it, and back for who reads it."""
+"""Cached plans as `GET /v1/plans/{problem_hash}` answers them, in canonical form, and back for a problem."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from memplan.api.service.cache.cached_plan import CachedPlan, plan_of
+from memplan.api.service.cache.cached_plan import CachedPlan, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner import __version__
 from memplan.planner.model.buffer_table import column
@@ -13,9 +13,9 @@ from memplan.planner.model.plan import NO_PLACEMENTS, Plan, PoolUse
 
 
 def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
-    """Return a known plan as the hash has it: buffers and memories by number, bytes in the problem's units.
+    """Return a cached plan in canonical form: buffers and pools by number, bytes in the problem's units.
 
-    Buffer k is the one at place k of `memplan.planner.instance.canonical.canonical_order`, and pool "0" the first.
+    Buffer k is the one at position k of `memplan.planner.instance.canonical.canonical_order`, and pool "0" the first.
     """
     names = tuple(map(str, range(len(known.used))))
     peak = lower_bound = gap = None
@@ -39,20 +39,21 @@ def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
     )
 
 
-def spelled_for(posed: CompiledProblem, plan: Plan) -> Plan | None:
-    """Return a canonical plan in the spelling of a problem, verified; None where it is one of another problem."""
-    places, count = plan.placements, len(posed.instance)
-    if posed.hash != plan.problem_hash or (places and places.ids != tuple(range(count))):
+def translated(compiled: CompiledProblem, plan: Plan) -> Plan | None:
+    """Return a plan in canonical form as one of a problem, verified; None where it is one of another problem."""
+    places, count = plan.placements, len(compiled.instance)
+    if compiled.hash != plan.problem_hash or (places and places.ids != tuple(range(count))):
         return None
     known = CachedPlan(plan.status, searched_s=plan.wall_time_s or 0.0, by="an earlier search", solver=plan.solver)
     if plan.status in ("optimal", "feasible"):
         names = column([int(name) if name.isdecimal() else -1 for name in places.pool_names] or [0])
         pool = names[places.pool]
-        if len(pool) != count or not np.isin(pool, np.arange(len(posed.instance.pools))).all():
+        if len(pool) != count or not np.isin(pool, np.arange(len(compiled.instance.pools))).all():
             return None
         least = plan.lower_bound or 0
-        bound = (least,) if len(posed.instance.pools) == 1 and posed.instance.objective != "cost" else ()
+        bound = (least,) if len(compiled.instance.pools) == 1 and compiled.instance.objective != "cost" else ()
         known = CachedPlan(
             plan.status, column(pool), places.offset, bound=bound, total=least, solver=plan.solver, by=known.by
         )
-    return plan_of(known, posed, None)
+    found = result_of(known, compiled)
+    return None if found is None else found.plan

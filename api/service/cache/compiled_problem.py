@@ -1,4 +1,4 @@
-"""A problem with all that looking it up takes: compiled, hashed and put in the canonical order, once."""
+"""A problem together with its instance, its hash and its canonical order, made once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 
+_SMALL_BUFFERS = 500
+
 
 @dataclass(frozen=True, eq=False)
 class CompiledProblem:
-    """A problem as it was asked, and what it is in everybody's spelling; `order` lists its instance's buffers, (n,)."""
+    """A problem as a caller wrote it, and its canonical form; `order` lists its instance's buffers, (n,)."""
 
     problem: Problem
     instance: Instance
@@ -26,3 +28,8 @@ class CompiledProblem:
         instance = compile_problem(problem)
         order = canonical_order(instance)
         return cls(problem, instance, problem_hash(problem, instance, order), order)
+
+    @property
+    def is_small(self) -> bool:
+        """True where work that is no search takes less time than handing it to a thread under load."""
+        return len(self.problem.buffers) <= _SMALL_BUFFERS

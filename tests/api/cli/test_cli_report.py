@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from memplan.api.cli.progress import sentence
 from memplan.api.cli.report import headline, live_bytes_chart
 from memplan.planner.model.plan import Plan
-from memplan.solvers.search.incumbent import Progress
+from memplan.solvers.search.result import Progress
 
 
 def test_a_chart_shows_each_live_set_as_a_bar() -> None:

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from memplan.api.cluster.task import News
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.result import Progress
 from tests.support.clusters import HARD, SMALL, is_no_worse, opened, solved, soon, task
 
 
@@ -28,17 +28,17 @@ def test_a_worker_answers_with_a_verified_plan() -> None:
 def test_a_cancelled_task_is_answered_with_the_best_plan_so_far() -> None:
     async def day() -> None:
         async with opened(workers=0, solves=1) as cluster:
-            cancelled, heard = asyncio.Event(), list[News]()
+            cancelled, heard = asyncio.Event(), list[Progress]()
 
-            def hear(news: News) -> None:
-                heard.append(news)
-                if news.plan is not None:
+            def hear(told: Progress) -> None:
+                heard.append(told)
+                if told.found is not None:
                     cancelled.set()
 
-            plan = await solved(cluster, task(HARD, wants_plans=True), cancelled, on_news=hear)
+            plan = await solved(cluster, task(HARD, wants_plans=True), cancelled, on_progress=hear)
             assert (plan.status, plan.stop_reason) == ("feasible", "cancelled")
             assert verify(HARD, plan) == ()
-            best = [news.plan for news in heard if news.plan is not None][-1]
+            best = [told.found.plan for told in heard if told.found is not None][-1]
             assert verify(HARD, best) == ()
             assert is_no_worse(plan.peak, best.peak)
             assert is_no_worse(best.peak, heard[0].peak)

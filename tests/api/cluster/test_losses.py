@@ -10,26 +10,26 @@ import sys
 from pathlib import Path
 
 from memplan.api.cluster.local_cluster import local_cluster
-from memplan.api.cluster.task import News
 from memplan.api.cluster.unix_sockets import PREFIX, folder_of
 from memplan.api.settings import Settings
 from memplan.planner.model.plan import Plan
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.search.result import Progress
 from tests.support.clusters import HARD, NOBODY, is_no_worse, opened, solved, soon, task
 from tests.support.processes import ENGINE, ROOT, WORKER, below, command, kill, runs, workers
 
 
 def test_a_task_whose_worker_is_killed_goes_on_from_the_best_plan_known() -> None:
-    heard = list[News]()
+    heard = list[Progress]()
 
     async def day() -> Plan:
         async with opened(workers=1) as cluster:
             over = asyncio.Event()
-            asked = asyncio.create_task(solved(cluster, task(HARD, wants_plans=True), over, on_news=heard.append))
-            await soon(lambda: any(news.plan for news in heard))
+            asked = asyncio.create_task(solved(cluster, task(HARD, wants_plans=True), over, on_progress=heard.append))
+            await soon(lambda: any(told.found for told in heard))
             (worker,) = workers()
             kill(worker)
-            best = [news.plan for news in heard if news.plan][-1]
+            best = [told.found.plan for told in heard if told.found][-1]
             before = len(heard)
             await soon(lambda: len(heard) > before)
             assert is_no_worse(heard[before].peak, best.peak)
@@ -58,10 +58,10 @@ def test_engines_die_with_their_worker() -> None:
 def test_a_worker_that_stands_still_makes_no_solve_late() -> None:
     async def day() -> Plan:
         async with opened(workers=1) as cluster:
-            heard = list[News]()
+            heard = list[Progress]()
             await soon(lambda: cluster.places == 1)
-            asked = asyncio.create_task(solved(cluster, task(HARD, 8.0, wants_plans=True), on_news=heard.append))
-            await soon(lambda: any(news.plan for news in heard))
+            asked = asyncio.create_task(solved(cluster, task(HARD, 8.0, wants_plans=True), on_progress=heard.append))
+            await soon(lambda: any(told.found for told in heard))
             (worker,) = workers()
             worker.send_signal(signal.SIGSTOP)
             return await asked
@@ -79,7 +79,7 @@ from tests.support.clusters import SMALL, task
 
 work.own_this_process()
 work.ALARM_S = 0.1
-work.solve = lambda *_, **__: sum(range(10**12))  # which lets no other thread run
+work.solve_request = lambda *_, **__: sum(range(10**12))  # which lets no other thread run
 work.perform("name", pack(task(SMALL, 0.1)))
 """
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == -signal.SIGALRM

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 
-from memplan.api.cluster.task import News
 from memplan.planner.model.plan import Plan
+from memplan.solvers.search.result import Progress
 from tests.support.clusters import HARD, SMALL, opened, solved, soon, task
 from tests.support.ports import free_port
 from tests.support.processes import command
@@ -15,19 +15,19 @@ from tests.support.processes import command
 def test_a_scheduler_that_comes_late_and_comes_again_is_used() -> None:
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
-    heard = list[News]()
+    heard = list[Progress]()
 
     async def day() -> Plan:
         async with opened(scheduler=address) as cluster:
             assert cluster.places == 0
             over = asyncio.Event()
-            asked = asyncio.create_task(solved(cluster, task(HARD, wants_plans=True), over, on_news=heard.append))
+            asked = asyncio.create_task(solved(cluster, task(HARD, wants_plans=True), over, on_progress=heard.append))
             with command("scheduler", "--port", str(port)):
-                await soon(lambda: any(news.plan for news in heard))
+                await soon(lambda: any(told.found for told in heard))
             await soon(lambda: cluster.places == 0)
             heard.clear()
             with command("scheduler", "--port", str(port)):
-                await soon(lambda: any(news.plan for news in heard))
+                await soon(lambda: any(told.found for told in heard))
                 over.set()
                 return await asked
 
@@ -55,14 +55,16 @@ def test_two_servers_share_the_workers_of_one_scheduler() -> None:
 
 def test_a_scheduler_that_stands_still_makes_no_solve_late() -> None:
     port = free_port()
-    heard = list[News]()
+    heard = list[Progress]()
 
     async def day() -> None:
         async with opened(scheduler=f"tcp://127.0.0.1:{port}") as cluster:
             with command("scheduler", "--port", str(port)) as process:
                 await soon(lambda: cluster.places == 1)
-                asked = asyncio.create_task(solved(cluster, task(HARD, 8.0, wants_plans=True), on_news=heard.append))
-                await soon(lambda: any(news.plan for news in heard))
+                asked = asyncio.create_task(
+                    solved(cluster, task(HARD, 8.0, wants_plans=True), on_progress=heard.append)
+                )
+                await soon(lambda: any(told.found for told in heard))
                 process.send_signal(signal.SIGSTOP)
                 plan = await asked
                 assert (plan.status, plan.stop_reason) == ("feasible", "time_limit")

@@ -81,9 +81,9 @@ def test_equal_requests_take_one_place_until_the_last_hangs_up(narrow: Running) 
     with asking(narrow):
         assert soon(lambda: narrow.service.line.busy == 1)
         with asking(narrow):
-            assert soon(lambda: narrow.service.solving.riders == 2)
+            assert soon(lambda: narrow.service.solving.waiting == 2)
             assert (narrow.service.line.busy, narrow.service.line.waiting) == (1, 0)
-        assert soon(lambda: narrow.service.solving.riders == 1)
+        assert soon(lambda: narrow.service.solving.waiting == 1)
         assert narrow.service.line.busy == 1
     assert soon(lambda: narrow.service.line.busy == 0)
 

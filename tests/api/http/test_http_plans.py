@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memplan.api.service.cache.canonical_plan import spelled_for
+from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -43,7 +43,7 @@ def test_a_plan_by_hash_is_right_for_the_problem_of_that_hash(server: Running) -
     problem_hash = asked(server, problem(1))["problem_hash"]
     told = Plan.model_validate(server.client.get(f"/v1/plans/{problem_hash}").json())
     mine = Problem.model_validate(problem(7, "yx"))
-    plan = spelled_for(CompiledProblem.of(mine), told)
+    plan = translated(CompiledProblem.of(mine), told)
     assert plan is not None
     assert verify(mine, plan) == ()
     assert plan.peak == 28_000

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memplan.api.service.cache.cached_plan import CachedPlan, better_of, plan_of
-from memplan.api.service.cache.canonical_plan import canonical_plan, spelled_for
+from memplan.api.service.cache.cached_plan import CachedPlan, better_of, result_of
+from memplan.api.service.cache.canonical_plan import canonical_plan, translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.records import known_of, record_of
 from memplan.planner.model.buffer_table import I64, column
@@ -18,6 +18,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.result import SolveResult
 from tests.support.renaming import Data, respelled, spelled
 from tests.support.strategies import raw_problems, tied_problems
 
@@ -30,7 +31,7 @@ def posed(data: Data) -> CompiledProblem:
 
 def found_for(asked: CompiledProblem, searched_s: float = 1.0, accept: str | None = None) -> tuple[Plan, CachedPlan]:
     plan = solve(asked.problem, solver="local-search", time_limit_s=0.05, accept=accept)
-    known = CachedPlan.of(asked, plan, searched_s)
+    known = CachedPlan.of(asked, SolveResult(plan), searched_s)
     assert known is not None
     return plan, known
 
@@ -38,14 +39,15 @@ def found_for(asked: CompiledProblem, searched_s: float = 1.0, accept: str | Non
 def check_spelling(first: CompiledProblem, other: CompiledProblem) -> None:
     plan, known = found_for(first)
     stored = known_of(record_of(first.hash, known))
-    again = plan_of(stored, other, plan.stop_reason)
-    assert again is not None
+    result = result_of(stored, other)
+    assert result is not None
+    again = result.plan
     assert verify(other.problem, again) == ()
     assert again.status == plan.status
     assert again.problem_hash == first.hash == other.hash
     if plan.peak is not None and again.peak is not None:
         assert again.peak * first.instance.unit == plan.peak * other.instance.unit
-        told = spelled_for(other, canonical_plan(first.hash, stored))
+        told = translated(other, canonical_plan(first.hash, stored))
         assert told is not None
         assert verify(other.problem, told) == ()
         assert (told.peak, told.status) == (again.peak, again.status)
@@ -85,9 +87,9 @@ def test_the_better_plan_and_the_better_bound_stay() -> None:
     for joined in (better_of(asked, worse, better), better_of(asked, better, worse)):
         assert (joined.used, joined.bound, joined.total, joined.searched_s) == ((4,), (2,), 2, 9)
         assert joined.status == "feasible"
-        told = plan_of(joined, asked, "time_limit")
+        told = result_of(joined, asked)
         assert told is not None
-        assert (told.peak, told.stop_reason) == (16, "time_limit")
+        assert told.plan.peak == 16
 
 
 def test_a_worse_plan_changes_nothing() -> None:
@@ -120,13 +122,13 @@ def test_how_long_was_searched_in_vain_is_known() -> None:
 
 def test_that_nothing_fits_is_told_in_the_askers_words() -> None:
     tight = TWO | {"pools": [{"name": "sram", "size": 8}]}
-    known = CachedPlan.of(posed(tight), solve(Problem.model_validate(tight)), 0.0)
+    known = CachedPlan.of(posed(tight), SolveResult(solve(Problem.model_validate(tight))), 0.0)
     other = respelled(tight, random.Random(1), 3)
     assert known is not None
-    again = plan_of(known_of(record_of("", known)), posed(other), "proved")
+    again = result_of(known_of(record_of("", known)), posed(other))
     assert again is not None
-    assert again.status == "infeasible"
-    assert again.explanation == solve(Problem.model_validate(other)).explanation
+    assert again.plan.status == "infeasible"
+    assert again.plan.explanation == solve(Problem.model_validate(other)).explanation
 
 
 def test_offsets_between_units_sink_to_whole_ones() -> None:
@@ -134,7 +136,7 @@ def test_offsets_between_units_sink_to_whole_ones() -> None:
     plan = Plan.model_validate(
         {"placements": [{"id": "b", "pool": "default", "offset": 9}, {"id": "a", "pool": "default", "offset": 1}]}
     )
-    known = CachedPlan.of(asked, plan, 0.0)
+    known = CachedPlan.of(asked, SolveResult(plan), 0.0)
     assert known is not None
     assert known.used == (3,)
 
@@ -142,5 +144,5 @@ def test_offsets_between_units_sink_to_whole_ones() -> None:
 def test_a_plan_that_is_wrong_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
     asked = posed(TWO)
     wrong = replace(loose(asked, 0, 1), offset=column_of(asked, {"a": 0, "b": 1}))
-    assert plan_of(wrong, asked, None) is None
+    assert result_of(wrong, asked) is None
     assert "did not pass the verifier" in caplog.text

@@ -8,13 +8,15 @@ from math import inf
 
 import pytest
 
-from memplan.api.cluster.task import News
 from memplan.api.options import Options
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.plan_request import PlanRequest
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.result import Progress, SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.plan_services import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, in_a_room
 from tests.support.workers import packed
@@ -23,7 +25,7 @@ from tests.support.workers import packed
 def test_a_repeated_request_is_answered_at_once_and_continues_from_the_best_with_more_time() -> None:
     async def day(room: Room) -> None:
         posed = CompiledProblem.of(HARD)
-        known = CachedPlan.of(posed, packed(HARD), searched_s=60.0)
+        known = CachedPlan.of(posed, SolveResult(packed(HARD)), searched_s=60.0)
         assert known is not None
         room.cache.keep(posed, known)
         again = await room.ask(HARD_TOO)
@@ -55,23 +57,23 @@ def test_equal_requests_at_once_cost_one_search(one: Problem, other: Problem) ->
 
 def test_a_caller_that_leaves_a_shared_search_has_the_best_so_far() -> None:
     async def day(room: Room) -> None:
-        news: list[News] = []
+        news: list[Progress] = []
         stays = asyncio.create_task(room.ask(HARD))
         await room.workers.is_asked.wait()
         cancelled = asyncio.Event()
-        leaves = asyncio.create_task(room.ask(HARD_TOO, cancelled=cancelled, on_news=news.append))
-        while room.solving.riders < 2:
+        leaves = asyncio.create_task(room.ask(HARD_TOO, cancelled=cancelled, on_progress=news.append))
+        while room.solving.waiting < 2:
             await asyncio.sleep(0)
         assert room.workers.tell is not None
         better = packed(HARD)
-        room.workers.tell(News(better.peak, better.lower_bound or 0, better.gap, "here", 1.0, better))
+        room.workers.tell(Progress(1.0, better.peak, better.lower_bound or 0, "here", SolveResult(better)))
         cancelled.set()
         left = await leaves
         assert better.peak is not None
         assert (left.peak, left.stop_reason) == (2 * better.peak, "cancelled")
         assert [(one.peak, one.lower_bound) for one in news] == [(2 * better.peak, 2 * (better.lower_bound or 0))]
-        assert news[0].plan is not None
-        assert verify(HARD_TOO, news[0].plan) == ()
+        assert news[0].found is not None
+        assert verify(HARD_TOO, news[0].found.plan) == ()
         assert (room.workers.cancelled, stays.done()) == (0, False)
         room.workers.may_answer.set()
         assert (await stays).stop_reason == "time_limit"
@@ -98,7 +100,7 @@ def test_a_request_that_is_cancelled_in_the_queue_has_the_quick_plan() -> None:
         cancelled = asyncio.Event()
         other = Problem.model_validate(hard_request(8)["problem"])
         second = asyncio.create_task(room.ask(other, cancelled=cancelled))
-        while room.solving.riders < 2:
+        while room.solving.waiting < 2:
             await asyncio.sleep(0)
         cancelled.set()
         plan = await second
@@ -113,7 +115,7 @@ def test_a_request_that_is_cancelled_in_the_queue_has_the_quick_plan() -> None:
 def test_a_known_plan_that_is_good_enough_answers(accept: str | float) -> None:
     async def day(room: Room) -> None:
         posed = CompiledProblem.of(HARD)
-        known = CachedPlan.of(posed, packed(HARD), searched_s=0.1)
+        known = CachedPlan.of(posed, SolveResult(packed(HARD)), searched_s=0.1)
         assert known is not None
         room.cache.keep(posed, known)
         plan = await room.ask(HARD, Options(time_limit_s=60.0, accept=accept))
@@ -135,7 +137,7 @@ def test_options_are_checked_though_the_plan_is_known() -> None:
 def test_named_solvers_and_deterministic_requests_are_not_answered_from_other_searches(options: Options) -> None:
     async def day(room: Room) -> None:
         posed = CompiledProblem.of(QUICK)
-        known = CachedPlan.of(posed, (await room.ask(QUICK)), 1.0)
+        known = CachedPlan.of(posed, SolveResult(await room.ask(QUICK)), 1.0)
         assert known is not None
         before = room.lookups()
         first, second = await room.ask(QUICK, options), await room.ask(QUICK, options)
@@ -163,7 +165,7 @@ def test_a_search_starts_from_the_plan_of_the_request() -> None:
 def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     async def day(room: Room) -> None:
         posed = CompiledProblem.of(QUICK)
-        known = CachedPlan.of(posed, packed(QUICK), 1.0)
+        known = CachedPlan.of(posed, SolveResult(packed(QUICK)), 1.0)
         assert known is not None
         assert known.offset is not None
         room.cache.keep(posed, replace(known, status="optimal", offset=known.offset * 0))
@@ -183,11 +185,13 @@ def test_time_in_the_queue_does_not_count_for_jobs() -> None:
         harder, cancelled = hard_request()["problem"], asyncio.Event()
         harder["buffers"][0]["size"] += 1
         problem = Problem.model_validate(harder)
-        mine = asyncio.create_task(room.solving.plan(problem, LONG, deadline=inf, cancelled=cancelled))
+        request = PlanRequest(CompiledProblem.of(problem), LONG, Deadline.after(inf))
+        mine = asyncio.create_task(room.solving.plan(request, cancelled))
         await asyncio.sleep(0.3)  # which is spent in line, and not of the limit
         assert len(room.workers.tasks) == 1
         room.workers.may_answer.set()
         await asyncio.gather(others, mine)
-        assert room.workers.tasks[1].time_limit_s == pytest.approx(LONG.time_limit_s)
+        deadline = room.workers.tasks[1].deadline
+        assert deadline.at - deadline.began == pytest.approx(LONG.time_limit_s)
 
     in_a_room(day)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -14,8 +13,11 @@ from memplan.api.options import Options
 from memplan.api.refusals import FullError
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.plan_request import PlanRequest
 from memplan.api.store.store import Store
 from memplan.planner.model.problem import Problem
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.plan_services import HARD, LONG, QUICK, SMALL, Room, cache_over, in_a_room
 from tests.support.renaming import respelled, spelled
@@ -54,7 +56,7 @@ def test_what_is_hard_goes_on_at_a_worker_from_the_quick_plan(problem: Problem) 
         (task,) = room.workers.tasks
         assert task.start is not None
         assert (plan.peak, plan.stop_reason) == (task.start.peak, "time_limit")
-        assert 30 < task.time_limit_s < 60
+        assert 30 < task.deadline.left_s < 60
         assert task.options.seed != LONG.seed
 
     in_a_room(day)
@@ -75,7 +77,7 @@ def test_what_an_earlier_server_searched_is_not_searched_again(tmp_path: Path) -
 
         async def day(room: Room) -> None:
             posed = CompiledProblem.of(SMALL)
-            known = CachedPlan.of(posed, packed(SMALL), searched_s=60.0)
+            known = CachedPlan.of(posed, SolveResult(packed(SMALL)), searched_s=60.0)
             assert known is not None
             earlier = cache_over(store)
             earlier.keep(posed, known)
@@ -93,14 +95,10 @@ def test_a_request_that_finds_no_quick_place_in_its_time_is_turned_away() -> Non
         others = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
         asking = [asyncio.create_task(room.ask(problem)) for problem in others]
         await asyncio.sleep(0)
+        hard, options = CompiledProblem.of(HARD), Options(time_limit_s=0.3)
+        request = PlanRequest(hard, options, Deadline.after(0.3), may_be_refused=True)
         with pytest.raises(FullError, match="all 1 places for what is quick stayed taken for the whole time limit"):
-            await room.solving.plan(
-                HARD,
-                Options(time_limit_s=0.3),
-                deadline=time.monotonic() + 0.3,
-                cancelled=asyncio.Event(),
-                may_be_refused=True,
-            )
+            await room.solving.plan(request, asyncio.Event())
         room.workers.may_answer.set()
         await asyncio.gather(*asking)
 

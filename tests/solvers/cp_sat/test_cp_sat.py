@@ -17,7 +17,8 @@ from memplan.planner.model.plan import StopReason
 from memplan.planner.model.problem import Problem
 from memplan.solvers.cp_sat import goals
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.search.incumbent import Assignment, SearchState
+from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.result import Assignment
 from tests.support import oracle, public_problems
 from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem

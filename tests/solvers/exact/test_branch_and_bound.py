@@ -11,7 +11,8 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.bench.variants import with_changes
 from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, solve
-from memplan.solvers.search.incumbent import Progress, SearchState
+from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.result import Progress
 from tests.support import oracle, public_problems
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 

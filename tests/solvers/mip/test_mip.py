@@ -17,7 +17,7 @@ from memplan.solvers.mip.program import Question, draft
 from memplan.solvers.mip.size import count_rows, sensible_limits
 from memplan.solvers.mip.start import start_of
 from memplan.solvers.packing.place import drop
-from memplan.solvers.search.incumbent import Assignment
+from memplan.solvers.search.result import Assignment
 from tests.support.small_problems import small_problems
 from tests.support.tied_problems import tied_problem
 

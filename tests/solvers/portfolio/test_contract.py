@@ -16,7 +16,8 @@ from memplan.planner.instance.objective import Score
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import Row
-from memplan.solvers.search.incumbent import Assignment, SearchState
+from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.result import Assignment
 from tests.support import oracle
 from tests.support.tiny import CONSTRAINED, FEATURES, random_tiny
 

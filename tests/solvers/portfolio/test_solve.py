@@ -15,9 +15,10 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.portfolio.registry import EVERYTHING
-from memplan.solvers.portfolio.solve import advance, finish, solve, steps
-from memplan.solvers.search.incumbent import Progress
+from memplan.solvers.portfolio.solve import Solve, solve
+from memplan.solvers.search.result import Progress, SolveResult
 from tests.support import false_claims, oracle
 from tests.support.tiny import FEATURES
 
@@ -142,7 +143,12 @@ def test_cancelling_keeps_the_best_plan(liars: None) -> None:
         cancelled.set()
 
     started = time.monotonic()
-    plan = solve(RING, solver="waits", time_limit_s=60, cancelled=cancelled, on_progress=cancel_at_first_plan)
+    plan = solve(
+        RING,
+        solver="waits",
+        time_limit_s=60,
+        control=SolveControl(cancelled=cancelled, on_progress=cancel_at_first_plan),
+    )
     assert time.monotonic() - started < 5
     assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "cancelled", 6)
     assert_is_plan(RING, plan)
@@ -152,7 +158,7 @@ def test_what_is_cancelled_before_it_starts_answers_at_once() -> None:
     cancelled = threading.Event()
     cancelled.set()
     started = time.monotonic()
-    plan = solve(FULL_RING, cancelled=cancelled, time_limit_s=60)
+    plan = solve(FULL_RING, control=SolveControl(cancelled=cancelled), time_limit_s=60)
     assert time.monotonic() - started < 5
     assert plan.stop_reason == "cancelled"
     assert plan.status == "unknown"
@@ -160,7 +166,7 @@ def test_what_is_cancelled_before_it_starts_answers_at_once() -> None:
 
 def test_progress_tells_peak_bound_and_gap() -> None:
     seen: list[Progress] = []
-    solve(RING, solver="greedy", on_progress=seen.append)
+    solve(RING, solver="greedy", control=SolveControl(on_progress=seen.append))
     assert [(now.peak, now.lower_bound, now.gap) for now in seen][-1] == (6, 4, 0.5)
 
 
@@ -198,12 +204,12 @@ def test_a_bound_that_one_engine_alone_claims_is_not_believed(liars: None) -> No
 
 
 def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
-    shown: list[Callable[[], Plan | None]] = []
-    seen: list[Plan | None] = []
-    plan = solve(RING, on_start=shown.append, on_progress=lambda _: seen.append(shown[0]()))
+    shown: list[Callable[[], SolveResult | None]] = []
+    seen: list[SolveResult | None] = []
+    plan = solve(RING, control=SolveControl(on_start=shown.append, on_progress=lambda _: seen.append(shown[0]())))
     assert shown[0]() is not None
     assert seen
-    for so_far in filter(None, seen):
+    for so_far in [result.plan for result in seen if result is not None]:
         assert_is_plan(RING, so_far)
         assert so_far.peak is not None
         assert plan.peak is not None
@@ -211,15 +217,15 @@ def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
 
 
 def test_a_solve_pauses_after_the_quick_orders_and_goes_on_in_any_thread() -> None:
-    solving = steps(RING, deterministic=True)
-    assert advance(solving) is None
+    solving = Solve(RING, SolveOptions(deterministic=True))
+    assert solving.begin() is None
     with ThreadPoolExecutor(1) as threads:
-        plan = threads.submit(finish, solving).result()
+        plan = threads.submit(solving.finish).result().answer(deterministic=True)
     assert plan == solve(RING, deterministic=True)
     assert (plan.status, plan.peak) == ("optimal", 6)
 
 
 def test_what_quick_orders_settle_takes_one_step() -> None:
-    plan = advance(steps(FEATURES["plain"]))
-    assert plan is not None
-    assert plan.status == "optimal"
+    result = Solve(FEATURES["plain"], SolveOptions()).begin()
+    assert result is not None
+    assert result.plan.status == "optimal"

@@ -12,11 +12,13 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import gate
 from memplan.solvers.reference.table import BY_NAME, PLANNERS, ReferencePlanner
 from memplan.solvers.reference.tensors import Placed, Watch
-from memplan.solvers.search.incumbent import Progress, SearchState
+from memplan.solvers.search.incumbent import SearchState
+from memplan.solvers.search.result import Progress
 from tests.support import oracle
 from tests.support.tiny import FEATURES, random_tiny
 
@@ -34,7 +36,9 @@ EASY: dict[str, Any] = {"buffers": TIGHT["buffers"][:2]}
 
 
 def plan_of(problem: dict[str, Any], accept: str | None = None, cancelled: threading.Event | None = None) -> Plan:
-    return solve(Problem.model_validate(problem), solver=GREEDY, accept=accept, cancelled=cancelled)
+    return solve(
+        Problem.model_validate(problem), solver=GREEDY, accept=accept, control=SolveControl(cancelled=cancelled)
+    )
 
 
 @pytest.mark.parametrize("planner", BY_NAME)
@@ -118,7 +122,7 @@ def test_a_plan_is_optimal_where_the_bound_says_so_and_else_has_no_reason_to_sto
 
 def test_each_plan_is_reported_as_progress() -> None:
     told: list[Progress] = []
-    solve(Problem.model_validate(TIGHT), solver=GREEDY, on_progress=told.append)
+    solve(Problem.model_validate(TIGHT), solver=GREEDY, control=SolveControl(on_progress=told.append))
     assert [(now.peak, now.lower_bound, now.by) for now in told] == [(16, 12, GREEDY)]
 
 
@@ -140,7 +144,7 @@ def test_of_many_buffers_that_fit_nowhere_a_few_are_named() -> None:
     problem = Problem.model_validate({"buffers": [{"id": i, "size": i, "start": 0, "end": 1} for i in range(4)]})
     planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:nowhere")
     instance = compile_problem(problem)
-    plan = gate.plan_by_reference(problem, instance, planner, SearchState(instance, deadline=float("inf")))
+    plan = gate.plan_by_reference(problem, instance, planner, SearchState(instance, deadline=float("inf"))).plan
     assert plan.explanation is not None
     names = "buffer 0 (0 bytes), buffer 1 (1 bytes), buffer 2 (2 bytes), ..."
     assert plan.explanation.message == f"reference:nowhere: cannot fit {names} in any memory"

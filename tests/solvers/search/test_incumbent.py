@@ -11,7 +11,8 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.incumbent import Accept, Progress, SearchState
+from memplan.solvers.search.incumbent import Accept, SearchState
+from memplan.solvers.search.result import Progress
 from tests.support.tiny import FEATURES
 
 RING = compile_problem(FEATURES["a ring of conflicts"])

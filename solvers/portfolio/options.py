@@ -1,0 +1,111 @@
+"""The options of a solve, written out once: for Python, the command, workers and the service."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from sys import float_info
+from typing import Annotated
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.rows import Row
+from memplan.solvers.portfolio import registry
+from memplan.solvers.reference import table
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.incumbent import Accept
+from memplan.solvers.search.result import Progress, SolveResult
+
+DEFAULT_TIME_LIMIT_S = 10.0
+MAX_TIME_LIMIT_S = 7 * 24 * 3600.0
+_PERCENTAGE = r"^(fit|[0-9]{1,9}(\.[0-9]{1,9})?%?)$"
+
+
+def _accept(value: object) -> str | float | None:
+    if isinstance(value, str) and not re.fullmatch(_PERCENTAGE, value):
+        try:
+            percent = float(value.removesuffix("%"))
+        except ValueError:
+            return value
+        return percent if 0 <= percent <= float_info.max else value
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max:
+        return float(value)
+    raise PydanticCustomError("rule", "must be fit or a percentage such as 5%, got {shown}", {"shown": shown(value)})
+
+
+Accepted = Annotated[
+    str | float | None,
+    PlainValidator(_accept),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": _PERCENTAGE},
+                {"type": "number", "minimum": 0},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+SolverName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["auto", *registry.BY_NAME, *table.BY_NAME]})]
+
+
+class SolveOptions(Row):
+    """How to plan: how long, with which solver, what is good enough, the seed, and if clocks may decide anything.
+
+    `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
+    `deterministic` gives the same plan on every machine.
+    """
+
+    time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = DEFAULT_TIME_LIMIT_S
+    solver: SolverName = "auto"
+    accept: Accepted = None
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    deterministic: bool = False
+
+    def target(self) -> Accept | None:
+        """Return when a plan is good enough, None where only a proof is; raises OptionError.
+
+        It checks what every way in has in common; seeds from Python, and of workers, may be larger than those of JSON.
+        """
+        if not 0 <= self.seed < 2**63:
+            raise OptionError(f"seed: must be at least 0 and below 2^63, got {shown(self.seed)}")
+        if not 0 < self.time_limit_s <= MAX_TIME_LIMIT_S:
+            raise OptionError(
+                f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(self.time_limit_s)}"
+            )
+        accept = self.accept
+        if accept is None or accept == "fit":
+            return None if accept is None else Accept()
+        try:
+            percent = float(accept.removesuffix("%") if isinstance(accept, str) else accept)
+        except (ValueError, OverflowError):
+            percent = -1.0
+        if not 0 <= percent < float("inf"):
+            raise OptionError(f"accept: must be fit or a percentage such as 5%, got {shown(accept)}")
+        return Accept(percent / 100)
+
+
+@dataclass(frozen=True, eq=False)
+class SolveControl:
+    """How a solve is steered while it runs.
+
+    `deadline` is when it is to be answered, by default the time limit from its start. `cancelled` ends the search when
+    it is set; the best plan so far is returned. `on_progress` is called for each better plan or bound. `on_start` is
+    called before the search begins, with a function that returns the best result so far, verified, in any thread.
+    `start` is a known plan: where it is valid for the problem, the answer is no worse. A quick solve runs the first
+    solver of each stage and no engines; what it leaves undone stops with "time_limit".
+    """
+
+    deadline: Deadline | None = None
+    cancelled: threading.Event | None = None
+    on_progress: Callable[[Progress], None] | None = None
+    on_start: Callable[[Callable[[], SolveResult | None]], None] | None = None
+    start: Plan | None = None
+    is_quick: bool = False

@@ -1,0 +1,61 @@
+"""The values that a search hands out: an assignment, its progress, and its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memplan.planner.bounds.lower_bound import Bound
+from memplan.planner.instance.objective import Score
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.plan import Plan, StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """A pool and an offset (in units) for every buffer of an instance, and the solver that found it."""
+
+    pool: I64
+    offset: I64
+    score: Score
+    by: str
+
+
+@dataclass(frozen=True, eq=False)
+class SolveResult:
+    """The outcome of a solve: a plan that passed the verifier, or an explanation, and what it was made of.
+
+    `assignment` is None where nothing was found, or where it is not known in the units of the instance; `bound` is None
+    where only the plan tells it. The plan itself has neither stop reason nor time: `answer` adds them.
+    """
+
+    plan: Plan
+    assignment: Assignment | None = None
+    bound: Bound | None = None
+    stop_reason: StopReason | None = None
+    elapsed_s: float = 0.0
+
+    def answer(self, deterministic: bool) -> Plan:
+        """Return the plan with the reason why the search stopped and, unless no clock may show in it, the time."""
+        elapsed_s = None if deterministic else round(self.elapsed_s, 6)
+        return self.plan.model_copy(update={"stop_reason": self.stop_reason, "wall_time_s": elapsed_s})
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search has come: the best assignment's peak and the bound, summed over the pools, in bytes.
+
+    `by` names what found the latest of them; `found` is the best result so far, verified, where it is sent along.
+    """
+
+    elapsed_s: float
+    peak: int | None
+    lower_bound: int
+    by: str
+    found: SolveResult | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """How far the peak is above the bound, as a part of the bound."""
+        if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
+            return None
+        return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0
