@@ -92,9 +92,3 @@ def in_units(column: Column, values: Any, unit: int) -> Any:
     elif column.scale is Scale.EXACT and unit > 1:
         values = values // unit
     return frozen(values) if isinstance(values, np.ndarray) else values
-
-
-def first_of_equals(values: I64) -> I64:
-    """Return, for each value, the first position of those that are equal to it."""
-    _, first, which = np.unique(values, return_index=True, return_inverse=True)
-    return first[which.ravel()]

@@ -6,67 +6,51 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.instance.columns import common_unit, first_of_equals, in_units
-from memplan.planner.instance.instance import COLUMNS, I64_MAX, Bool, CompiledPool, Instance
+from memplan.planner.instance.columns import common_unit, in_units
+from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
-from memplan.planner.instance.pairs import adjacency, bank_pairs, conflict_pairs, sharing_pairs
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
+from memplan.planner.model.constraints import bank, kinds
+from memplan.planner.model.constraints.kept import KeptBuffers, first_of_equals
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Pool, Problem
 
 
 def compile_problem(problem: Problem) -> Instance:
-    """Compile a problem for the solvers. O(m log m) time and linear memory; no pair of buffers is listed."""
+    """Compile a problem for the solvers. O(m log m) time and linear memory; only pairs that are named are listed."""
     table = problem.buffers
     family = families(problem)
     is_root = family == np.arange(len(table))
-    kept = np.flatnonzero((table.size > 0) & is_root)
+    source = np.flatnonzero((table.size > 0) & is_root)
     position = np.full(len(table), ABSENT)
-    position[kept] = np.arange(len(kept))
-
-    first, start, end, time = _live_sets(*_lifetimes(table, family, position), len(kept))
+    position[source] = np.arange(len(source))
+    first, start, end, time = _live_sets(*_lifetimes(table, family, position), len(source))
     places = legal_places(problem)
     unplaceable = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
-    places = places.among(kept)
-    anchor, distance = _rigid(problem, kept, position)
-    page, page_shift = _pages(problem, kept, places.allowed)
-
-    lives_in = position[family]
-    conflict_first, conflict = adjacency(conflict_pairs(problem, lives_in, anchor), len(kept))
-    share_first, share = adjacency(sharing_pairs(problem, lives_in, first, start, end), len(kept))
-    hard, soft_pairs, soft_weight = bank_pairs(problem, lives_in, places.allowed)
-    bank_first, bank_with = adjacency(hard, len(kept))
+    places = places.among(source)
+    kept = KeptBuffers(
+        problem, source, position, position[family], first, start, end, places.allowed, places.colocation
+    )
     columns: dict[str, Any] = {
         "objective": problem.objective,
-        "source": kept,
-        "size": table.size[kept],
+        "source": source,
+        "size": table.size[source],
         "pin": places.pin,
-        "hint": table.hint[kept],
-        "traffic": _traffic(problem)[kept],
+        "hint": table.hint[source],
+        "traffic": _traffic(problem)[source],
         "allowed": places.allowed,
         "alignment": np.where(places.allowed, places.alignment, 1),
         "residue": np.where(places.allowed, places.residue, 0),
-        "page": page,
-        "page_shift": page_shift,
         "first": first,
         "start": start,
         "end": end,
         "live_set_time": time,
-        "conflict_first": conflict_first,
-        "conflict": conflict,
-        "share_first": share_first,
-        "share": share,
-        "bank_first": bank_first,
-        "bank_with": bank_with,
-        "anchor": anchor,
-        "distance": distance,
-        "colocation": first_of_equals(places.colocation) if problem.rigid or problem.together else anchor,
-        "soft_pairs": soft_pairs,
-        "soft_weight": soft_weight,
         "unplaceable": tuple(unplaceable.tolist()),
     }
+    for columns_of_kind in kinds.COLUMNS:
+        columns |= columns_of_kind(kept)
     declared = {name: COLUMNS[name] for name in columns}
-    banks = np.array([_bank(pool) for pool in problem.pools])
+    banks = np.array([bank.of_pool(pool) for pool in problem.pools])
     unit = common_unit(declared, columns, (*places.reserved, banks))
     pools = tuple(_pool(pool, ranges, unit) for pool, ranges in zip(problem.pools, places.reserved, strict=True))
     scaled = {name: in_units(column, columns[name], unit) for name, column in declared.items()}
@@ -111,32 +95,6 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     return pool, offset[pool, np.arange(len(empty))]
 
 
-def _rigid(problem: Problem, kept: I64, position: I64) -> tuple[I64, I64]:
-    """Return (anchor, distance in bytes) of each kept buffer, (n,)."""
-    anchor, distance = np.arange(len(kept)), np.zeros(len(kept), dtype=np.int64)
-    for i, (lead, above) in problem.rigid.items():
-        # What is too far apart for any pool is allowed nowhere, and is told from nothing else.
-        anchor[position[i]], distance[position[i]] = position[lead], min(above, I64_MAX)
-    return anchor, distance
-
-
-def _pages(problem: Problem, kept: I64, allowed: Bool) -> tuple[I64, I64]:
-    """Return (page, base address modulo page), each (pools, kept buffers), in bytes; 0 where there is no such rule."""
-    if not problem.buffers.pages:
-        nothing = np.zeros(allowed.shape, dtype=np.int64)
-        return nothing, nothing
-    page = np.zeros(len(problem.buffers), dtype=np.int64)
-    page[list(problem.buffers.pages)] = list(problem.buffers.pages.values())
-    pages = np.where(allowed, page[kept], 0)
-    base = np.array([pool.base_address for pool in problem.pools])[:, None]
-    return pages, np.where(pages > 0, base % np.maximum(pages, 1), 0)
-
-
-def _bank(pool: Pool) -> tuple[int, int]:
-    """Return (bytes in a bank, base address modulo that), both 0 where a pool has no banks."""
-    return (0, 0) if pool.bank_size is None else (pool.bank_size, pool.base_address % pool.bank_size)
-
-
 def _traffic(problem: Problem) -> I64:
     """Return the bytes that each family moves: those of its buffers of some bytes, 2^63 - 1 at the most."""
     table = problem.buffers
@@ -148,8 +106,8 @@ def _traffic(problem: Problem) -> I64:
 
 def _pool(pool: Pool, reserved: I64, unit: int) -> CompiledPool:
     capacity = last_end(pool) // unit
-    bank, shift = (value // unit for value in _bank(pool))
-    return CompiledPool(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost, bank, shift)
+    width, shift = (value // unit for value in bank.of_pool(pool))
+    return CompiledPool(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost, width, shift)
 
 
 def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64, I64]:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
 from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.planner.model.buffer_table import Bool as Bool
 from memplan.planner.model.problem import Objective
 
-Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64_MAX = 2**63 - 1
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from math import gcd, lcm
 
 import numpy as np
 
-from memplan.planner.instance.colocation import colocation_groups
-from memplan.planner.instance.instance import I64_MAX, Bool
+from memplan.planner.instance.instance import COLUMNS, I64_MAX, Bool
 from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.planner.model.constraints import forbid_pools, no_cross, together
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 
@@ -27,7 +27,7 @@ class LegalPlaces:
     """Where each buffer of a problem that is no alias may lie; in bytes.
 
     `allowed`, `alignment` and `residue` are (pools, buffers), and mean what they do in an instance; `pin` is I64_MAX
-    where a pin cannot be kept; `company` is the first of the buffers that must lie in one pool with each.
+    where a pin cannot be kept; `colocation` is the first of the buffers that must lie in one pool with each.
     """
 
     allowed: Bool
@@ -38,17 +38,11 @@ class LegalPlaces:
     colocation: I64
 
     def among(self, kept: I64) -> LegalPlaces:
-        """Return the places of the `kept` buffers, positions that ascend; who is in company keeps its name."""
+        """Return the places of the `kept` buffers, positions that ascend; groups keep the positions that name them."""
         if len(kept) == len(self.pin):
             return self
-        return LegalPlaces(
-            allowed=self.allowed[:, kept],
-            alignment=self.alignment[:, kept],
-            residue=self.residue[:, kept],
-            pin=self.pin[kept],
-            reserved=self.reserved,
-            colocation=self.colocation[kept],
-        )
+        here = {field.name: getattr(self, field.name)[..., kept] for field in fields(self) if field.name in COLUMNS}
+        return replace(self, **here)
 
 
 def legal_places(problem: Problem) -> LegalPlaces:
@@ -56,7 +50,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
     bound = _bound(problem)
     pin = _pins(problem, bound)
     reserved = [reserved_ranges(pool) for pool in problem.pools]
-    colocation = colocation_groups(problem)
+    colocation = together.colocation_groups(problem)
     return LegalPlaces(*_where_allowed(problem, bound, colocation, pin, reserved), pin, reserved, colocation)
 
 
@@ -127,8 +121,8 @@ def _where_allowed(
         allowed[q] &= (pin < 0) | ((pin - residue[q]) % alignment[q] == 0)
         allowed[q] &= ~_meets(pin, table.size, reserved[q])
         for i, page in table.pages.items():
-            step = int(alignment[q, i]) if pin[i] < 0 else I64_MAX
-            allowed[q, i] &= _fits_a_page(int(table.size[i]), page, pool.base_address + int(lowest[i]), step)
+            step = int(alignment[q, i]) if pin[i] < 0 else None
+            allowed[q, i] &= no_cross.fits(int(table.size[i]), page, pool.base_address + int(lowest[i]), step)
         if problem.rigid or problem.together:
             is_open = np.ones(len(table), dtype=np.bool_)
             np.logical_and.at(is_open, colocation, allowed[q])
@@ -141,7 +135,7 @@ def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool)
     table = problem.buffers
     is_open = [not names or pool.name in names for names in table.pool_choices]
     found = np.array(is_open, dtype=np.bool_)[table.pool_choice]
-    found[[i for i, names in table.forbidden.items() if pool.name in names]] = False
+    found[forbid_pools.closed_to(problem, pool)] = False
     members = np.fromiter(bound, np.int64, len(bound))
     leads = np.fromiter((lead for lead, _ in bound.values()), np.int64, len(bound))
     np.logical_and.at(found, leads, found[members])
@@ -171,12 +165,6 @@ def _congruences(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: P
     for i, (lead, distance) in problem.rigid.items():
         alignment[i], residue[i] = alignment[lead], min(int(residue[lead]) + distance, I64_MAX)
     return alignment, residue
-
-
-def _fits_a_page(size: int, page: int, address: int, step: int) -> bool:
-    """Say whether a buffer at one of the addresses `address` + k * `step` crosses no page; I64_MAX: at the first."""
-    least = address % (page if step == I64_MAX else gcd(step, page))
-    return least + size <= page
 
 
 def _meets(pin: I64, size: I64, ranges: I64) -> Bool:

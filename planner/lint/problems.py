@@ -9,8 +9,8 @@ from math import lcm
 import numpy as np
 
 from memplan.planner.errors import shown
-from memplan.planner.lint.ties import idle_banks, long_sharing, views_that_cut_each_other
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
+from memplan.planner.model.constraints.kinds import FINDINGS
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
@@ -186,7 +186,5 @@ _RULES: tuple[Callable[[Problem], Iterator[Finding]], ...] = (
     _rows_look_doubled,
     _lifetimes_overlap,
     _pins_collide,
-    long_sharing,
-    views_that_cut_each_other,
-    idle_banks,
+    *FINDINGS,
 )

@@ -23,6 +23,7 @@ from memplan.planner.model.fast_rows import plain_columns
 from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, end_rule
 
 I64 = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 ABSENT = -1
 """What a column of optional, non-negative numbers holds where there is none."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
-from memplan.planner.model import cross_checks
+from memplan.planner.model.constraints.kinds import CHECKS
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.problem_fields import ADDRESS_SPACE, BankUse, Objective, Pool, ProblemFields
 from memplan.planner.model.rows import MAX_BYTES, Buffer
@@ -39,16 +39,10 @@ class Problem(ProblemFields):
             *self._repeats(),
             *self._unknown_pools(),
             *self._unpinnable(),
-            *_some(cross_checks.unknown_names(self)),
         ]
-        # Each of these relies on what those before it have found to be sound.
-        for rule in (
-            cross_checks.too_much,
-            cross_checks.broken_aliases,
-            cross_checks.broken_relatives,
-            cross_checks.broken_pairs,
-        ):
-            breaks = breaks or _some(rule(self))
+        for k, checks in enumerate(CHECKS):
+            if k == 0 or not breaks:
+                breaks += islice(chain.from_iterable(check(self) for check in checks), MAX_SHOWN + 1)
         if breaks:
             broken(*breaks[: MAX_SHOWN + 1])
         return self
@@ -86,10 +80,6 @@ class Problem(ProblemFields):
                 rule = f"must come with the one pool it is meant for, got {count} pools to choose from"
                 breaks.append((("buffers", i, "offset"), rule))
         return breaks
-
-
-def _some(breaks: Iterator[tuple[Location, str]]) -> list[tuple[Location, str]]:
-    return list(islice(breaks, MAX_SHOWN + 1))
 
 
 __all__ = ["ADDRESS_SPACE", "MAX_BYTES", "BankUse", "Buffer", "Objective", "Pool", "Problem"]

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.instance.columns import Axis, Holds, first_of_equals
+from memplan.planner.instance.columns import Axis, Holds
 from memplan.planner.instance.instance import COLUMNS, HOLDING_BUFFERS, ON, Bool, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, frozen
+from memplan.planner.model.constraints.kept import first_of_equals
 
 
 def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:

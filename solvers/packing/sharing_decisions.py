@@ -9,8 +9,8 @@ import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import clashes
-from memplan.planner.instance.pairs import adjacency
 from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.constraints.kept import adjacency
 from memplan.solvers.packing.packers import QuickPacker
 
 Pair = tuple[int, int]

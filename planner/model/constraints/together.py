@@ -1,14 +1,22 @@
-"""Which buffers must lie in one pool: those that `relative` or `together` ties."""
+"""`together`: buffers that lie in one pool; those of a rigid group do so anyhow."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, first_of_equals, unknown_ids
+from memplan.planner.model.problem_fields import ProblemFields
 
 
-def colocation_groups(problem: Problem) -> I64:
+def unknown_names(problem: ProblemFields) -> Breaks:
+    """Yield entries with what is no buffer."""
+    return unknown_ids(problem, ((("together", k), names) for k, names in enumerate(problem.together)))
+
+
+def colocation_groups(problem: ProblemFields) -> I64:
     """Return, for each buffer that is no alias, the first of those that must lie in one pool with it."""
     leader = np.arange(len(problem.buffers))
 
@@ -31,3 +39,10 @@ def colocation_groups(problem: Problem) -> I64:
     while not np.array_equal(leader, leader[leader]):
         leader = leader[leader]
     return leader
+
+
+def columns(kept: KeptBuffers) -> dict[str, Any]:
+    """Return `colocation`: the first kept buffer of each group."""
+    if not kept.problem.rigid and not kept.problem.together:
+        return {"colocation": np.arange(len(kept))}
+    return {"colocation": first_of_equals(kept.colocation)}

@@ -1,0 +1,26 @@
+"""`alias_of`: a buffer lies inside another one."""
+
+from __future__ import annotations
+
+from memplan.planner.errors import shown
+from memplan.planner.model.constraints.kept import Breaks, in_cycles
+from memplan.planner.model.problem_fields import ProblemFields
+
+
+def unknown_names(problem: ProblemFields) -> Breaks:
+    """Yield aliases of what is no buffer."""
+    for i, (name, _) in problem.buffers.aliases.items():
+        if name not in problem.index:
+            yield ("buffers", i, "alias_of"), f"must be the id of a buffer, got {shown(name)}"
+
+
+def contradictions(problem: ProblemFields) -> Breaks:
+    """Yield aliases that do not lie inside another buffer."""
+    size, aliases = problem.buffers.size, problem.buffers.aliases
+    for i, (name, distance) in aliases.items():
+        bytes_there, end = int(size[problem.index[name]]), distance + int(size[i])
+        if end > bytes_there:
+            rule = f"must end inside {shown(name)} ({bytes_there} bytes), got an end at {end}"
+            yield ("buffers", i, "alias_offset"), rule
+    for i in in_cycles({i: problem.index[name] for i, (name, _) in aliases.items()}):
+        yield ("buffers", i, "alias_of"), f"must not lead back to itself, got {shown(aliases[i][0])}"

@@ -1,0 +1,99 @@
+"""`bank`: buffers that are used at one step touch no common bank, or each pair that does costs its weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.errors import shown
+from memplan.planner.model.buffer_table import I64, Bool
+from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, adjacency, group_of, unknown_ids
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem_fields import BankUse, Pool, ProblemFields
+
+MAX_PAIRS = 1_000_000
+"""The most pairs that the entries of `bank` may make: every two buffers of an entry are one."""
+
+
+def unknown_names(problem: ProblemFields) -> Breaks:
+    """Yield uses of what is no buffer."""
+    return unknown_ids(problem, ((("bank", k, "buffers"), use.buffers) for k, use in enumerate(problem.bank)))
+
+
+def too_many_pairs(problem: ProblemFields) -> Breaks:
+    """Yield that there are more pairs than can be looked at."""
+    pairs = sum(comb(len(use.buffers), 2) for use in problem.bank)
+    if pairs > MAX_PAIRS:
+        yield ("bank",), f"must make at most {MAX_PAIRS} pairs, got {pairs}"
+
+
+def contradictions(problem: ProblemFields) -> Breaks:
+    """Yield buffers of one entry that are tied together."""
+    for k, use in enumerate(problem.bank):
+        seen: dict[int, Id] = {}
+        for side, name in enumerate(use.buffers):
+            group = group_of(problem, name)
+            if group in seen:
+                rule = f"must not be tied to another buffer of the entry ({shown(seen[group])}), got {shown(name)}"
+                yield ("bank", k, "buffers", side), rule
+            seen[group] = name
+
+
+def of_pool(pool: Pool) -> tuple[int, int]:
+    """Return (bytes in a bank, base address modulo that), both 0 where a pool has no banks."""
+    return (0, 0) if pool.bank_size is None else (pool.bank_size, pool.base_address % pool.bank_size)
+
+
+def columns(kept: KeptBuffers) -> dict[str, Any]:
+    """Return the lists `bank_with`, and `soft_pairs` with their `soft_weight`.
+
+    Left out is what says nothing: pairs that no pool with banks may hold, and weights that are nothing, are on a pair
+    that must touch no common bank, or are not minimised.
+    """
+    problem, n = kept.problem, max(len(kept), 1)
+    nothing = np.zeros((0, 2), dtype=np.int64)
+    if not problem.bank:
+        first, partners = adjacency(nothing, len(kept))
+        return {"bank_first": first, "bank_with": partners, "soft_pairs": nothing, "soft_weight": np.zeros(0)}
+    has_banks = np.array([pool.bank_size is not None for pool in problem.pools])
+    must = [use for use in problem.bank if use.weight is None]
+    should = [use for use in problem.bank if use.weight and problem.objective == "cost"]
+    hard, _ = _used_together(kept, must, kept.allowed[has_banks])
+    soft, weight = _used_together(kept, should, kept.allowed[has_banks])
+    never = np.unique(hard)
+    counts = ~np.isin(soft, never)
+    pairs, which = np.unique(soft[counts], return_inverse=True)
+    first, partners = adjacency(np.stack(np.divmod(never, n), axis=1), len(kept))
+    return {
+        "bank_first": first,
+        "bank_with": partners,
+        "soft_pairs": np.stack(np.divmod(pairs, n), axis=1),
+        "soft_weight": np.bincount(which, weight[counts], minlength=len(pairs)).astype(np.float64),
+    }
+
+
+def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tuple[I64, npt.NDArray[np.float64]]:
+    """Return every two buffers i < j of each use which one of some pools may hold, as n * i + j, and weights."""
+    codes, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    for use in uses:
+        at = kept.home[[kept.problem.index[name] for name in use.buffers]]
+        at = np.sort(at[at >= 0])
+        first, second = np.triu_indices(len(at), 1)
+        i, j = at[first], at[second]
+        may_clash = (allowed[:, i] & allowed[:, j]).any(axis=0)
+        codes.append((len(kept) * i + j)[may_clash])
+        weights.append(np.full(int(may_clash.sum()), use.weight or 0.0))
+    return np.concatenate(codes), np.concatenate(weights)
+
+
+def idle_banks(problem: ProblemFields) -> Iterator[Finding]:
+    """What is said of banks asks nothing: no pool has any, or weights are not minimised."""
+    if problem.bank and all(pool.bank_size is None for pool in problem.pools):
+        yield Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size")
+    elif problem.objective != "cost" and any(use.weight for use in problem.bank):
+        got = shown(problem.objective)
+        yield Finding("idle-weights", f'bank: weights are minimised with objective "cost" only, got {got}')

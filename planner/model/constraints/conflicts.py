@@ -1,0 +1,40 @@
+"""`conflicts`: pairs of buffers that must not share bytes, whatever their lifetimes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.planner.errors import shown
+from memplan.planner.model.constraints import relative
+from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, group_of, unknown_ids
+from memplan.planner.model.problem_fields import ProblemFields
+
+
+def unknown_names(problem: ProblemFields) -> Breaks:
+    """Yield conflicts of what is no buffer."""
+    return unknown_ids(problem, ((("conflicts", k), pair) for k, pair in enumerate(problem.conflicts)))
+
+
+def contradictions(problem: ProblemFields) -> Breaks:
+    """Yield conflicts inside a family of aliases, and those of members of a rigid group that share bytes."""
+    if not problem.buffers.aliases and not problem.rigid:
+        return
+    size = problem.buffers.size
+    for k, (a, b) in enumerate(problem.conflicts):
+        i, j = problem.root_of(a), problem.root_of(b)
+        if a != b and i == j:
+            yield ("conflicts", k), f"must not pair a buffer with its own alias, got {shown((a, b))}"
+        elif i != j and i in problem.rigid and group_of(problem, a) == group_of(problem, b):
+            apart = problem.rigid[j][1] - problem.rigid[i][1]
+            if -size[j] < apart < size[i]:
+                rule = "must not pair buffers that relative makes share bytes"
+                yield ("conflicts", k), f"{rule}, got {shown((a, b))}"
+
+
+def columns(kept: KeptBuffers) -> dict[str, Any]:
+    """Return the lists `conflict`; members of one rigid group are left out, as their bytes lie apart anyhow."""
+    anchor = relative.columns(kept)["anchor"]
+    pairs = kept.rows(kept.problem.conflicts)
+    pairs = pairs[anchor[pairs[:, 0]] != anchor[pairs[:, 1]]]
+    first, conflict = adjacency(pairs, len(kept))
+    return {"conflict_first": first, "conflict": conflict}

@@ -1,0 +1,27 @@
+"""`forbid_pools`: pools that a buffer may not use."""
+
+from __future__ import annotations
+
+from memplan.planner.errors import shown
+from memplan.planner.model.constraints.kept import Breaks
+from memplan.planner.model.problem_fields import Pool, ProblemFields
+
+
+def unknown_names(problem: ProblemFields) -> Breaks:
+    """Yield names of what is no pool."""
+    for i, names in problem.buffers.forbidden.items():
+        for k, pool in enumerate(names):
+            if pool not in problem.pool_index:
+                yield ("buffers", i, "forbid_pools", k), f"must name a pool of the problem, got {shown(pool)}"
+
+
+def no_pool_left(problem: ProblemFields) -> Breaks:
+    """Yield buffers that may use no pool."""
+    for i, names in problem.buffers.forbidden.items():
+        if set(names) <= problem.pool_index.keys() and not problem.allowed_pools(i):
+            yield ("buffers", i, "forbid_pools"), f"must leave a pool that it may live in, got {shown(names)}"
+
+
+def closed_to(problem: ProblemFields, pool: Pool) -> list[int]:
+    """Return the positions of the buffers that may not use a pool."""
+    return [i for i, names in problem.buffers.forbidden.items() if pool.name in names]

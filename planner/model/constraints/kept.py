@@ -1,0 +1,103 @@
+"""The buffers of a problem that its instance keeps, as the constraint kinds make columns for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from memplan.planner.errors import Location, shown
+from memplan.planner.model.buffer_table import I64, Bool, column, frozen
+from memplan.planner.model.problem_fields import ProblemFields
+
+Id = int | str
+Breaks = Iterator[tuple[Location, str]]
+"""Broken rules of a problem: (where, sentence)."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptBuffers:
+    """The `n` buffers of some bytes that are no alias, at `source` in the problem, in its order.
+
+    `position[i]` is where buffer `i` of the problem is among them, `home[i]` where the buffer is that it lives in: both
+    are ABSENT for one that is not kept. Lifetimes are `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`, in live
+    sets; `allowed` is (pools, n); `colocation[i]` is equal for buffers that must lie in one pool.
+    """
+
+    problem: ProblemFields
+    source: I64
+    position: I64
+    home: I64
+    first: I64
+    start: I64
+    end: I64
+    allowed: Bool
+    colocation: I64
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:
+        """Return pairs of ids as rows (i, j) of positions, aliases as their homes; pairs with no bytes are left out."""
+        given = list(pairs)
+        index = self.problem.index if given else {}
+        found = np.fromiter(map(index.__getitem__, chain.from_iterable(given)), np.int64, 2 * len(given))
+        rows = self.home[found.reshape(-1, 2)]
+        return np.asarray(rows[(rows >= 0).all(axis=1)])
+
+
+def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
+    """Return symmetric lists (first, neighbours) of the pairs: neighbours[first[i]:first[i + 1]], ascending."""
+    if len(pairs) == 0:
+        return frozen(np.zeros(n + 1, dtype=np.int64)), column([])
+    # One number a pair, n * first + second, sorts and compares much faster than a row; np.unique would hash it, slowly.
+    both = np.sort(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
+    both = both[np.diff(both, prepend=-1) > 0]
+    return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))
+
+
+def first_of_equals(values: I64) -> I64:
+    """Return, for each value, the first position of those that are equal to it."""
+    _, first, which = np.unique(values, return_index=True, return_inverse=True)
+    return first[which.ravel()]
+
+
+def unknown_ids(problem: ProblemFields, places: Iterable[tuple[Location, tuple[Id, ...]]]) -> Breaks:
+    """Yield the ids at some places that no buffer of the problem has."""
+    given = list(places)
+    index = problem.index if given else {}
+    for place, ids in given:
+        for side, name in enumerate(ids):
+            if name not in index:
+                yield (*place, side), f"must be the id of a buffer, got {shown(name)}"
+
+
+def in_cycles(following: dict[int, int]) -> list[int]:
+    """Return the buffers that lead back to themselves, each linked to the `following` one; a link is followed once."""
+    left = dict(following)
+    found: list[int] = []
+    for i in following:
+        path: dict[int, int] = {}
+        while i in left:
+            path[i] = len(path)
+            i = left.pop(i)
+        if i in path:
+            found += list(path)[path[i] :]
+    return sorted(found)
+
+
+def group_of(problem: ProblemFields, name: Id) -> int:
+    """Return the lowest buffer of the rigid group that a buffer, or the one it lives in, belongs to."""
+    i = problem.root_of(name)
+    return problem.rigid.get(i, (i, 0))[0]
+
+
+def meeting(first: Iterable[tuple[int, int]], second: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the times that two sets of lifetimes, half-open, have in common."""
+    others = list(second)
+    for start, end in first:
+        for since, until in others:
+            if start < until and since < end:
+                yield max(start, since), min(end, until)

@@ -1,0 +1,79 @@
+"""`may_share`: pairs of buffers that may have one offset although they are alive together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.errors import shown
+from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, group_of, meeting, unknown_ids
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem_fields import ProblemFields
+
+
+def unknown_names(problem: ProblemFields) -> Breaks:
+    """Yield pairs of what is no buffer."""
+    return unknown_ids(problem, ((("may_share", k), pair) for k, pair in enumerate(problem.may_share)))
+
+
+def contradictions(problem: ProblemFields) -> Breaks:
+    """Yield pairs with a part of a buffer, of one buffer or rigid group, and those that conflict."""
+    if not problem.may_share:
+        return
+    apart = {frozenset((problem.root_of(a), problem.root_of(b))) for a, b in problem.conflicts}
+    for k, pair in enumerate(problem.may_share):
+        a, b = pair
+        for side, name in enumerate(pair):
+            i = problem.index[name]
+            root, distance = problem.roots.get(i, (i, 0))
+            if distance or problem.buffers.size[i] != problem.buffers.size[root]:
+                whole = shown(problem.buffers.ids[root])
+                yield ("may_share", k, side), f"must be a whole buffer, not a part of {whole}, got {shown(name)}"
+        if a == b and type(a) is type(b):
+            yield ("may_share", k), f"must pair two buffers, got {shown(pair)}"
+        elif group_of(problem, a) == group_of(problem, b):
+            yield ("may_share", k), f"must not pair buffers that alias_of or relative ties together, got {shown(pair)}"
+        elif frozenset((problem.root_of(a), problem.root_of(b))) in apart:
+            yield ("may_share", k), f"must not pair buffers that conflicts keep apart, got {shown(pair)}"
+
+
+def columns(kept: KeptBuffers) -> dict[str, Any]:
+    """Return the lists `share` of those that are alive together; others share bytes anyhow."""
+
+    def lives(i: int) -> list[tuple[int, int]]:
+        rows = slice(int(kept.first[i]), int(kept.first[i + 1]))
+        return list(zip(kept.start[rows].tolist(), kept.end[rows].tolist(), strict=True))
+
+    pairs = kept.rows(kept.problem.may_share)
+    meet = np.array([any(meeting(lives(i), lives(j))) for i, j in pairs.tolist()], dtype=np.bool_)
+    first, share = adjacency(pairs[meet], len(kept))
+    return {"share_first": first, "share": share}
+
+
+def long_sharing(problem: ProblemFields) -> Iterator[Finding]:
+    """Two that may share are alive together while others are born: an operation in place is one step."""
+    if not problem.may_share:
+        return
+    births = np.unique(problem.buffers.start)
+    lifetimes = _lifetimes_of_families(problem, {problem.root_of(name) for pair in problem.may_share for name in pair})
+    for k, (a, b) in enumerate(problem.may_share):
+        for first, last in meeting(lifetimes[problem.root_of(a)], lifetimes[problem.root_of(b)]):
+            at = int(np.searchsorted(births, first, side="right"))
+            if at < len(births) and births[at] < last:
+                message = (
+                    f"may_share[{k}]: {shown((a, b))} are alive together in [{first}, {last}), which is more than "
+                    f"one step: others are born at {births[at]}"
+                )
+                yield Finding("long-sharing", message, (a, b))
+
+
+def _lifetimes_of_families(problem: ProblemFields, roots: set[int]) -> dict[int, list[tuple[int, int]]]:
+    """Return the lifetimes of some buffers, with those of their aliases."""
+    found: dict[int, list[tuple[int, int]]] = {i: [] for i in roots}
+    for i in (*roots, *problem.roots):
+        root, _ = problem.roots.get(i, (i, 0))
+        if root in found:
+            found[root] += problem.buffers.intervals(i)
+    return found
