@@ -14,8 +14,8 @@ from memplan.planner.model.constraints.kinds import FINDINGS
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
+from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.verifier import every_place_is_legal
-from memplan.planner.verify.violation import Seats
 
 __all__ = ["MAX_LISTED", "Finding", "lint"]
 
@@ -169,8 +169,8 @@ def _pins_collide(problem: Problem) -> Iterator[Finding]:
     for i, (root, distance) in problem.roots.items():
         if root in start:
             pool[i], offset[i] = pool[root], start[root] + distance
-    seats = Seats(pool, offset, offset.astype(np.uint64) + table.size.astype(np.uint64))
-    for violation in (*every_place_is_legal(problem, seats), *no_two_share_bytes(problem, seats)):
+    placed = PlacedBuffers(problem, pool, offset)
+    for violation in (*every_place_is_legal(problem, placed), *no_two_share_bytes(problem, placed)):
         about = tuple(name for name in (violation.first, violation.second) if name is not None)
         yield Finding("pins-collide", f"pinned: {violation.message}", about)
 

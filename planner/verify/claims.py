@@ -12,8 +12,9 @@ from memplan.planner.errors import shown
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import pairs_that_clash, pairs_that_share, weighted_clashes
-from memplan.planner.verify.violation import Seats, Violation, false_claim
+from memplan.planner.verify.violation import Violation, false_claim
 
 
 def claims_of_nothing(plan: Plan) -> Iterator[Violation]:
@@ -28,10 +29,10 @@ def claims_of_nothing(plan: Plan) -> Iterator[Violation]:
             yield false_claim(name, "empty where nothing is placed", pairs)
 
 
-def claims(problem: Problem, plan: Plan, seats: Seats) -> Iterator[Violation]:
+def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield what a plan claims, status included, that its placements contradict; None claims nothing."""
-    ends = np.where(problem.buffers.size > 0, seats.end, np.uint64(0))
-    used = {pool.name: int(ends[seats.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
+    ends = np.where(problem.buffers.size > 0, placed.end, np.uint64(0))
+    used = {pool.name: int(ends[placed.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
         yield false_claim("status", "optimal or feasible where buffers are placed", plan.status)
@@ -42,25 +43,25 @@ def claims(problem: Problem, plan: Plan, seats: Seats) -> Iterator[Violation]:
     elif plan.status == "optimal" and plan.gap:
         yield false_claim("gap", "0 where the status is optimal", plan.gap)
     yield from _claims_of_pools(problem, plan, used)
-    if plan.cost is not None and not isclose(plan.cost, cost := _cost(problem, seats), rel_tol=1e-9):
+    if plan.cost is not None and not isclose(plan.cost, cost := _cost(problem, placed), rel_tol=1e-9):
         yield false_claim("cost", f"{cost}, the sum of traffic x cost and of weights", plan.cost)
-    yield from _claims_of_cost_bound(problem, plan, seats)
-    yield from _claims_of_pairs(problem, plan, seats)
+    yield from _claims_of_cost_bound(problem, plan, placed)
+    yield from _claims_of_pairs(problem, plan, placed)
 
 
-def _claims_of_cost_bound(problem: Problem, plan: Plan, seats: Seats) -> Iterator[Violation]:
+def _claims_of_cost_bound(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
     if plan.cost_lower_bound is not None:
-        cost = _cost(problem, seats)
+        cost = _cost(problem, placed)
         if plan.cost_lower_bound > cost and not isclose(plan.cost_lower_bound, cost, rel_tol=1e-9):
             yield false_claim("cost_lower_bound", f"at most the cost ({cost})", plan.cost_lower_bound)
 
 
-def _claims_of_pairs(problem: Problem, plan: Plan, seats: Seats) -> Iterator[Violation]:
+def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield a wrong list of pairs, in whatever order; a plan from elsewhere that has no such list claims nothing."""
     truths = {"shared": (plan.shared, pairs_that_share), "bank_clashes": (plan.bank_clashes, pairs_that_clash)}
     for name, (claim, truth) in truths.items():
         if name in plan.model_fields_set:
-            found = truth(problem, seats)
+            found = truth(problem, placed)
             if Counter(map(frozenset, claim)) != Counter(map(frozenset, found)):
                 yield false_claim(name, f"{shown(found)} by the placements", claim)
 
@@ -81,11 +82,12 @@ def _claims_of_bound(plan: Plan, peak: int, bound: int) -> Iterator[Violation]:
 def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iterator[Violation]:
     for first, k in repeated([pool.name for pool in plan.pools]):
         yield false_claim(f"pools[{k}].name", f"unique (first at pools[{first}])", plan.pools[k].name)
+    sizes = {pool.name: pool.size for pool in problem.pools}
     for k, pool in enumerate(plan.pools):
         if pool.name not in used:
             yield false_claim(f"pools[{k}].name", "a pool of the problem", pool.name)
             continue
-        mine, size = used[pool.name], problem.pools[problem.pool_index[pool.name]].size
+        mine, size = used[pool.name], sizes[pool.name]
         if pool.used is not None and pool.used != mine:
             yield false_claim(f"pools[{k}].used", f"{mine}, the largest end offset", pool.used)
         if pool.size is not None and pool.size != size:
@@ -94,11 +96,11 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
             yield false_claim(f"pools[{k}].lower_bound", f"at most what is used ({mine})", pool.lower_bound)
 
 
-def _cost(problem: Problem, seats: Seats) -> float:
+def _cost(problem: Problem, placed: PlacedBuffers) -> float:
     """Return the sum over the placed buffers of some bytes of traffic x cost of the pool, and of weights of pairs."""
     table = problem.buffers
     prices = np.array([pool.cost for pool in problem.pools])
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
-    counted = (seats.pool >= 0) & (table.size > 0)
-    weights = [weight for _, weight in weighted_clashes(problem, seats)]
-    return fsum((*(moved[counted] * prices[seats.pool[counted]]).tolist(), *weights))
+    counted = (placed.pool >= 0) & (table.size > 0)
+    weights = [weight for _, weight in weighted_clashes(problem, placed)]
+    return fsum((*(moved[counted] * prices[placed.pool[counted]]).tolist(), *weights))

@@ -13,36 +13,27 @@ import numpy.typing as npt
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify.violation import Seats, Violation
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.violation import Violation
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 _CHUNK = 65_536
 """How many numbers become Python's at a time, which take several times the room."""
 
 
-def no_two_share_bytes(problem: Problem, seats: Seats) -> Iterator[Violation]:
+def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield each pair of buffers that shares bytes while both are alive, or although it is in explicit conflict."""
     seen: set[tuple[int, int]] = set()
-    table = problem.buffers
-    lifetime_buffer = _families(problem)[np.repeat(np.arange(len(table)), np.diff(table.first))]
     for q in range(len(problem.pools)):
-        lives = _Lives.of(problem, seats, q, lifetime_buffer)
-        for i, j, time in () if lives.lie_apart() else _meetings(problem, seats, lives):
+        lives = _Lives.of(problem, placed, q)
+        for i, j, time in () if lives.lie_apart() else _meetings(problem, placed, lives):
             if (i, j) not in seen:
                 seen.add((i, j))
-                yield _sharing(problem, seats, i, j, time)
-    for i, j in _conflicts_that_share(problem, seats):
+                yield _sharing(problem, placed, i, j, time)
+    for i, j in _conflicts_that_share(problem, placed):
         if (i, j) not in seen:
             seen.add((i, j))
-            yield _sharing(problem, seats, i, j, None)
-
-
-def _families(problem: Problem) -> I64:
-    """Return, for each buffer, the position of the one it lives in (its own, where it is no alias)."""
-    family = np.arange(len(problem.buffers))
-    for i, (root, _) in problem.roots.items():
-        family[i] = root
-    return family
+            yield _sharing(problem, placed, i, j, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +47,17 @@ class _Lives:
     high: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, problem: Problem, seats: Seats, q: int, lifetime_buffer: I64) -> _Lives:
+    def of(cls, problem: Problem, placed: PlacedBuffers, q: int) -> _Lives:
         """Find the lifetimes of pool `q`, of which each has an owner: an alias lives in its family's place."""
-        table = problem.buffers
-        rows = np.flatnonzero((seats.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
+        table, lifetime_buffer = problem.buffers, placed.lifetime_root
+        rows = np.flatnonzero((placed.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
         lifetime_buffer = lifetime_buffer[rows]
         return cls(
             lifetime_buffer,
             table.start[rows],
             table.end[rows],
-            seats.offset[lifetime_buffer].astype(np.uint64),
-            seats.end[lifetime_buffer],
+            placed.offset[lifetime_buffer].astype(np.uint64),
+            placed.end[lifetime_buffer],
         )
 
     def lie_apart(self) -> bool:
@@ -176,23 +167,17 @@ class _Alive:
 class _Leave:
     """Which buffers may share bytes while both are alive."""
 
-    def __init__(self, problem: Problem, seats: Seats) -> None:
-        def home(name: int | str) -> int:
-            i = problem.index[name]
-            return problem.roots.get(i, (i, 0))[0]
-
-        self.offset = seats.offset
-        self.rigid = problem.rigid
-        self.pairs = {frozenset((home(a), home(b))) for a, b in problem.may_share}
+    def __init__(self, problem: Problem, placed: PlacedBuffers) -> None:
+        self.placed = placed
+        self.pairs = {frozenset(placed.root_of(name) for name in pair) for pair in problem.may_share}
 
     def to_share(self, i: int, j: int) -> bool:
         """Say whether two buffers are joined, or may and do start at one offset."""
-        if i in self.rigid and j in self.rigid and self.rigid[i][0] == self.rigid[j][0]:
-            return True
-        return frozenset((i, j)) in self.pairs and bool(self.offset[i] == self.offset[j])
+        offset, group = self.placed.offset, self.placed.group[0]
+        return bool(group[i] == group[j] or (frozenset((i, j)) in self.pairs and offset[i] == offset[j]))
 
 
-def _meetings(problem: Problem, seats: Seats, lives: _Lives) -> Iterator[tuple[int, int, tuple[int, int]]]:
+def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """Yield the pairs (i < j) of one pool that share bytes while both are alive, and a time range when they are.
 
     Goes through time, deaths before births, since lifetimes are half-open. Aliases live their family's life: it is born
@@ -202,8 +187,8 @@ def _meetings(problem: Problem, seats: Seats, lives: _Lives) -> Iterator[tuple[i
     time = np.concatenate((lives.end, lives.start))
     order = np.argsort(time, kind="stable")
     buffers, ends = lives.lifetime_buffer.tolist(), lives.end.tolist()
-    alive = _Alive(seats.offset.tolist(), seats.end.tolist())
-    leave = _Leave(problem, seats)
+    alive = _Alive(placed.offset.tolist(), placed.end.tolist())
+    leave = _Leave(problem, placed)
     count = [0] * len(problem.buffers)
     dies = [0] * len(problem.buffers)
     for event, now in zip(order.tolist(), time[order].tolist(), strict=True):
@@ -221,23 +206,24 @@ def _meetings(problem: Problem, seats: Seats, lives: _Lives) -> Iterator[tuple[i
                     yield min(i, j), max(i, j), (now, min(dies[i], dies[j]))
 
 
-def _conflicts_that_share(problem: Problem, seats: Seats) -> list[tuple[int, int]]:
-    index = problem.index if problem.conflicts else {}
-    ends = map(index.__getitem__, chain.from_iterable(problem.conflicts))
-    pairs = _families(problem)[np.fromiter(ends, np.int64, 2 * len(problem.conflicts)).reshape(-1, 2)]
+def _conflicts_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[int, int]]:
+    if not problem.conflicts:
+        return []
+    ends = map(placed.row.__getitem__, chain.from_iterable(problem.conflicts))
+    pairs = placed.root[np.fromiter(ends, np.int64, 2 * len(problem.conflicts)).reshape(-1, 2)]
     i, j = pairs.min(axis=1), pairs.max(axis=1)
     size = problem.buffers.size
-    is_near = (seats.pool[i] == seats.pool[j]) & (seats.pool[i] >= 0) & (i != j) & (size[i] > 0) & (size[j] > 0)
-    distance = seats.offset[i] - seats.offset[j]
+    is_near = (placed.pool[i] == placed.pool[j]) & (placed.pool[i] >= 0) & (i != j) & (size[i] > 0) & (size[j] > 0)
+    distance = placed.offset[i] - placed.offset[j]
     bad = is_near & (distance < size[j]) & (-distance < size[i])
     return list(zip(i[bad].tolist(), j[bad].tolist(), strict=True))
 
 
-def _sharing(problem: Problem, seats: Seats, i: int, j: int, time: tuple[int, int] | None) -> Violation:
+def _sharing(problem: Problem, placed: PlacedBuffers, i: int, j: int, time: tuple[int, int] | None) -> Violation:
     first, second = problem.buffers.ids[i], problem.buffers.ids[j]
-    low = max(int(seats.offset[i]), int(seats.offset[j]))
-    high = min(int(seats.end[i]), int(seats.end[j]))
-    pool = shown(problem.pools[int(seats.pool[i])].name)
+    low = max(int(placed.offset[i]), int(placed.offset[j]))
+    high = min(int(placed.end[i]), int(placed.end[j]))
+    pool = shown(problem.pools[int(placed.pool[i])].name)
     why = "they are in conflict" if time is None else f"both are alive in [{time[0]}, {time[1]})"
     message = f"buffers {shown(first)} and {shown(second)} share bytes [{low}, {high}) of {pool}, but {why}"
     return Violation("conflict" if time is None else "overlap", message, first, second, (low, high), time)

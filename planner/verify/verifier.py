@@ -20,8 +20,9 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
-from memplan.planner.verify.tie_rules import banks_are_apart, companies_are_together, relatives_lie_where_they_must
-from memplan.planner.verify.violation import Rule, Seats, Violation, about
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import banks_are_apart, groups_are_together, relatives_lie_where_they_must
+from memplan.planner.verify.violation import Rule, Violation, about
 
 __all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]
 
@@ -37,15 +38,15 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     """
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
         return tuple(_listed(claims_of_nothing(plan)))
-    seats = _seats(problem, plan.placements)
+    placed = PlacedBuffers.by(problem, plan.placements)
     return (
         *_listed(_every_buffer_has_one_place(problem, plan.placements)),
-        *_listed(every_place_is_legal(problem, seats)),
-        *_listed(relatives_lie_where_they_must(problem, seats)),
-        *_listed(companies_are_together(problem, seats)),
-        *_listed(no_two_share_bytes(problem, seats)),
-        *_listed(banks_are_apart(problem, seats)),
-        *_listed(claims(problem, plan, seats)),
+        *_listed(every_place_is_legal(problem, placed)),
+        *_listed(relatives_lie_where_they_must(problem, placed)),
+        *_listed(groups_are_together(problem, placed)),
+        *_listed(no_two_share_bytes(problem, placed)),
+        *_listed(banks_are_apart(problem, placed)),
+        *_listed(claims(problem, plan, placed)),
     )
 
 
@@ -56,81 +57,67 @@ def _listed(violations: Iterable[Violation]) -> list[Violation]:
     return found
 
 
-def _seats(problem: Problem, placed: PlacementTable) -> Seats:
-    """Find each buffer's place: the first that the plan gives."""
-    size = problem.buffers.size
-    pools = np.array([problem.pool_index.get(name, ABSENT) for name in placed.pool_names], dtype=np.int64)
-    if placed.ids == problem.buffers.ids:
-        pool, offset = pools[placed.pool], placed.offset
-    else:
-        pool, offset = np.full(len(size), ABSENT), np.zeros(len(size), dtype=np.int64)
-        for row in reversed(range(len(placed))):
-            i = problem.index.get(placed.ids[row])
-            if i is not None:
-                pool[i], offset[i] = pools[placed.pool[row]], placed.offset[row]
-    return Seats(pool, offset, offset.astype(np.uint64) + size.astype(np.uint64))
-
-
-def _every_buffer_has_one_place(problem: Problem, placed: PlacementTable) -> Iterator[Violation]:
-    ids = problem.buffers.ids
-    for row, pool in enumerate(placed.pool_names):
-        if pool not in problem.pool_index:
-            for k in np.flatnonzero(placed.pool == row).tolist():
-                yield about(placed.ids[k], "unknown-pool", f"must be in a pool of the problem, got {shown(pool)}")
-    if placed.ids == ids:
+def _every_buffer_has_one_place(problem: Problem, placements: PlacementTable) -> Iterator[Violation]:
+    ids, known = problem.buffers.ids, {pool.name for pool in problem.pools}
+    for row, pool in enumerate(placements.pool_names):
+        if pool not in known:
+            for k in np.flatnonzero(placements.pool == row).tolist():
+                yield about(placements.ids[k], "unknown-pool", f"must be in a pool of the problem, got {shown(pool)}")
+    if placements.ids == ids:
         return
-    for k, name in enumerate(placed.ids):
-        if name not in problem.index:
+    expected, there = set(ids), set(placements.ids)
+    for k, name in enumerate(placements.ids):
+        if name not in expected:
             yield about(name, "unknown-buffer", f"must be one of the problem's, got placements[{k}]")
-    for first, k in repeated(placed.ids):
-        yield about(placed.ids[k], "repeated-buffer", f"must be placed once, got placements[{first}] and [{k}]")
-    there = set(placed.ids)
+    for first, k in repeated(placements.ids):
+        yield about(placements.ids[k], "repeated-buffer", f"must be placed once, got placements[{first}] and [{k}]")
     for name in ids:
         if name not in there:
             yield about(name, "unplaced-buffer", "must be placed, got no placement")
 
 
-def every_place_is_legal(problem: Problem, seats: Seats) -> Iterator[Violation]:
+def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield what is wrong with each buffer's place alone, of those that are in a pool."""
     for q, pool in enumerate(problem.pools):
-        here = np.flatnonzero(seats.pool == q)
-        for rule, bad, sentence in _broken_rules(problem, pool, here, seats):
+        here = np.flatnonzero(placed.pool == q)
+        for rule, bad, sentence in _broken_rules(problem, pool, here, placed):
             for i in here[bad].tolist():
-                at = f"got offset {seats.offset[i]} of {shown(pool.name)}"
+                at = f"got offset {placed.offset[i]} of {shown(pool.name)}"
                 yield about(problem.buffers.ids[i], rule, f"{sentence}, {at}")
-    yield from _pages_and_remainders_are_kept(problem, seats)
+    yield from _pages_and_remainders_are_kept(problem, placed)
     ids = problem.buffers.ids
-    for i, (root, distance) in problem.roots.items():
-        if seats.pool[i] < 0 or seats.pool[root] < 0:
+    for i in problem.buffers.aliases:
+        root, distance = int(placed.root[i]), int(placed.inside[i])
+        if placed.pool[i] < 0 or placed.pool[root] < 0:
             continue
-        wanted = int(seats.offset[root]) + distance
-        if seats.pool[i] != seats.pool[root] or int(seats.offset[i]) != wanted:
-            home, got = (shown(problem.pools[int(seats.pool[j])].name) for j in (root, i))
+        wanted = int(placed.offset[root]) + distance
+        if placed.pool[i] != placed.pool[root] or int(placed.offset[i]) != wanted:
+            home, got = (shown(problem.pools[int(placed.pool[j])].name) for j in (root, i))
             sentence = f"must lie in {shown(ids[root])}, at offset {wanted} of {home}"
-            yield about(ids[i], "alias-misplaced", f"{sentence}, got offset {seats.offset[i]} of {got}")
+            yield about(ids[i], "alias-misplaced", f"{sentence}, got offset {placed.offset[i]} of {got}")
 
 
-def _pages_and_remainders_are_kept(problem: Problem, seats: Seats) -> Iterator[Violation]:
+def _pages_and_remainders_are_kept(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
     table = problem.buffers
     for i, page in table.pages.items():
-        if seats.pool[i] < 0:
+        if placed.pool[i] < 0:
             continue
-        pool, offset = problem.pools[int(seats.pool[i])], int(seats.offset[i])
+        pool, offset = problem.pools[int(placed.pool[i])], int(placed.offset[i])
         if (pool.base_address + offset) % page + int(table.size[i]) > page:
             sentence = f"must not cross a multiple of {page} among its addresses"
             yield about(table.ids[i], "straddles", f"{sentence}, got offset {offset} of {shown(pool.name)}")
     for i, (modulus, remainder) in table.remainders.items():
-        if seats.pool[i] >= 0 and (offset := int(seats.offset[i])) % modulus != remainder:
+        if placed.pool[i] >= 0 and (offset := int(placed.offset[i])) % modulus != remainder:
             sentence = f"must have an offset that leaves {remainder} when divided by {modulus}"
             yield about(table.ids[i], "wrong-remainder", f"{sentence}, got offset {offset}")
 
 
 def _broken_rules(
-    problem: Problem, pool: Pool, here: I64, seats: Seats
+    problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
 ) -> Iterator[tuple[Rule, npt.NDArray[np.bool_], str]]:
     """Yield each rule about one pool, with which of the buffers `here` break it."""
     table = problem.buffers
-    offset, end, size, pin = seats.offset[here], seats.end[here], table.size[here], table.offset[here]
+    offset, end, size, pin = placed.offset[here], placed.end[here], table.size[here], table.offset[here]
     open_to = [k for k, names in enumerate(table.pool_choices) if not names or pool.name in names]
     yield "pool-not-allowed", ~np.isin(table.pool_choice[here], open_to), "must be in a pool that it names"
     forbidden = [i for i, names in table.forbidden.items() if pool.name in names]

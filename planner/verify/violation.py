@@ -1,15 +1,11 @@
-"""What the verifier says, and what its parts read: where the buffers of a plan lie."""
+"""The rules of plans by name, and how the verifier says that one is broken."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from memplan.planner.errors import shown
-from memplan.planner.model.buffer_table import I64
 
 Rule = Literal[
     "unknown-buffer",
@@ -44,15 +40,6 @@ class Violation:
     second: int | str | None = None
     bytes: tuple[int, int] | None = None
     time: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Seats:
-    """Where the buffers lie, in the problem's order; `pool` is ABSENT for one that is in none of the problem's."""
-
-    pool: I64
-    offset: I64
-    end: npt.NDArray[np.uint64]  # exact: below 2^63 + 2^62, which passes int64
 
 
 def about(name: int | str, rule: Rule, sentence: str) -> Violation:

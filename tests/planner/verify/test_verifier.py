@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from memplan.planner.model.buffer_table import I64, BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
@@ -274,3 +275,46 @@ def test_ends_beyond_int64_are_compared_exactly() -> None:
     found = verify(value, plan(("a", "default", 2**63 - 1), ("b", "default", low)))
     assert [v.rule for v in found] == ["past-capacity", "past-capacity", "conflict"]
     assert found[-1].bytes == (2**63 - 1, 2**63)
+
+
+def test_it_reads_a_problem_by_lines_of_its_own() -> None:
+    fields = Problem.model_fields
+    derived = {name for name in dir(Problem) if name not in dir(BaseModel) and name not in fields}
+    assert {"index", "pool_index", "roots", "rigid", "root_of", "target", "allowed_pools"} <= derived
+
+    class Closed(Problem):
+        """A problem that tells nothing but its fields."""
+
+        def __getattribute__(self, name: str) -> Any:
+            if name in derived:
+                raise AssertionError(name)
+            return super().__getattribute__(name)
+
+    rows = [
+        A | {"size": 16},
+        B | {"relative": {"to": "view", "offset": 8}},
+        {"id": "view", "size": 4, "alias_of": "a", "alias_offset": 8, "pools": ["p"]},
+        {
+            "id": "c",
+            "size": 4,
+            "start": 0,
+            "end": 3,
+            "forbid_pools": ["q"],
+            "offset_mod": {"modulus": 4, "remainder": 0},
+        },
+        {"id": "d", "size": 2, "start": 0, "end": 3, "no_cross": 64},
+    ]
+    ties: dict[str, Any] = {
+        "conflicts": [["a", "c"]],
+        "may_share": [["c", "d"]],
+        "bank": [{"buffers": ["a", "c"]}, {"buffers": ["a", "d"], "weight": 2.0}],
+        "together": [["a", "d"]],
+        "pools": [{"name": "p", "bank_size": 8}, {"name": "q"}],
+    }
+    value = problem(*rows, **ties)
+    closed = Closed.model_construct(value.model_fields_set, **{name: getattr(value, name) for name in fields})
+    places = [("a", "p", 0), ("b", "p", 16), ("view", "p", 8), ("c", "p", 24), ("d", "p", 24)]
+    right = plan(*places, peak=28, shared=[["c", "d"]], bank_clashes=[], pools=[{"name": "p", "used": 28}])
+    assert verify(closed, right) == verify(value, right) == ()
+    wrong = plan(*((name, pool, offset + k) for k, (name, pool, offset) in enumerate(places)), peak=1, cost=1.0)
+    assert verify(closed, wrong) == verify(value, wrong) != ()

@@ -1,0 +1,96 @@
+"""Placed buffers, and a problem's names resolved: by lines of the verifier that no solver shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.problem import MAX_BYTES, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedBuffers:
+    """Pool and offset of each buffer, in the problem's order; `pool` is ABSENT for one in no pool of the problem."""
+
+    problem: Problem
+    pool: I64
+    offset: I64
+
+    @classmethod
+    def by(cls, problem: Problem, placements: PlacementTable) -> PlacedBuffers:
+        """Find each buffer's placement: the first that the plan gives."""
+        names = {pool.name: q for q, pool in enumerate(problem.pools)}
+        pools = np.array([names.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
+        if placements.ids == problem.buffers.ids:
+            return cls(problem, pools[placements.pool], placements.offset)
+        found = cls(problem, np.full(len(problem.buffers), ABSENT), np.zeros(len(problem.buffers), dtype=np.int64))
+        for k in reversed(range(len(placements))):
+            i = found.row.get(placements.ids[k])
+            if i is not None:
+                found.pool[i], found.offset[i] = pools[placements.pool[k]], placements.offset[k]
+        return found
+
+    @cached_property
+    def end(self) -> npt.NDArray[np.uint64]:
+        """The end offsets, exact: they are below 2^63 + 2^62, which passes int64."""
+        return self.offset.astype(np.uint64) + self.problem.buffers.size.astype(np.uint64)
+
+    @cached_property
+    def row(self) -> Mapping[int | str, int]:
+        """From a buffer's id to its position."""
+        return {name: i for i, name in enumerate(self.problem.buffers.ids)}
+
+    @property
+    def root(self) -> I64:
+        """The position of the buffer, itself no alias, in which each buffer finally lies."""
+        return self._inside[0]
+
+    @property
+    def inside(self) -> I64:
+        """The bytes from the start of its root to each buffer's."""
+        return self._inside[1]
+
+    def root_of(self, name: int | str) -> int:
+        """Return the position of a buffer, or of the one that it lives in."""
+        return int(self.root[self.row[name]])
+
+    @cached_property
+    def group(self) -> tuple[I64, I64]:
+        """For each buffer (a number that all at fixed distances from it share, bytes above a common point)."""
+        root, above = self.root, self.inside
+        named = self._named(self.problem.buffers.relatives)
+        # What is further apart fits no pool.
+        ties = {i: (int(root[j]), min(distance + int(above[j]), MAX_BYTES)) for i, (j, distance) in named.items()}
+        top, distance = _followed(len(root), ties)
+        return top[root], distance[root] + above
+
+    @cached_property
+    def _inside(self) -> tuple[I64, I64]:
+        return _followed(len(self.problem.buffers), self._named(self.problem.buffers.aliases))
+
+    @cached_property
+    def lifetime_root(self) -> I64:
+        """For each lifetime of the problem, the buffer that it keeps alive: an alias keeps alive what it lies in."""
+        table = self.problem.buffers
+        return self.root[np.repeat(np.arange(len(table)), np.diff(table.first))]
+
+    def _named(self, ties: Mapping[int, tuple[int | str, int]]) -> dict[int, tuple[int, int]]:
+        return {i: (self.row[name], distance) for i, (name, distance) in ties.items()}
+
+
+def _followed(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
+    """Follow ties (to another buffer, at a distance from it) to their ends: all at once, each step twice as far."""
+    at, distance = np.arange(n), np.zeros(n, dtype=np.int64)
+    if ties:
+        rows = np.array([(i, j, d) for i, (j, d) in ties.items()], dtype=np.int64)
+        at[rows[:, 0]], distance[rows[:, 0]] = rows[:, 1], rows[:, 2]
+        while (at[at] != at).any():
+            distance += distance[at]
+            at = at[at]
+    return at, distance
