@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,11 +14,17 @@ WRONG_INPUT = 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, with the process's own arguments by default, and return its exit status."""
+    if arguments is None:  # the process is the command's own
+        gc.disable()  # what is imported stays: until a command runs, there is no garbage
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some reads all that is installed
     try:
         with quiet_interrupts():
             return _run(arguments)
     except Interrupted as interrupted:
         return interrupted.status
+    finally:
+        if arguments is None:
+            gc.freeze()  # the end of the process frees all at once
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -27,7 +35,10 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(given)(args=given, prog_name="memplan")
+        command = app(given)
+        gc.freeze()
+        gc.enable()
+        command(args=given, prog_name="memplan")
     except InputError as error:
         for sentence in error.sentences:
             say(f"memplan: error: {sentence}")

@@ -255,7 +255,7 @@ class _Packing:
         return best, why
 
     def _buffers(self, rows: I64) -> tuple[int, ...]:
-        return tuple(np.unique(self.rooms.lifetime_buffer[rows]).tolist())
+        return tuple(sorted(set(self.rooms.lifetime_buffer[rows].tolist())))
 
     def _end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
         """Return the least end of memory `q` where all but `elsewhere` of what must lie apart lies in it."""

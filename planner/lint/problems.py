@@ -122,7 +122,7 @@ def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:
     """More than half of the buffers are like another one in all but the id; in real problems up to 41 % are."""
     table = problem.buffers
     plain = np.flatnonzero((np.diff(table.first) == 1) & (table.size > 0))
-    plain = plain[~np.isin(plain, list(table.aliases))]
+    plain = plain[~np.isin(plain, np.array([*table.aliases], dtype=np.int64))]
     at = table.first[plain]
     columns = (table.start[at], table.end[at], *(values[plain] for values in _numbers(table)))
     order = np.lexsort(columns[::-1])

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
@@ -28,7 +28,7 @@ Array = TypeVar("Array", bound=npt.NDArray[Any])
 ABSENT = -1
 """What a column of optional, non-negative numbers holds where there is none."""
 _CHUNK = 8192
-_BUFFERS = TypeAdapter(list[Buffer])
+_BUFFERS = TypeAdapter(list[Buffer], config=ConfigDict(defer_build=True))
 
 
 def column(values: npt.ArrayLike) -> I64:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import shown
@@ -71,7 +71,7 @@ class PlacementTable(Columns, Sequence[Placement]):
         ]
 
 
-_PLACEMENTS = TypeAdapter(list[Placement])
+_PLACEMENTS = TypeAdapter(list[Placement], config=ConfigDict(defer_build=True))
 
 
 def parse_placements(value: object) -> PlacementTable:

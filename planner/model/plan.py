@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, GetPydanticSchema, PlainSerializer, TypeAdapter, WithJsonSchema
+from pydantic import BeforeValidator, GetPydanticSchema, PlainSerializer
 from pydantic_core import core_schema
 
 from memplan.planner.model.buffer_table import column
@@ -22,9 +22,11 @@ Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...
 NO_PLACEMENTS = PlacementTable((), (), column([]), column([]))
 Placements = Annotated[
     PlacementTable,
-    GetPydanticSchema(lambda _source, _handler: core_schema.no_info_plain_validator_function(parse_placements)),
+    GetPydanticSchema(
+        lambda _source, _handler: core_schema.no_info_plain_validator_function(parse_placements),
+        lambda _schema, _handler: {"type": "array", "items": Placement.model_json_schema()},
+    ),
     PlainSerializer(PlacementTable.rows),
-    WithJsonSchema({"type": "array", "items": TypeAdapter(Placement).json_schema()}),
 ]
 
 

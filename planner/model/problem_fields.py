@@ -69,7 +69,7 @@ class ProblemFields(Value):
     may_share: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
     bank: Annotated[tuple[BankUse, ...], BeforeValidator(as_tuple)] = ()
     together: Annotated[tuple[Ids, ...], BeforeValidator(as_tuple)] = ()
-    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple)] = (Pool(),)
+    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple)] = (Pool.model_construct(),)
     objective: Objective = "peak"
 
     @cached_property

@@ -57,7 +57,7 @@ Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 class Row(BaseModel):
     """What every value of the wire format has in common: frozen, exact types, no unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class Value(Row):

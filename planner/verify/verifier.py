@@ -120,7 +120,7 @@ def _broken_rules(
     offset, end, size, pin = placed.offset[here], placed.end[here], table.size[here], table.offset[here]
     open_to = [k for k, names in enumerate(table.pool_choices) if not names or pool.name in names]
     yield "pool-not-allowed", ~np.isin(table.pool_choice[here], open_to), "must be in a pool that it names"
-    forbidden = [i for i, names in table.forbidden.items() if pool.name in names]
+    forbidden = np.array([i for i, names in table.forbidden.items() if pool.name in names], dtype=np.int64)
     yield "pool-not-allowed", np.isin(here, forbidden), "must be in a pool that it does not forbid"
     for step, whose in ((table.alignment[here], "its"), (np.int64(pool.alignment), "its pool's")):
         # Alignments are at most 2^62, so the sum of two remainders is below 2^63.

@@ -68,7 +68,7 @@ def rules(instance: Instance) -> Iterator[Rule]:
     """Yield the rules worth trying, the best first."""
     if instance.objective == "cost":
         yield from COST_RULES
-    some_are_confined = len(np.unique(instance.allowed.sum(axis=0))) > 1
+    some_are_confined = len(set(instance.allowed.sum(axis=0).tolist())) > 1
     for rule in RULES:
         if "relative" in instance.features:
             yield replace(rule, groups_first=True)

@@ -13,9 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +82,10 @@ os.register_at_fork(after_in_child=_forget_process)
 
 def _compile(folder: Path) -> None:
     """Compile each kernel in a process of its own."""
+    # Imported here: searches that find the kernels compiled need none of it.
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     with ProcessPoolExecutor(len(_kernels()), mp_context=get_context("fork")) as processes:
         for done in [processes.submit(_keep, which, folder) for which in range(len(_kernels()))]:
             done.result()

@@ -16,7 +16,7 @@ from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
 from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.portfolio.watchdog import watched
-from memplan.solvers.reference import gate, table
+from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept, SearchState
@@ -107,6 +107,9 @@ class Solve:
             self._control.on_start(self._so_far)
         if self._planner is not None:
             with watched(self._search, self._control.cancelled):
+                # Imported here: few solves are for such a planner.
+                from memplan.solvers.reference import gate
+
                 return self._timed(gate.plan_by_reference(self._problem, self._instance, self._planner, self._search))
         if self._control.start is not None:
             self._offer(self._control.start)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from memplan.planner.errors import OptionError, shown
-from memplan.solvers.reference.tensors import Planner
+
+if TYPE_CHECKING:
+    from memplan.solvers.reference.tensors import Planner
 
 PREFIX = "reference:"
 """What stands before a reference planner's name where a solver is named."""
@@ -33,7 +35,7 @@ class ReferencePlanner:
     def load(self) -> Planner:
         """Import the planner's function."""
         module, function = self.where.split(":")
-        return cast(Planner, getattr(import_module(module), function))
+        return cast("Planner", getattr(import_module(module), function))
 
 
 _EXECUTORCH = "pytorch/executorch v1.5.1"
