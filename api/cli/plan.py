@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -31,7 +31,6 @@ from memplan.api.cli.arguments import (
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import format_for, is_terminal, read_problem, refuse_unwritable, say, warn, write
-from memplan.api.cli.sweep import WRITERS, SweepRequest, run_sweep, show_points, status_of
 from memplan.api.reports import picture
 from memplan.api.reports.plan_formats import write_plan
 from memplan.api.reports.sizes import with_capacities
@@ -42,6 +41,9 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.deadline import Deadline
+
+if TYPE_CHECKING:
+    from memplan.api.cli.sweep import SweepRequest
 
 NOTHING_FITS = 1
 
@@ -79,6 +81,8 @@ def plan(
     with graceful_interrupts() as cancelled:
         control = SolveControl(Deadline.after(time_limit, started), cancelled, line.take)
         if sweep is not None:
+            from memplan.api.cli.sweep import WRITERS, run_sweep, show_points, status_of
+
             points = run_sweep(
                 sweep,
                 problem,
@@ -116,6 +120,9 @@ def _read_sweep(
         raise OptionError("server: must not be asked for a sweep, which is many plans")
     if picture_file is not None:
         raise OptionError("picture: must not be asked of a sweep, which is many plans")
+    # Imported here: few plans are sweeps.
+    from memplan.api.cli.sweep import WRITERS, SweepRequest
+
     if written not in WRITERS:
         raise OptionError(f"format: must be json, csv or table for a sweep, got {written}")
     return SweepRequest.read(text, problem)

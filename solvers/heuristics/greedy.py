@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
-
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.packing.packers import QuickPacker, work
