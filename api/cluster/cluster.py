@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Coroutine, Mapping
+import uuid
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, Protocol, TypeVar
 
 from distributed import Client
 
 from memplan.api.cluster import dask
-from memplan.api.cluster.attempt import Attempt
-from memplan.api.cluster.connection import Link
+from memplan.api.cluster.connection import Connection
 from memplan.api.cluster.local_cluster import local_cluster
 from memplan.api.cluster.pending_solve import PendingSolve
+from memplan.api.cluster.sent_task import SentTask, stop
 from memplan.api.cluster.serialization import pack, unpack
 from memplan.api.cluster.task import LostWorkersError, Task
 from memplan.api.settings import Settings
@@ -28,9 +28,6 @@ MAX_LOST = 3
 """How often a task that lost its worker is sent to another one at once."""
 _PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 """How long it waits from then on, since it may be what harms workers."""
-_LOOK_EVERY_S, _IDLE_LOOK_EVERY_S, _CONNECT_EVERY_S = 0.25, 1.0, 0.5
-_PROGRESS_WITHIN_S = 3.0
-_LOG = logging.getLogger("memplan")
 
 
 class Event(Protocol):
@@ -43,12 +40,12 @@ class Event(Protocol):
 class Cluster:
     """The workers that a server solves on. For one event loop; `on_loss` is called for each that is lost in a task."""
 
-    def __init__(self, link: Link, own: AsyncExitStack, on_loss: Callable[[], None] | None = None) -> None:
-        self._link, self._own, self._on_loss = link, own, on_loss
-        self._attempts: dict[str, Attempt] = {}
-        self._asked: dict[str, asyncio.Task[None]] = {}
-        self._aside: set[asyncio.Task[None]] = set()
-        self._aside.add(asyncio.create_task(self._tend()))
+    def __init__(self, address: str, own: AsyncExitStack, on_loss: Callable[[], None] | None = None) -> None:
+        self._connection = Connection(address, self._hear)
+        self._own, self._on_loss = own, on_loss
+        self._topic = f"memplan-{uuid.uuid4().hex}"
+        self._sent: dict[str, SentTask] = {}
+        self._aside = {asyncio.create_task(self._connection.keep())}
 
     @classmethod
     async def open(cls, settings: Settings, on_loss: Callable[[], None] | None = None) -> Cluster:
@@ -58,35 +55,34 @@ class Cluster:
         """
         dask.set_up()
         own = AsyncExitStack()
-        if settings.scheduler is not None:
-            return cls(Link(settings.scheduler), own, on_loss)
-        return cls(Link(await own.enter_async_context(local_cluster(settings))), own, on_loss)
+        address = settings.scheduler
+        if address is None:
+            address = await own.enter_async_context(local_cluster(settings))
+        return cls(address, own, on_loss)
 
     async def close(self) -> None:
         """Let go of the workers; those of its own end."""
-        tasks = [*self._aside, *self._asked.values()]
+        tasks = list(self._aside)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._link.drop()
         await self._own.aclose()
 
     @property
     def workers(self) -> int:
-        """How many tasks can run at once now, of whatever server they are."""
-        return sum(self._link.view.threads.values())
+        """The number of tasks that can run at once now, of whatever server they are."""
+        return sum(self._connection.threads.values())
 
     @property
     def places(self) -> int:
-        """How many tasks of this server can run at once now; 0 where there are no workers."""
-        view = self._link.view
-        others = sum(len(keys - self._attempts.keys()) for keys in view.tasks.values())
-        return max(0, sum(view.threads.values()) - others)
+        """The number of tasks of this server that can run at once now; 0 where there are no workers."""
+        others = sum(len(keys - self._sent.keys()) for keys in map(set, self._connection.tasks.values()))
+        return max(0, self.workers - others)
 
     @property
     def under_way(self) -> int:
-        """How many tasks of this server are with the scheduler or a worker."""
-        return len(self._attempts)
+        """The number of tasks of this server that are with the scheduler or a worker."""
+        return len(self._sent)
 
     async def solve(
         self,
@@ -102,87 +98,63 @@ class Cluster:
         the best plan known. Higher priorities go first. Raises what the gate raises, and LostWorkersError or
         WorkFailedError.
         """
-        errand = PendingSolve(task, on_progress)
-        over = asyncio.create_task(_over(task.deadline.earlier(errand.carry_s), cancelled))
+        pending = PendingSolve(task, on_progress)
+        over = asyncio.create_task(_over(task.deadline.earlier(task.carry_s), cancelled))
         lost = 0
         try:
             while True:
-                client = await _sooner(self._link.up(), over)
+                client = await _sooner(self._connection.up(), over)
                 if client is None:
-                    return await asyncio.to_thread(errand.best_known, over.result())
-                result = await self._attempt(errand, client, priority, over)
+                    return await asyncio.to_thread(pending.best_known, over.result())
+                result = await self._send(pending, client, priority, over)
                 if result is not None:
                     return result
-                if self._link.stands(client):  # else it was the scheduler that went
+                if self._connection.stands(client):  # else it was the scheduler that went
                     lost += 1
                     if self._on_loss is not None:
                         self._on_loss()
-                    await self._pause(errand, lost, over)
+                    await self._pause(pending, lost, over)
         finally:
             over.cancel()
 
-    async def _pause(self, errand: PendingSolve, lost: int, over: asyncio.Task[StopReason]) -> None:
+    async def _pause(self, pending: PendingSolve, lost: int, over: asyncio.Task[StopReason]) -> None:
         """Let some time pass where a task has lost too many workers; raises LostWorkersError if it has no plan yet."""
         if lost > MAX_LOST:
-            if errand.best is None and errand.task.start is None:
+            if pending.best is None and pending.task.start is None:
                 raise LostWorkersError(f"memplan: {lost} workers were lost over this problem, and no more are tried")
             await asyncio.wait({over}, timeout=_PAUSES_S[min(lost - MAX_LOST, len(_PAUSES_S)) - 1])
 
-    async def _attempt(
-        self, errand: PendingSolve, client: Client, priority: int, over: asyncio.Task[StopReason]
+    async def _send(
+        self, pending: PendingSolve, client: Client, priority: int, over: asyncio.Task[StopReason]
     ) -> SolveResult | None:
-        """Have a worker solve the rest of an errand; None where the worker, or the scheduler, was lost."""
-        sent = await asyncio.to_thread(pack, errand.rest())
-        if not self._link.stands(client):
+        """Have a worker solve the rest of a pending solve; None where the worker, or the scheduler, was lost."""
+        packed = await asyncio.to_thread(pack, pending.rest())
+        if not self._connection.stands(client):
             return None
-        attempt = Attempt(errand, self._link, client, sent, priority)
-        self._attempts[attempt.key] = attempt
+        dask.subscribe(client, self._topic, self._hear)  # each time: a client that has connected anew is not subscribed
+        sent = SentTask(pending, client, self._topic, packed, priority)
+        self._sent[sent.key] = sent
         try:
-            return await attempt.result(over)
+            return await sent.result(over)
         finally:
-            del self._attempts[attempt.key]
-            leaving = asyncio.create_task(attempt.leave())
-            self._aside.add(leaving)
-            leaving.add_done_callback(self._aside.discard)
+            del self._sent[sent.key]
+            self._go_on_with(sent.leave())
 
-    async def _tend(self) -> None:
-        """Keep the connection up, the view fresh, and every errand told of its progress and its losses."""
-        while True:
-            try:
-                if self._link.client is None:
-                    await self._link.connect()
-                    _LOG.info("connected to the scheduler at %s", self._link.address)
-                await self._link.look()
-                self._notice()
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with a connection, a new one is the remedy
-                if self._link.client is not None:
-                    _LOG.warning("lost the scheduler at %s: %s", self._link.address, error)
-                await self._link.drop()
-                await asyncio.sleep(_CONNECT_EVERY_S)
-                continue
-            await asyncio.sleep(_LOOK_EVERY_S if self._attempts else _IDLE_LOOK_EVERY_S)
+    async def _hear(self, message: dask.Message) -> None:
+        """Take what a task tells: that a worker has begun it (nothing), or its progress."""
+        sent, client = self._sent.get(message.key), self._connection.client
+        if sent is None:
+            if not message.content and client is not None:  # it was let go before this was known
+                self._go_on_with(stop(client, message.worker, message.key))
+        elif message.content:
+            sent.pending.hear(await asyncio.to_thread(unpack, message.content))
+        else:
+            sent.worker = message.worker
 
-    def _notice(self) -> None:
-        """Tell every attempt where its task is, and ask the workers for their progress."""
-        view = self._link.view
-        alive = frozenset(view.threads)
-        wanted: dict[str, dict[str, bool]] = {}
-        for key, attempt in self._attempts.items():
-            attempt.notice(view.worker_of(key), alive)
-            if attempt.worker is not None and attempt.worker not in self._asked:
-                wanted.setdefault(attempt.worker, {})[attempt.name] = attempt.errand.wants_plan()
-        for worker, names in wanted.items():
-            self._asked[worker] = asyncio.create_task(self._ask(worker, names))
-
-    async def _ask(self, worker: str, names: Mapping[str, bool]) -> None:
-        try:
-            answer = await self._link.follow(worker, names, _PROGRESS_WITHIN_S)
-            if answer is not None:
-                told: dict[str, tuple[Progress, ...]] = await asyncio.to_thread(unpack, answer)
-                for attempt in list(self._attempts.values()):
-                    attempt.errand.hear(told.get(attempt.name, ()))
-        finally:
-            del self._asked[worker]
+    def _go_on_with(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
 
 
 async def _over(deadline: Deadline, cancelled: Event) -> StopReason:

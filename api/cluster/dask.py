@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
-from distributed import Client, Future, Scheduler, Worker
+from distributed import Client, Future, Scheduler, Worker, get_worker
 from distributed.scheduler import DEFAULT_EXTENSIONS
 from distributed.scheduler import KilledWorker as KilledWorker
 from distributed.system import MEMORY_LIMIT
@@ -48,12 +48,20 @@ _DEFAULTS: dict[str, Any] = {
     "comm": {"timeouts": {"connect": 5, "tcp": 15}},
     "diagnostics": {"nvml": False, "computations": {"max-history": 1}, "erred-tasks": {"max-history": 1}},
     "admin": {
-        "low-level-log-length": 10,
+        "low-level-log-length": 1,
         "large-graph-warning-threshold": "1TB",
         "tick": {"interval": "1s", "limit": "60s"},
         "system-monitor": {"interval": "5s", "gil": {"enabled": False}},
     },
 }
+
+
+class Message(NamedTuple):
+    """A message of a task that is being solved: its worker, its key, and its progress, packed."""
+
+    worker: str
+    key: str
+    content: bytes
 
 
 def set_up() -> None:
@@ -110,3 +118,18 @@ def submit(client: Client, function: Callable[..., bytes], *values: object, key:
     """Send a call to the worker that is free first; until then it waits at the scheduler."""
     # Only what Dask takes for a producer of data waits there.
     return client.submit(function, *values, key=key, pure=False, priority=priority, _data_producer=True)
+
+
+def teller(topic: str, key: str) -> Callable[[bytes], None]:
+    """Return a function by which the task that runs in this thread sends messages, from any thread."""
+    worker = get_worker()
+    return lambda content: worker.log_event(topic, Message(worker.address, key, content))
+
+
+def subscribe(client: Client, topic: str, hear: Callable[[Message], Awaitable[None]]) -> None:
+    """Have the messages of tasks to a topic heard, one after the other."""
+
+    async def handle(event: tuple[float, tuple[str, str, bytes]]) -> None:
+        await hear(Message(*event[1]))
+
+    client.subscribe_topic(topic, handle)

@@ -1,21 +1,16 @@
-"""One solve as its server sees it: what is known of it so far, over all the workers that it may need."""
+"""A solve as its server sees it: its task and the best result known, over all the workers that it may need."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from memplan.api.cluster.task import Task
 from memplan.planner.model.plan import StopReason
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve_request
 from memplan.solvers.search.result import Progress, SolveResult
-
-_PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 1.0, 5.0
-_CARRY_S = 4e-6
-"""What bringing one buffer to a worker and its placement back takes."""
 
 
 @dataclass(eq=False)
@@ -25,32 +20,12 @@ class PendingSolve:
     task: Task
     on_progress: Callable[[Progress], None] | None = None
     best: SolveResult | None = None
-    _next_plan_at: float = field(init=False)
     _told: tuple[int | None, int] | None = None
-
-    def __post_init__(self) -> None:
-        self._next_plan_at = time.monotonic() + _PLAN_EVERY_S + self.carry_s
-
-    @property
-    def carry_s(self) -> float:
-        """How long bringing the task and its answer takes."""
-        return _CARRY_S * len(self.task.problem.buffers)
 
     def rest(self) -> Task:
         """Return what is left of the task, from the best plan known; a deterministic one starts as it always does."""
-        deadline, start = self.task.deadline.earlier(self.carry_s), self.task.start
-        if self.best is not None and not self.task.options.deterministic:
-            start = self.best.plan
-        return replace(self.task, start=start, deadline=deadline)
-
-    def wants_plan(self) -> bool:
-        """Say whether it is time for the best plan to be sent."""
-        now = time.monotonic()
-        if now < self._next_plan_at:
-            return False
-        every_s = _PLAN_EVERY_S if self.task.wants_plans else _SPARE_PLAN_EVERY_S
-        self._next_plan_at = now + max(every_s, 20 * self.carry_s)
-        return True
+        start = self.task.start if self.task.options.deterministic or self.best is None else self.best.plan
+        return replace(self.task, start=start, deadline=self.task.deadline.earlier(self.task.carry_s))
 
     def hear(self, told: tuple[Progress, ...]) -> None:
         """Take the progress that a worker tells, and pass on what is new in it."""

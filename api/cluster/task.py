@@ -10,6 +10,9 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.deadline import Deadline
 
+_CARRY_S = 4e-6
+"""The seconds that bringing one buffer to a worker and its placement back takes."""
+
 
 class LostWorkersError(MemplanError):
     """A task lost its worker again and again, and is given up."""
@@ -32,3 +35,8 @@ class Task:
     deadline: Deadline
     start: Plan | None = None
     wants_plans: bool = False
+
+    @property
+    def carry_s(self) -> float:
+        """The seconds that bringing the task to a worker and its answer back takes."""
+        return _CARRY_S * len(self.problem.buffers)

@@ -1,16 +1,17 @@
-"""What happens in a worker: one task is solved, and while it is, others ask how far it is or tell it to stop."""
+"""The work of a worker: it solves one task, tells its server how far it is, and stops when it is told to."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import signal
 import threading
+import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from memplan.api.cluster import dask
 from memplan.api.cluster.serialization import pack, unpack
 from memplan.api.cluster.task import Task
 from memplan.planner.errors import InputError, InvalidPlanError
@@ -19,7 +20,8 @@ from memplan.solvers.portfolio.solve import solve_request
 from memplan.solvers.search.result import Progress, SolveResult
 
 ALARM_S, _ALARM_S_A_BUFFER = 4.0, 2e-5
-"""How long after its limit, or after it was told to stop, a process of its own is ended by the system."""
+"""The seconds after its limit, or after it was told to stop, when the system ends a process of its own."""
+_TELL_EVERY_S, _PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 0.25, 1.0, 5.0
 _PROGRESS_KEPT = 100
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
@@ -27,30 +29,47 @@ _LOG = logging.getLogger("memplan")
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why there is no plan: an error of the caller's, or (None) of the program's, in a shape that travels whole."""
+    """The reason why there is no plan: an error of the caller's, or (None) of the program's, that can be pickled."""
 
     kind: type[InputError] | type[InvalidPlanError] | None
     sentences: tuple[str, ...]
 
 
 @dataclass(eq=False)
-class Run:
-    """A task that is being solved here: what others may do with it meanwhile."""
+class RunningTask:
+    """A task that is being solved here, and the progress that its server has not been told yet."""
 
-    alarm_s: float = ALARM_S
+    task: Task
     cancelled: threading.Event = field(default_factory=threading.Event)
+    is_done: threading.Event = field(default_factory=threading.Event)
     so_far: Callable[[], SolveResult | None] = lambda: None
     latest: Progress | None = None
     progress: deque[Progress] = field(default_factory=lambda: deque(maxlen=_PROGRESS_KEPT))
+
+    @property
+    def alarm_s(self) -> float:
+        """The time to end after it was told to."""
+        return ALARM_S + _ALARM_S_A_BUFFER * len(self.task.problem.buffers)
 
     def watch(self, so_far: Callable[[], SolveResult | None]) -> None:
         """Keep the function that returns the best result so far."""
         self.so_far = so_far
 
     def note(self, progress: Progress) -> None:
-        """Keep what has become better, until somebody asks."""
+        """Keep progress until it is told."""
         self.progress.append(progress)
         self.latest = progress
+
+    def report(self, tell: Callable[[bytes], None]) -> None:
+        """Tell that it has begun, with no content, and then its progress, until it is done; for a thread of its own."""
+        tell(b"")
+        every_s = max(_PLAN_EVERY_S if self.task.wants_plans else _SPARE_PLAN_EVERY_S, 20 * self.task.carry_s)
+        plan_at = time.monotonic() + _PLAN_EVERY_S
+        while not self.is_done.wait(_TELL_EVERY_S):
+            with_plan = time.monotonic() >= plan_at
+            if told := self.told(with_plan):
+                plan_at = time.monotonic() + every_s if with_plan else plan_at
+                tell(pack(told))
 
     def told(self, with_plan: bool) -> tuple[Progress, ...]:
         """Return the progress since the last call; with the best plan, where that is a new one."""
@@ -66,55 +85,48 @@ class Run:
         return tuple(told)
 
 
-_runs: dict[str, Run] = {}
+_running: dict[str, RunningTask] = {}
 _is_alone = False
 
 
 def own_this_process() -> None:
-    """Say that this process exists for one task at a time, and may be ended with it."""
+    """Let the system end this process, which exists for one task at a time, when a task overruns."""
     global _is_alone
     _is_alone = True
 
 
-def perform(name: str, sent: bytes) -> bytes:
-    """Solve a packed task under a name that nobody else has; return the result, or the refusal, packed."""
-    run = _runs[name] = Run()
+def perform(key: str, topic: str, sent: bytes) -> bytes:
+    """Solve a packed task of a unique key, and tell its progress to a topic; return the result or refusal, packed."""
     try:
-        task: Task = unpack(sent)
-        run.alarm_s = ALARM_S + _ALARM_S_A_BUFFER * len(task.problem.buffers)
-        _set_alarm(max(0.0, task.deadline.left_s) + run.alarm_s)
-        control = SolveControl(task.deadline, run.cancelled, run.note, run.watch, task.start)
+        running = _running[key] = RunningTask(unpack(sent))
+        task = running.task
+        _set_alarm(max(0.0, task.deadline.left_s) + running.alarm_s)
+        threading.Thread(target=running.report, args=(dask.teller(topic, key),), daemon=True).start()
+        control = SolveControl(task.deadline, running.cancelled, running.note, running.watch, task.start)
         outcome: SolveResult | Refusal = solve_request(task.problem, task.options, control)
     except InputError as error:
         outcome = Refusal(type(error), error.sentences)
     except InvalidPlanError as error:
         outcome = Refusal(InvalidPlanError, (str(error),))
-    except Exception as error:  # noqa: BLE001 - the border of the worker: whoever asked must hear of it
+    except Exception as error:  # noqa: BLE001 - the border of the worker: the server must hear of it
         frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
         _LOG.error("%s in a worker\n%s", type(error).__name__, frames)
         outcome = Refusal(None, (f"memplan: {type(error).__name__} in a worker; its log says where",))
     finally:
         _set_alarm(0.0)
-        del _runs[name]
+        if (ended := _running.pop(key, None)) is not None:
+            ended.is_done.set()
     return pack(outcome)
 
 
 def _set_alarm(seconds: float) -> None:
     """Have the system end this process after so many seconds (0: not at all), whatever it is doing then."""
-    if _is_alone:  # nobody handles SIGALRM, so it needs no interpreter, which a search may be holding
+    if _is_alone:  # SIGALRM has no handler, so it needs no interpreter, which a search may be holding
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-async def follow(wanted: Mapping[str, bool]) -> bytes:
-    """Return, packed, the progress of each task by name that runs here; True: with the best plan, if that is new."""
-    here = [(name, with_plan, _runs[name]) for name, with_plan in wanted.items() if name in _runs]
-    # In a thread, so that a worker gives signs of life while it makes a large plan.
-    return await asyncio.to_thread(lambda: pack({name: run.told(with_plan) for name, with_plan, run in here}))
-
-
-def stop(names: tuple[str, ...]) -> None:
-    """End the tasks of these names, where they run here; each still answers with the best plan so far."""
-    for name in names:
-        if name in _runs:
-            _runs[name].cancelled.set()
-            _set_alarm(_runs[name].alarm_s)
+def stop(key: str) -> None:
+    """End a task where it runs here; it still answers with the best plan so far."""
+    if (running := _running.get(key)) is not None:
+        running.cancelled.set()
+        _set_alarm(running.alarm_s)
