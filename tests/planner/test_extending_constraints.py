@@ -1,0 +1,178 @@
+"""The guide in docs/extending.md, followed: a toy constraint kind, added to a copy of the packages, holds in plans."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MOST_FILES = 15
+TOP = '''"""`top`: the offset of a buffer is at most so large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import ABSENT
+from memplan.planner.model.constraints.kept import KeptBuffers
+
+
+def columns(kept: KeptBuffers) -> dict[str, Any]:
+    """Return `top`, in bytes; ABSENT where there is none."""
+    tops = kept.problem.buffers.tops
+    top = np.full(len(kept.problem.buffers), ABSENT)
+    top[list(tops)] = list(tops.values())
+    return {"top": top[kept.source]}
+'''
+BELOW_TOP = '''
+
+def _below_top(instance: Instance, order: I64, offset: I64) -> I64:
+    """Leave out the buffers that lie above their top."""
+    top = instance.top[order]
+    return column(np.where((top >= 0) & (offset > top), ABSENT, offset))
+'''
+MAPPING = "    tops: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))\n"
+COLUMN = '    top: Annotated[I64, Column(Axis.BUFFER, "top", Scale.OPTIONAL, dummy=ABSENT)]\n'
+
+
+def before(anchor: str, text: str) -> tuple[str, str]:
+    return anchor, text + anchor
+
+
+PATCH: dict[str, list[tuple[str, str]]] = {
+    "planner/model/rows.py": [before("    forbid_pools: Annotated", "    top: Bytes | None = None\n")],
+    "planner/model/buffer_table.py": [
+        before("    forbidden: Mapping", MAPPING),
+        before(
+            "        if i in self.forbidden:\n", '        if i in self.tops:\n            row["top"] = self.tops[i]\n'
+        ),
+        before("        self.forbidden: dict", "        self.tops: dict[int, int] = {}\n"),
+        before(
+            "        if row.forbid_pools:\n", "        if row.top is not None:\n            self.tops[i] = row.top\n"
+        ),
+        before("            MappingProxyType(self.forbidden)", "            MappingProxyType(self.tops),\n"),
+    ],
+    "planner/model/constraints/top.py": [("", TOP)],
+    "planner/model/constraints/kinds.py": [
+        before("    together,\n)", "    top,\n"),
+        before("    no_cross.columns,\n", "    top.columns,\n"),
+    ],
+    "planner/verify/violation.py": [before('    "pin-missed",\n', '    "above-top",\n')],
+    "planner/verify/verifier.py": [
+        before(
+            '    yield "pin-missed"',
+            "    top = np.array([table.tops.get(i, 2**62) for i in here.tolist()], dtype=np.int64)\n"
+            '    yield "above-top", offset > top, "must be at its top or below"\n',
+        )
+    ],
+    "planner/instance/instance.py": [
+        before("    unplaceable: Annotated", COLUMN),
+        before('    "relative": lambda', '    "top": lambda instance: bool((instance.top >= 0).any()),\n'),
+    ],
+    "solvers/formulation/offset_ranges.py": [
+        before(
+            "            if room >= 0:\n",
+            "            room = min(room, int(instance.top[i]) - lowest[i]) if instance.top[i] >= 0 else room\n",
+        )
+    ],
+    "solvers/packing/packers.py": [
+        (
+            "else packer.pack(q, order, best_fit)",
+            "else _below_top(self.instance, order, packer.pack(q, order, best_fit))",
+        ),
+        ("", BELOW_TOP),
+    ],
+    "tests/support/constrained_problems.py": [
+        ('"together")', '"together", "top")'),
+        before("    free = [row", '    for row in rows if "top" in features else ():\n        row["top"] = 60\n'),
+    ],
+}
+"""The edits of each file: what is found there once, and what it becomes; for "", what is added at the end."""
+
+SOLVE = """
+from memplan import Problem, solve, verify
+from memplan.planner.model.placement_table import PlacementTable
+
+problem = Problem.model_validate_json(
+    '{"buffers": [{"id": 0, "size": 8, "start": 0, "end": 4}, {"id": 1, "size": 4, "start": 0, "end": 4, "top": 3}]}'
+)
+assert problem == Problem.model_validate_json(problem.model_dump_json(exclude_defaults=True))
+plan = solve(problem, solver="cp-sat", time_limit_s=20)
+assert plan.status == "optimal" and plan.peak == 12, plan
+assert {row.id: row.offset for row in plan.placements} == {0: 4, 1: 0}
+assert verify(problem, plan) == ()
+moved = plan.model_copy(update={"placements": PlacementTable.from_rows(
+    [row.model_copy(update={"offset": {0: 0, 1: 8}[row.id]}) for row in plan.placements])})
+assert [violation.rule for violation in verify(problem, moved)] == ["above-top"]
+print("held")
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of what solves, with the toy kind added."""
+    folder = tmp_path_factory.mktemp("extended")
+    skipped = shutil.ignore_patterns("__pycache__")
+    for name in ("planner", "solvers", "api", "memplan", "tests/support"):
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=skipped)
+    for name in ("pyproject.toml", "tests/planner/instance/test_columns.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    for name, edits in PATCH.items():
+        file = folder / name
+        text = file.read_text() if file.exists() else ""
+        for found, new in edits:
+            assert not found or text.count(found) == 1, f"{name}: the guide expects {found!r} once"
+            text = text.replace(found, new) if found else text + new
+        file.write_text(text)
+    return folder
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, text=True, capture_output=True, check=False
+    )
+
+
+def columns_are_right(folder: Path) -> subprocess.CompletedProcess[str]:
+    return run(folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/planner/instance/test_columns.py")
+
+
+def test_the_guide_lists_the_files_of_the_toy_kind_and_they_are_few() -> None:
+    section = (ROOT / "docs/extending.md").read_text().split("## How to add a constraint kind")[1].split("\n## ")[0]
+    listed = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+    assert len(listed) <= MOST_FILES
+    assert {name.replace("constraints/top.py", "constraints/KIND.py") for name in PATCH} <= listed
+    assert all((ROOT / name).exists() for name in listed if "KIND" not in name)
+
+
+def test_a_toy_kind_holds_from_the_file_to_the_plan(copy: Path) -> None:
+    done = run(copy, "-c", SOLVE)
+    assert done.stdout == "held\n", done.stderr
+
+
+def test_the_columns_of_the_toy_kind_are_right(copy: Path) -> None:
+    done = columns_are_right(copy)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("wrong", ["    top: I64\n", COLUMN.replace("BUFFER", "WHOLE")], ids=["forgotten", "axis"])
+def test_a_column_that_is_forgotten_or_declared_wrongly_is_found(copy: Path, wrong: str) -> None:
+    file = copy / "planner/instance/instance.py"
+    right = file.read_text()
+    file.write_text(right.replace(COLUMN, wrong))
+    try:
+        done = columns_are_right(copy)
+    finally:
+        file.write_text(right)
+    assert done.returncode != 0
+    assert "top" in done.stdout
