@@ -1,4 +1,4 @@
-"""What the service writes to its log: a line an event, as text or JSON, with the ids of its request and its job."""
+"""The service's log: a line an event, as text or JSON, with the ids of its request and its job."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ REQUEST: ContextVar[str | None] = ContextVar("request", default=None)
 JOB: ContextVar[str | None] = ContextVar("job", default=None)
 
 PROBLEMS = logging.getLogger("memplan.problems")
-"""Where what callers send may be written, which is silent unless an operator asks for it."""
+"""The logger for content that callers send; it is silent unless an operator sets `log_problems`."""
 PROBLEMS.setLevel(logging.CRITICAL)
 
 _TEXT = "%(asctime)s %(levelname)-7s %(name)s %(message)s%(ids)s"
 _JSON = "%(levelname)s %(name)s %(message)s"
 _ONLY_IN_TEXT = ("ids", "color_message")
 _QUIET = ("alembic", "sqlalchemy", "httpx", "asyncio")
-"""Whose chatter is not the operator's: only their warnings are written."""
+"""The loggers of libraries of which only warnings are written."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What Prometheus is told: counted by one server since it started."""
+"""Metrics for Prometheus: counted by one server since it started."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prometheus_client.process_collector import ProcessCollector
 from memplan.api.store.job_states import STATES, State
 from memplan.planner.model.plan import Plan
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # a second line for each counter, which nobody looks at
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second, useless line for each counter
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 _SOLVE_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
 _GAP_BUCKETS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -26,14 +26,14 @@ _NOW = {
     "open_streams": "Answers that stay open: events and batches.",
     "held_body_bytes": "Bytes of requests that were read and are not yet answered.",
 }
-"""What there is on this server when it is asked, and what is said of it."""
+"""The gauges of this server, and their descriptions."""
 
 Place = Literal["server", "worker"]
 Lookup = Literal["hit", "started_from", "joined", "miss"]
 
 
 class Metrics:
-    """Counters, and gauges that are set when they are asked for; labels have few values, whatever callers send."""
+    """Counters, and gauges that are set when they are read; labels have few values, for any requests."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -51,7 +51,7 @@ class Metrics:
         )
         self._solve_seconds = Histogram(
             "memplan_solve_seconds",
-            "Time in solvers, by the solver that was asked for, the rung that made the plan, and the place.",
+            "Time in solvers, by the solver of the request, the solver that made the plan, and the place.",
             ("solver", "rung", "place"),
             buckets=_SOLVE_BUCKETS,
             registry=registry,
@@ -82,9 +82,9 @@ class Metrics:
         self._request_seconds.labels(route).observe(seconds)
 
     def solved(self, plan: Plan, *, solver: str, place: Place, seconds: float) -> None:
-        """Count a solve, by the solver that was asked for, the rung that made its plan, and where it ran."""
-        rung = (plan.solver or "none").partition(":")[0]
-        self._solve_seconds.labels(solver, rung, place).observe(seconds)
+        """Count a solve, by the solver of the request, the solver that made its plan, and the place where it ran."""
+        made_by = (plan.solver or "none").partition(":")[0]
+        self._solve_seconds.labels(solver, made_by, place).observe(seconds)
         self._plans.labels(plan.status).inc()
         if plan.gap is not None:
             self._gap.observe(plan.gap)

@@ -13,7 +13,7 @@ from memplan.solvers.portfolio.options import SolveOptions
 
 
 class Options(SolveOptions):
-    """How to plan: how long, with which solver, what is good enough (`"fit"`, or percent above the bound), the seed.
+    """Options of a plan: time limit, solver, acceptable gap (`"fit"`, or percent above the bound), seed.
 
     `deterministic` gives the same plan on every machine. `format` is how the plan is written, whatever the caller's
     Accept says.

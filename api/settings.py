@@ -1,4 +1,4 @@
-"""What an operator decides, read once from the environment."""
+"""The settings of an operator, read once from the environment."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LEAST_SECRET = 32
 
 
 def _database(url: str) -> str:
-    # Imported here, because only who names a database should wait for its library.
+    # Imported here, because a service without a named database should not wait for its library.
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    # What was given may hold a password, and is not shown.
+    # The value may hold a password, and is not shown.
     if not url.startswith(_SCHEMES):
         raise PydanticCustomError("rule", "must begin with sqlite:// or postgresql://")
     try:
@@ -53,9 +53,9 @@ def _users_data_folder() -> Path:
 
 
 class Settings(BaseSettings):
-    """How the service works and what it takes; each is set by MEMPLAN_ and its name in capitals.
+    """The settings of the service; each is set by MEMPLAN_ and its name in capitals.
 
-    `docs/operations.md` says what each is for. None means that what is there decides: no limit, or the machine.
+    `docs/operations.md` describes them. None means no limit, or the number that the machine has.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, validate_default=True)
@@ -64,13 +64,13 @@ class Settings(BaseSettings):
     data_folder: Path = Field(default_factory=_users_data_folder)
     database_url: Annotated[str, AfterValidator(_database)] | None = Field(default=None, repr=False)
 
-    # Who solves
+    # Workers
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)
     solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     worker_memory_bytes: int | None = Field(default=None, ge=64 * 2**20)
     scheduler: Annotated[str, AfterValidator(_address)] | None = None
 
-    # What is taken
+    # Limits
     max_body_bytes: int = Field(default=128 * 2**20, ge=1)
     max_held_bytes: int | None = Field(default=None, ge=1)
     max_buffers: int = Field(default=5_000_000, ge=1)
@@ -85,19 +85,19 @@ class Settings(BaseSettings):
     body_timeout_s: float = Field(default=60.0, gt=0)
     idle_timeout_s: int = Field(default=75, ge=1)
 
-    # What is kept
+    # Storage
     job_kept_s: float = Field(default=7 * 86400.0, gt=0)
     cache_plans: int = Field(default=1_000_000, ge=0)
     cache_bytes: int = Field(default=2 * 2**30, ge=0)
     cache_memory_bytes: int = Field(default=64 * 2**20, ge=0)
 
-    # Who may
+    # Keys
     require_keys: bool | None = None
     without_keys: bool = False
     admin_key: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
     metrics_without_key: bool = False
 
-    # What is told
+    # Logs
     log_format: Literal["text", "json"] = "text"
     log_problems: bool = False
 

@@ -1,4 +1,4 @@
-"""Why a pool's peak grew: what is alive at its peak now, against what of that was alive together then.
+"""The causes of a peak's growth: buffers alive at the peak now, against those of them that were alive together then.
 
 Times of two problems cannot be compared: an operation in between shifts all that comes after it. Buffers can, by their
 ids. So the peak of one problem is looked up in the other as the time when most of the same buffers were alive.
@@ -59,7 +59,7 @@ class PeakGrowth:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What lies in one pool: the size of every buffer that is no alias, and when it or an alias of it is alive.
+    """The buffers in one pool: the size of each that is no alias, and the times in which it or an alias of it is alive.
 
     A buffer that only conflicts speak of is alive all the time.
     """
@@ -84,7 +84,7 @@ class Occupancy:
     def most_like(self, now: Occupancy, names: Collection[Id]) -> int | None:
         """Return the time when most bytes of the named buffers are alive, and fewest of others; None without times.
 
-        Those that live longer `now` count last: who lives longer is why others meet it that did not.
+        Those that live longer `now` count last: a longer lifetime is the reason that others meet it that did not.
         """
         stable = {name for name in names if name in self.alive and now.duration(name) <= self.duration(name)}
         firm, shared, everything = map(self._loads, (stable, frozenset(names), self.sizes))

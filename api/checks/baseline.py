@@ -1,4 +1,4 @@
-"""What was used before: a plan, with the problem that it was made for where that is known."""
+"""Baselines of checks: a plan, with the problem that it was made for if that is known."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from memplan.planner.verify.verifier import verify
 
 @dataclass(frozen=True)
 class Baseline:
-    """A plan of before; `problem` is None where only the plan is known, so that no sizes and no lifetimes are."""
+    """An earlier plan; `problem` is None where only the plan is known, so that sizes and lifetimes are not."""
 
     plan: Plan
     problem: Problem | None
 
     @cached_property
     def occupancies(self) -> dict[str, Occupancy] | None:
-        """What lay in each pool, where the problem is known."""
+        """The buffers in each pool, if the problem is known."""
         return None if self.problem is None else occupancies(self.problem, self.plan)
 
     @cached_property
@@ -39,8 +39,8 @@ class Baseline:
 def read_baseline(data: bytes, name: str | None, now: Problem, problem: Problem | None = None) -> Baseline:
     """Read a baseline: a plan, JSON or CSV, or `{"problem": …, "plan": …}` as `write_baseline` makes it.
 
-    Whose plan it is: `problem`'s, if that is given; else that of the problem `now`, if the plan bears its hash and is
-    valid for it. Raises InputError, also for a plan that is not valid for its problem.
+    It is a plan of `problem`, if that is given; else of the problem `now`, if the plan bears its hash and is valid
+    for it. Raises InputError, also for a plan that is not valid for its problem.
     """
     if formats.detect(data, name) == "csv":
         found = Baseline(formats.read_plan(data, problem or now, name), problem)

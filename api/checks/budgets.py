@@ -15,7 +15,7 @@ _MOST_PERCENT = 1_000_000
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How much a pool may grow: so many bytes, and a part of what it used."""
+    """The allowed growth of a pool: so many bytes, and a part of what it used."""
 
     bytes: int = 0
     part: Fraction = Fraction(0)
@@ -39,13 +39,13 @@ class Tolerance:
 
 
 NOTHING_MORE = Tolerance()
-"""That no pool may grow at all."""
+"""No pool may grow at all."""
 
 
 def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[str, int]]:
     """Read `SIZE` for the only pool, or `NAME=SIZE` for each; return the problem with these pools, and their budgets.
 
-    Where the problem says nothing of pools, the names make them, without sizes, in order of preference. Raises
+    Where the problem names no pools, the names make them, without sizes, in order of preference. Raises
     OptionError.
     """
     named = [named_size(text, problem, len(texts), "budget") for text in texts]

@@ -1,4 +1,4 @@
-"""A plan against budgets, and against what was used before."""
+"""The check of a plan against budgets and a baseline."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RULES: Mapping[Rule, str] = {
     "grown": "No pool uses more than the baseline does, beyond the tolerance.",
 }
 _NAMED = 5
-"""How many buffers a sentence names."""
+"""The most buffers that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class PoolCheck:
-    """What a pool uses, in bytes, beside its budget and what it used before; None is what is not known or not asked.
+    """The use of a pool in bytes, its budget and its use in the baseline; None for numbers that are not known or given.
 
-    `growth` is why its peak grew; `peak`, its live set at the peak.
+    `growth` has the causes of its peak's growth; `peak`, its live set at the peak.
     """
 
     name: str
@@ -62,13 +62,13 @@ class PoolCheck:
 
     @property
     def is_beyond_tolerance(self) -> bool:
-        """Whether it grew more than is allowed."""
+        """True if it grew more than is allowed."""
         return self.grown > (self.allowed_growth or 0)
 
 
 @dataclass(frozen=True)
 class PlacementChanges:
-    """What a new plan means to those who have the old one: how many buffers stay, move, are new and are gone."""
+    """The numbers of buffers that stay, move, are new and are gone, compared with the baseline."""
 
     same: int
     moved: int
@@ -78,7 +78,7 @@ class PlacementChanges:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Whether a problem's plan keeps within budgets and near the baseline, pool by pool, and what is broken."""
+    """The result of checking a plan against budgets and a baseline: pool by pool, and the rules that are broken."""
 
     subject: str
     plan: Plan
@@ -88,7 +88,7 @@ class CheckResult:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is broken."""
+        """True if no rule is broken."""
         return not self.failures
 
 
@@ -187,7 +187,7 @@ def why_grown(pool: PoolCheck) -> str:
 
 
 def cause_text(cause: Cause) -> str:
-    """Spell a cause: which buffer, how many bytes, and why."""
+    """Write a cause: the buffer, its bytes, and the reason."""
     was = f", was {cause.before:,}" if cause.kind in ("grown", "shrunk") else ""
     return f"{shown(cause.buffer)} ({cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}{was})"
 

@@ -42,5 +42,5 @@ def _cases(check: CheckResult) -> Iterator[tuple[str, Rule, Failure | None]]:
 
 
 def _xml(text: str) -> str:
-    """Return a text without the characters that XML has no spelling for."""
+    """Return a text without the characters that XML cannot write."""
     return _NOT_XML.sub("\ufffd", text)

@@ -9,7 +9,7 @@ from memplan.api.checks.check import CheckResult, PoolCheck
 
 
 def as_rows(check: CheckResult) -> dict[str, Any]:
-    """Return all that a check says but the plan itself; null is what is not known or was not asked."""
+    """Return all that a check says but the plan itself; null for what is not known or not given."""
     return {
         "passed": check.passed,
         "subject": check.subject,

@@ -41,7 +41,7 @@ def _result(check: CheckResult, failure: Failure, pool: PoolCheck | None) -> dic
     }
     if failure.pool is not None:
         place["logicalLocations"] = [{"name": failure.pool, "kind": "pool"}]
-    # The same pool and rule are the same result in every run, whatever the number of bytes.
+    # The same pool and rule are the same result in every run, for any number of bytes.
     mark = sha256(f"{check.subject}\0{failure.rule}\0{failure.pool}".encode()).hexdigest()
     result: dict[str, Any] = {
         "ruleId": failure.rule,

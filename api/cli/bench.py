@@ -1,4 +1,4 @@
-"""`memplan bench`: solvers and peers side by side on suites, and what became worse between two files of results."""
+"""`memplan bench`: solvers and peers side by side on suites, and regressions between two files of results."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def run_all(wanted: Sequence[Job], at_once: int, output: Path | None, scheduler:
         if scheduler is None:
             runs = run(left, stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event())
         else:
-            # Only who asks for it waits for the library.
+            # Other calls do not wait for the library.
             from memplan.api.cluster.executor import workers_of
 
             runs = run(left, stack.enter_context(workers_of(scheduler)))
@@ -71,7 +71,7 @@ def refuse_unknown_report(path: Path) -> None:
 def _rendered(summary: Summary, path: Path) -> str:
     if path.suffix == ".txt":
         return text_report(summary)
-    # Only who asks for a page needs the library that draws it.
+    # Other reports do not need the library that draws pages.
     from memplan.solvers.bench.html_report import html_report
 
     return html_report(summary, f"memplan bench: {path.stem}")
@@ -79,7 +79,7 @@ def _rendered(summary: Summary, path: Path) -> str:
 
 def tell_growth(sizes: Sequence[int], reports: Sequence[Path]) -> None:
     """Measure how each step grows, print a table, and draw charts (.svg, .png, .pdf)."""
-    # Only who asks for it needs the compiled kernels, or the library that draws.
+    # Other calls need neither the compiled kernels nor the library that draws.
     from memplan.api.reports.growth_chart import growth_chart
     from memplan.api.reports.picture import format_of_name
     from memplan.solvers.bench.growth import exponents, growth

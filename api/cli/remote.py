@@ -19,11 +19,11 @@ from memplan.planner.model.problem import Problem
 KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1
 _TRIES, _TRY_EVERY_S = 12, 0.25
-"""How often, after an interrupt, the service is asked what the search that was ended has found."""
+"""The tries, after an interrupt, to get the plan of the search that was ended."""
 
 
 class ServerError(InputError):
-    """The service cannot be asked, or refuses."""
+    """The service cannot be reached, or refuses."""
 
 
 def ask(server: str, problem: Problem, options: Options, cancelled: threading.Event) -> Plan:
@@ -46,7 +46,7 @@ async def _asked(server: str, problem: Problem, options: Options, cancelled: thr
             await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
         if asking.done():
             return asking.result()
-        asking.cancel()  # which hangs up, and so ends the search there
+        asking.cancel()  # which closes the connection, and so ends the search there
         await asyncio.wait({asking})
         return (await _known(client, problem)).model_copy(update={"stop_reason": "cancelled"})
 

@@ -1,4 +1,4 @@
-"""What a terminal shows to people: tables of pools and solvers, and live bytes over time."""
+"""Tables of pools and solvers, and live bytes over time, for people at a terminal."""
 
 from __future__ import annotations
 

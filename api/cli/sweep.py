@@ -27,7 +27,7 @@ _FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """What is asked: a pool, and its sizes in bytes."""
+    """The pool of a sweep, and its sizes in bytes."""
 
     pool: str
     sizes: range
@@ -39,15 +39,15 @@ class SweepRequest:
         The name may be left out where there is one pool.
         """
         name, equals, sizes = text.rpartition("=")
-        spelled = sizes.split(":")
-        if len(spelled) != 3 or (equals and not name):
+        parts = sizes.split(":")
+        if len(parts) != 3 or (equals and not name):
             raise OptionError(f"sweep: must be {_FORM}, got {shown(text)}")
         names = [pool.name for pool in problem.pools]
         if not equals and len(names) > 1:
             raise OptionError(f"sweep: must name its pool where there are several, as {_FORM}, got {shown(text)}")
         if equals and name not in names:
             raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {shown(name)}")
-        return cls(name or names[0], _sizes(*spelled))
+        return cls(name or names[0], _sizes(*parts))
 
 
 def _sizes(first: str, last: str, step: str) -> range:
@@ -65,7 +65,7 @@ def _sizes(first: str, last: str, step: str) -> range:
 
 
 def run_sweep(
-    asked: SweepRequest,
+    request: SweepRequest,
     problem: Problem,
     plan_one: Callable[[Problem, Plan | None], Plan],
     cancelled: threading.Event,
@@ -76,7 +76,7 @@ def run_sweep(
     points: list[Point] = []
 
     def work() -> None:
-        for point in sweep(problem, asked.pool, asked.sizes, plan_one):
+        for point in sweep(problem, request.pool, request.sizes, plan_one):
             points.append(point)
             if cancelled.is_set():
                 return
@@ -143,8 +143,8 @@ def show_points(points: Sequence[Point], pool: str) -> None:
     for point in points:
         costs = (point.plan.cost, point.plan.cost_lower_bound)
         uses = ("" if use.used is None else f"{use.used:,}" for use in point.plan.pools)
-        spelled = ("" if cost is None else f"{cost:,.12g}" for cost in costs)
-        table.add_row(size_text(point.size), point.plan.status, *spelled, *uses)
+        cells = ("" if cost is None else f"{cost:,.12g}" for cost in costs)
+        table.add_row(size_text(point.size), point.plan.status, *cells, *uses)
     Console(stderr=True, highlight=False).print(table)
 
 

@@ -1,6 +1,6 @@
-"""Each call of the service as a value: what is sent, and how its answer is read. Nothing here touches a network.
+"""Each call of the service as a value: its request, and the reader of its answer. Nothing here touches a network.
 
-So the client that waits and the one that does not are one and the same, but for how they send.
+So the blocking client and the asynchronous one share all but the sending.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ T = TypeVar("T")
 _JSON = "application/json"
 _NDJSON = "application/x-ndjson"
 _PATIENCE_S = 30.0
-"""What an answer may take beside the time limit of a search."""
+"""The seconds that an answer may take beside the time limit of a search."""
 
 
 @dataclass(frozen=True)
 class ServiceCall(Generic[T]):
-    """A request, and what its answer means; `missing_is_none` where 404 says that there is none."""
+    """A request, and the reader of its answer; with `missing_is_none`, 404 gives None."""
 
     method: str
     path: str
@@ -47,7 +47,7 @@ class ServiceCall(Generic[T]):
 
     @property
     def sent(self) -> dict[str, Any]:
-        """What httpx takes of it."""
+        """The keyword arguments for httpx."""
         return {
             "params": dict(self.params),
             "headers": dict(self.headers),
@@ -56,7 +56,7 @@ class ServiceCall(Generic[T]):
         }
 
     def answer(self, response: httpx.Response) -> T:
-        """Return what a response says; raises RefusedError, BusyError and WrongAnswerError."""
+        """Return the value of a response; raises RefusedError, BusyError and WrongAnswerError."""
         if response.status_code == 404 and self.missing_is_none:
             return cast(T, None)
         if not response.is_success:
@@ -70,7 +70,7 @@ class ServiceCall(Generic[T]):
 
 
 def refusal(response: httpx.Response) -> RefusedError:
-    """Return what a service says is wrong."""
+    """Return the error that a response describes."""
     try:
         details = json.loads(response.content)
     except ValueError:
@@ -79,7 +79,7 @@ def refusal(response: httpx.Response) -> RefusedError:
 
 
 def refusal_of(status: int, details: Any, retry_after: str | None = None) -> RefusedError:
-    """Return what problem details say."""
+    """Return the error of a status and problem details."""
     said = details.get("errors") if isinstance(details, dict) else None
     told = [str(one) for one in said] if isinstance(said, list) and said else [f"service: answered with {status}"]
     if status in (429, 503):
@@ -103,16 +103,16 @@ def plan(problem: Problem, options: Options) -> ServiceCall[Plan]:
 def known_plan(problem: Problem) -> ServiceCall[Plan | None]:
     """`GET /v1/plans/{problem_hash}`."""
 
-    posed = CompiledProblem.of(problem)
+    compiled = CompiledProblem.of(problem)
 
     def read(response: httpx.Response) -> Plan | None:
         known = read_plan(response.content, problem)
-        found = translated(posed, known)
+        found = translated(compiled, known)
         if found is None:
             raise WrongAnswerError("known plan: is not one of this problem")
         return found
 
-    return ServiceCall("GET", f"/v1/plans/{posed.hash}", read, missing_is_none=True)
+    return ServiceCall("GET", f"/v1/plans/{compiled.hash}", read, missing_is_none=True)
 
 
 def submit(
@@ -186,7 +186,7 @@ class EventReader:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What asks for the events after the last one that came."""
+        """The header that requests the events after the last one that came."""
         accept = {"Accept": "text/event-stream"}
         return accept if self.last is None else accept | {"Last-Event-ID": str(self.last)}
 

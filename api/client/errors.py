@@ -1,12 +1,12 @@
-"""What can go wrong between a client and the service.
+"""The errors between a client and the service.
 
 ```
 MemplanError
-└── ServiceError             the service did not do what it was asked
-    ├── RefusedError         it says what is wrong with the request, the key or the problem: 4xx
-    │   └── BusyError        it says to come again later: 429, 503
-    ├── AwayError            nobody answers there, or not in time
-    └── WrongAnswerError     what came back is no answer to what was asked, such as a plan that breaks a rule
+└── ServiceError             the service gave no answer to a request
+    ├── RefusedError         it refuses the request, the key or the problem: 4xx
+    │   └── BusyError        it is busy; a later request may succeed: 429, 503
+    ├── AwayError            there is no answer, or not in time
+    └── WrongAnswerError     the answer is wrong, such as a plan that breaks a rule
 ```
 """
 
@@ -16,7 +16,7 @@ from memplan.planner.errors import MemplanError
 
 
 class ServiceError(MemplanError):
-    """The service did not do what it was asked."""
+    """The service gave no answer to a request."""
 
 
 class RefusedError(ServiceError):
@@ -36,8 +36,8 @@ class BusyError(RefusedError):
 
 
 class AwayError(ServiceError):
-    """Nobody answers there, or not in time."""
+    """There is no answer, or not in time."""
 
 
 class WrongAnswerError(ServiceError):
-    """What came back is no answer to what was asked."""
+    """The answer does not fit the request."""

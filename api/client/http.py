@@ -5,7 +5,7 @@ with Client("https://plans.example", key=...) as client:
     plan = client.plan(problem, Options(time_limit_s=30))
 ```
 
-Every plan has passed the verifier here, whoever made it. Who is busy or away is asked again for `patience_s`: that is
+Every plan has passed the verifier here. A service that is busy or away is asked again for `patience_s`: that is
 safe, as the same problem has the same answer, and a job is submitted with an `Idempotency-Key`.
 """
 
@@ -121,7 +121,7 @@ class Client:
         return self.job(job_id)
 
     def batch(self, problems: Sequence[Problem], options: Options = _DEFAULTS) -> Iterator[BatchResult]:
-        """Plan many problems; yield what becomes of each as soon as it is known, in whatever order."""
+        """Plan many problems; yield the result of each as soon as it is known, in any order."""
         body = calls.batch_lines(problems, options)
         limits = timeout(options.time_limit_s + SILENCE_S)
         try:

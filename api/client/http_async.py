@@ -1,4 +1,4 @@
-"""The service from Python, for an event loop; `memplan.api.client.http` is the same for who waits."""
+"""The service from Python, for an event loop; `memplan.api.client.http` is the one that blocks."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class AsyncClient:
         return await self.job(job_id)
 
     async def batch(self, problems: Sequence[Problem], options: Options = _DEFAULTS) -> AsyncIterator[BatchResult]:
-        """Plan many problems; yield what becomes of each as soon as it is known, in whatever order."""
+        """Plan many problems; yield the result of each as soon as it is known, in any order."""
         body = calls.batch_lines(problems, options)
         limits = timeout(options.time_limit_s + SILENCE_S)
         try:

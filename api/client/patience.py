@@ -1,4 +1,4 @@
-"""How long is waited for the service, and how often it is asked again."""
+"""Waits for the service, and tries again."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from memplan.planner.errors import shown
 
 PATIENCE_S = 10.0
 SILENCE_S = 60.0
-"""How long a stream may be silent: the service sends a comment several times in that."""
+"""The longest silence of a stream, in which the service sends a comment several times."""
 _CONNECT_S = 5.0
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
 
 
 class Patience:
-    """Asks again for so many seconds: when a busy service says, else after waits that double."""
+    """Tries again for so many seconds: when a busy service says, else after waits that double."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
@@ -34,18 +34,18 @@ class Patience:
 
 
 def open_options(server: str, key: str | None) -> dict[str, Any]:
-    """Return what a client of httpx is made with."""
+    """Return the keyword arguments for a client of httpx."""
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
     return {"base_url": server, "headers": headers, "timeout": timeout(SILENCE_S)}
 
 
 def timeout(seconds: float) -> httpx.Timeout:
-    """Return limits under which an answer may take so long, but who is there must say so soon."""
+    """Return limits for httpx: so many seconds for an answer, few for a connection."""
     return httpx.Timeout(seconds, connect=_CONNECT_S)
 
 
 def failure(error: httpx.TransportError | BusyError) -> ServiceError:
-    """Return what went wrong on the way, in our words."""
+    """Return the error of the transport as one of this client."""
     if isinstance(error, BusyError):
         return error
     where = shown(str(error.request.url.copy_with(query=None)))

@@ -1,4 +1,4 @@
-"""What the service tells of jobs and batches, in the words of its JSON."""
+"""Jobs, events and results of batches, as the service's JSON has them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.planner.model.plan import Plan
 
 
 class RemoteProgress(BaseModel):
-    """How far a search has come: its best peak and bound, in bytes, and who found the latest."""
+    """The progress of a search: its best peak and bound, in bytes, and the solver of the latest."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -48,13 +48,13 @@ class RemoteJob(BaseModel):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens to it."""
+        """True if the job has ended."""
         return self.state not in OPEN
 
 
 @dataclass(frozen=True)
 class RemoteEvent:
-    """Something that happened to a job: queued, started, better, retried or finished; `data` says more."""
+    """An event of a job: queued, started, better, retried or finished; `data` says more."""
 
     seq: int
     kind: str
@@ -63,7 +63,7 @@ class RemoteEvent:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What became of one problem of a batch: a plan, or why there is none."""
+    """The result for one problem of a batch: a plan, or the error."""
 
     index: int
     plan: Plan | None

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from memplan.api.executorch.arenas import arenas_of, move_apart, overwritten
 from memplan.api.executorch.source import HERE, NoPlanError, ServiceAwayError, Source
-from memplan.api.executorch.specs import Place, PlacedSpec, Spec, SpecsRequest, placed, pose, request_of
+from memplan.api.executorch.specs import Place, Spec, SpecPlacements, SpecsRequest, placed, pose, request_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -46,7 +46,7 @@ class Planned:
 class MemplanAlgorithm:
     """Plans what MemoryPlanningPass asks for, and writes the places into the specs.
 
-    `source` says who makes the plans, by default this process; a service that is away is replaced by ExecuTorch's own
+    `source` makes the plans, by default this process; a service that is away is replaced by ExecuTorch's own
     planner, with an OwnPlannerWarning. `planned` has what was done, submodules before the graphs that they are in.
     """
 
@@ -60,7 +60,7 @@ class MemplanAlgorithm:
     ) -> list[int]:
         """Place the specs and return the size of each memory: what MemoryPlanningPass calls.
 
-        Raises ProblemError for specs that nobody can place, and ServiceError where the service refuses them or gives a
+        Raises ProblemError for specs that cannot be placed, and ServiceError where the service refuses them or gives a
         wrong plan.
         """
         request = request_of(alignment, specs, graph_module, extra_padding)
@@ -88,11 +88,11 @@ class MemplanAlgorithm:
         places = {spec: SpecAllocResult(**place._asdict()) for spec, place in found.places.items()}
         return MemoryAlgoResult(places, list(found.bufsizes))
 
-    def _best(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> PlacedSpec:
+    def _best(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
         """Plan a request; what is not proved to be the best gives way to ExecuTorch's own plan if that is smaller."""
         problem = pose(request)
         plan: Plan | None = None
-        found: PlacedSpec | None = None
+        found: SpecPlacements | None = None
         self._placed.setdefault(graph_module, []).extend(request.specs)
         try:
             plan = self.source.plan(problem)
@@ -107,7 +107,7 @@ class MemplanAlgorithm:
         return found
 
 
-def _own(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> PlacedSpec:
+def _own(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
     """Plan a request by ExecuTorch's default."""
     from executorch.exir.memory_planning import greedy
 
@@ -116,4 +116,4 @@ def _own(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> Plac
     places: dict[Spec, Place] = {
         spec: Place(given.mem_id, given.mem_obj_id, given.mem_offset) for spec, given in found.spec_dict.items()
     }
-    return PlacedSpec(places, tuple(found.bufsizes))
+    return SpecPlacements(places, tuple(found.bufsizes))

@@ -20,7 +20,7 @@ SpecsOf = Mapping[Any, Sequence[Spec]]
 
 @dataclass(frozen=True, eq=False)
 class Arena:
-    """What the submodules of a node use, of which one runs: bytes of each memory, from the node to the last reader."""
+    """The bytes of each memory that a node's submodules use, of which one runs, from the node to the last reader."""
 
     node: str
     modules: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""Where the plans of a compiler's problems come from: this process, or a service. Both verify what they give."""
+"""Sources of plans for a compiler's problems: this process, or a service. Both verify their plans."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NothingFitsError(NoPlanError):
 
 @dataclass(frozen=True)
 class Source:
-    """Who plans: the service at `server`, a URL, or without one this process.
+    """A source of plans: the service at `server`, a URL, or without one this process.
 
     `key` is shown to the service, which is asked again for `patience_s` while it is away or busy. `deterministic` gives
     the same plan for the same problem on any machine.

@@ -1,4 +1,4 @@
-"""What ExecuTorch asks to be placed, as a problem; and a plan as what ExecuTorch writes down for it.
+"""ExecuTorch's specs as a problem, and a plan as the numbers that ExecuTorch keeps of it.
 
 A spec is alive from the first node that names it to the last one, both included. Memories are counted from 1, as 0 is
 that of constants; each is a pool. What control flow's submodules use of a memory lies at its beginning, for good: what
@@ -17,13 +17,13 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 _MEMORY = "memory "
-"""What the names of pools begin with; the number follows."""
+"""The beginning of the names of pools; the number follows."""
 _ALLOC = "alloc"
-"""What the names of nodes begin with that allocate what the next one writes."""
+"""The beginning of the names of nodes that allocate the output of the next node."""
 
 
 class Spec(Protocol):
-    """What is known of a tensor, as ExecuTorch's TensorSpec says it."""
+    """The facts about a tensor in ExecuTorch's TensorSpec."""
 
     lifetime: list[int | None]
     mem_id: int | None
@@ -41,7 +41,7 @@ class Spec(Protocol):
 
 
 class Place(NamedTuple):
-    """Where a spec lies; specs with a common byte are in one object."""
+    """The placement of a spec; specs with a common byte are in one object."""
 
     mem_id: int
     mem_obj_id: int
@@ -49,8 +49,8 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PlacedSpec:
-    """A place for each spec, and how large each memory is, that of constants first."""
+class SpecPlacements:
+    """A placement for each spec, and the size of each memory, that of constants first."""
 
     places: Mapping[Spec, Place]
     bufsizes: tuple[int, ...]
@@ -77,14 +77,14 @@ class SpecsRequest:
 
 
 def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding: int) -> SpecsRequest:
-    """Collect what ExecuTorch calls a planner with, and align all specs as it asks."""
-    asked = tuple(dict.fromkeys(specs))
-    for spec in asked:
+    """Return the request of a call by ExecuTorch, with all specs aligned."""
+    unique = tuple(dict.fromkeys(specs))
+    for spec in unique:
         spec.realign(alignment)
     taken = tuple(getattr(graph_module, "input_mem_buffer_sizes", None) or ())
     found = _names(graph_module)
-    names = tuple(found.get(spec) or f"unnamed spec {k}" for k, spec in enumerate(asked))
-    return SpecsRequest(asked, names, alignment, taken, padding)
+    names = tuple(found.get(spec) or f"unnamed spec {k}" for k, spec in enumerate(unique))
+    return SpecsRequest(unique, names, alignment, taken, padding)
 
 
 def _names(graph_module: Any) -> dict[Spec, str]:
@@ -100,7 +100,7 @@ def _names(graph_module: Any) -> dict[Spec, str]:
 
 
 def pose(request: SpecsRequest) -> Problem:
-    """Return the problem that a request is; raises ProblemError for specs that nobody can place."""
+    """Return the problem that a request is; raises ProblemError for specs that cannot be placed."""
     names = dict(zip(request.specs, request.names, strict=True))
     mem_ids = {spec: _memory(spec, name) for spec, name in names.items()}
     return Problem.model_validate(
@@ -145,8 +145,8 @@ def _row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> 
     return row
 
 
-def placed(request: SpecsRequest, problem: Problem, plan: Plan) -> PlacedSpec:
-    """Spell a plan of the request's problem as ExecuTorch does; the plan places every buffer."""
+def placed(request: SpecsRequest, problem: Problem, plan: Plan) -> SpecPlacements:
+    """Return a plan of the request's problem in ExecuTorch's numbers; the plan places every buffer."""
     at = {row.id: row for row in plan.placements}
     rows = [at[name] for name in problem.buffers.ids]
     mem_ids = [int(row.pool.removeprefix(_MEMORY)) for row in rows]
@@ -154,11 +154,11 @@ def placed(request: SpecsRequest, problem: Problem, plan: Plan) -> PlacedSpec:
     objects = _objects(request.specs, mem_ids, offsets)
     found = map(Place, mem_ids, objects, offsets)
     places = dict(zip(request.specs, found, strict=True))
-    return PlacedSpec(places, _bufsizes(request, places))
+    return SpecPlacements(places, _bufsizes(request, places))
 
 
 def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
-    """Number, memory by memory, the ranges of bytes that specs cover without a break: who shares bytes is in one."""
+    """Number, by memory, the ranges of bytes that specs cover without a break: specs that share bytes are in one."""
     found = [0] * len(specs)
     number, mem_id, end = 0, 0, 0
     for k in sorted(range(len(specs)), key=lambda k: (mem_ids[k], offsets[k])):

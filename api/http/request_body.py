@@ -9,7 +9,7 @@ from email.message import Message
 import anyio
 from fastapi import Request
 
-from memplan.api.http.middleware.limits import Share
+from memplan.api.http.middleware.limits import HeldShare
 from memplan.api.http.problem_details import MediaTypeError, TooLargeError
 from memplan.api.refusals import FullError, TooSlowError
 from memplan.planner.errors import shown
@@ -45,7 +45,7 @@ async def read_body(request: Request, limit: int) -> bytes:
     if announced.isdecimal() and int(announced) > limit:
         await _drain(stream)
         raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}")
-    share: Share = request.state.body_share
+    share: HeldShare = request.state.body_share
     try:
         with anyio.fail_after(share.timeout_s):
             return await _read(stream, limit, share)
@@ -53,7 +53,7 @@ async def read_body(request: Request, limit: int) -> bytes:
         raise TooSlowError(f"body: must come within {share.timeout_s:g} s") from None
 
 
-async def _read(stream: AsyncIterator[bytes], limit: int, share: Share) -> bytes:
+async def _read(stream: AsyncIterator[bytes], limit: int, share: HeldShare) -> bytes:
     body = bytearray()
     async for chunk in stream:
         if len(body) + len(chunk) > limit:

@@ -190,8 +190,8 @@ class JobRunner:
     async def _take_over(self, beats: Mapping[str, int]) -> None:
         """Let the jobs of dead servers wait again."""
         store, dead = self._store, self._watch.dead(beats)
-        owners = await store.briefly(store.leases.owners)
-        gone = (owners - beats.keys()) | dead.keys()
+        holders = await store.briefly(store.leases.servers)
+        gone = (holders - beats.keys()) | dead.keys()
         if not gone:
             return
         taken = await store.briefly(partial(store.leases.take_over, gone))

@@ -1,4 +1,4 @@
-"""What a model's own planner uses, what memplan uses, and what nobody can do without."""
+"""The bytes of a model by its own planner and by memplan, and the lower bound."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OWN: Mapping[str, str] = {"tflite": "reference:tflite-micro-greedy"}
 
 @dataclass(frozen=True)
 class OwnPlan:
-    """What the model's own planner uses; None where it has no plan that keeps the rules, and `message` says why."""
+    """The peak of the model's own planner; None where it has no valid plan, and `message` says why."""
 
     name: str
     peak: int | None
@@ -28,7 +28,7 @@ class OwnPlan:
 
 @dataclass(frozen=True)
 class OurPlan:
-    """What memplan uses for the model's buffers, and what is proved of it."""
+    """The peak of memplan for the model's buffers, and its lower bound."""
 
     peak: int | None
     lower_bound: int | None
@@ -39,7 +39,7 @@ class OurPlan:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """The story of one model. `own` plans each view as a buffer, as `memplan` does; `memplan_with_views` shares them.
+    """The comparison for one model. `own` plans each view as a buffer, so does `memplan`; `memplan_with_views` shares.
 
     `saved` counts from the model's own plan, or, where none is known, from `nothing_shared`.
     """
@@ -98,7 +98,7 @@ def _own(found: str, apart: Imported, time_limit_s: float) -> OwnPlan | None:
 
 
 def lines(comparison: ModelComparison) -> list[str]:
-    """Spell the comparison for people, one line a fact."""
+    """Write the comparison for people, one line a fact."""
     rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
     own, views = comparison.own, comparison.memplan_with_views
     if own is not None:
@@ -111,9 +111,9 @@ def lines(comparison: ModelComparison) -> list[str]:
     percent = "" if comparison.saved_percent is None else f"{comparison.saved_percent:.1f} %"
     rows.append(("saved", comparison.saved, percent))
     width = max(len(name) for name, _, _ in rows)
-    spelled = ["-" if count is None else f"{count:,}" for _, count, _ in rows]
-    digits = max(map(len, spelled))
+    counts = ["-" if count is None else f"{count:,}" for _, count, _ in rows]
+    digits = max(map(len, counts))
     return [
         f"{name:<{width}}  {count:>{digits}}  {note}".rstrip()
-        for (name, _, note), count in zip(rows, spelled, strict=True)
+        for (name, _, note), count in zip(rows, counts, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""How steps grow with the number of buffers, as a chart: CPU time over n, both logarithmic, one line a step."""
+"""A chart of the growth of steps with the number of buffers: CPU time over n, both logarithmic, one line a step."""
 
 from __future__ import annotations
 

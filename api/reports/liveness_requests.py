@@ -1,4 +1,4 @@
-"""What a client asks of operations, and the answer: for the command and for `POST /v1/liveness` alike."""
+"""Requests for the analysis of operations, and answers: of the command and of `POST /v1/liveness`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memplan.solvers.studies.liveness_comparison import PlannedPeak, compare_rea
 
 
 class LivenessOptions(Reading):
-    """How lifetimes are read; `compare` plans what each way to read them needs, within the time limit."""
+    """Options for reading lifetimes; `compare` plans the problem of each way to read them, within the time limit."""
 
     compare: bool = False
     time_limit_s: Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)] = DEFAULT_TIME_LIMIT_S
@@ -47,7 +47,7 @@ class LivenessRequest(BaseModel):
 
 
 class LivenessAnswer(Analysis):
-    """What follows from operations; `peaks` where they were compared."""
+    """The analysis of operations; `peaks` where ways to read them were compared."""
 
     peaks: tuple[PlannedPeak, ...] | None = None
 
@@ -96,7 +96,7 @@ def answer_request(
     cancelled: threading.Event | None = None,
     started: float | None = None,
 ) -> LivenessAnswer:
-    """Analyse operations, and compare the ways to read them where that is asked for; raises InputError."""
+    """Analyse operations, and compare the ways to read them with `compare`; raises InputError."""
     found = analyse(operations, options.reading, most=most)
     peaks = None
     if options.compare:

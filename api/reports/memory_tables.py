@@ -1,4 +1,4 @@
-"""The two tables of Cadence's memory planning: what each memory is used for, and the most at one time in all of them.
+"""The two tables of Cadence's memory planning: the use of each memory, and the most at one time in all of them.
 
 Headings and shape are those of print_memory_planning_info (pytorch/executorch v1.5.1,
 backends/cadence/aot/memory_planning.py), so that what reads the one can read the other.
@@ -16,7 +16,7 @@ from memplan.planner.model.problem import Problem
 
 _HEADINGS = ("Memory Space", "Base Address", "Memory Size (Bytes)", "Peak Memory Usage (Bytes)")
 _HEADING_PADDING = 2
-"""How much wider than its heading a column is at least."""
+"""The least width of a column beyond its heading."""
 
 
 def memory_tables(problem: Problem, plan: Plan) -> str:

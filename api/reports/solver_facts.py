@@ -1,4 +1,4 @@
-"""What is said of each solver, on the command line and over HTTP."""
+"""The facts about each solver, on the command line and over HTTP."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What must not be lost: jobs, their events, plans and keys, in SQLite or PostgreSQL."""
+"""The database: jobs, their events, plans and keys, in SQLite or PostgreSQL."""

@@ -1,4 +1,4 @@
-"""A key: what its holder carries, and what is kept of it."""
+"""Keys: the text that their holders have, and the hash that is kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ID_BYTES, _SECRET_BYTES = 8, 32
 
 @dataclass(frozen=True)
 class Key:
-    """What the store keeps of a key: never its secret, which nothing here can tell; times are UTC epoch seconds.
+    """A key in the store, without its secret; times are UTC epoch seconds.
 
     `max_jobs` and `max_requests_per_minute` are the key's quotas; None: those of the settings.
     """
@@ -31,7 +31,7 @@ class Key:
     used_at: float | None = None
 
     def caller(self, max_jobs: int | None) -> Caller:
-        """Return who comes with this key; `max_jobs` holds for keys that have no such quota of their own."""
+        """Return the caller with this key; `max_jobs` holds for keys that have no such quota of their own."""
         return Caller(self.id, self.name, self.scopes, max_jobs if self.max_jobs is None else self.max_jobs)
 
 
@@ -52,11 +52,11 @@ def split(text: str) -> tuple[str, str] | None:
 def digest(secret: str) -> str:
     """Return the hash that is kept of a secret.
 
-    The secret is 256 random bits, which nobody can go through; so a fast hash keeps it as well as a slow one.
+    The secret is 256 random bits, too many to try; so a fast hash keeps it as well as a slow one.
     """
     return sha256(secret.encode()).hexdigest()
 
 
 def is_same(secret: str, kept: str) -> bool:
-    """Return whether a secret is the one that a hash was kept of, in a time that does not tell how near it is."""
+    """Return True if a secret is the one of a hash, in a time that does not tell how near it is."""
     return hmac.compare_digest(digest(secret), kept)

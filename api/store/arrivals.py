@@ -32,7 +32,7 @@ class JobLimits:
 
 
 class Arrivals:
-    """The table of jobs for those who submit them; each call is one transaction."""
+    """The table of jobs, for new ones; each call is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

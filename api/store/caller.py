@@ -1,4 +1,4 @@
-"""Who asks."""
+"""The callers of the service, and their scopes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True)
 class Caller:
-    """Whoever sent a request, and what they may; without an id, one of those that nobody asks for a key.
+    """The sender of a request, and its scopes; without an id, where no key is required.
 
-    `max_jobs` is how many of the key's jobs may be unfinished at a time; None: as many as the server takes.
+    `max_jobs` is the number of the key's jobs that may be unfinished at a time; None: as many as the server takes.
     """
 
     key_id: str | None
@@ -24,18 +24,18 @@ class Caller:
     max_jobs: int | None = None
 
     def may(self, scope: Scope) -> bool:
-        """Return whether a scope is among the caller's; `admin` is all of them."""
+        """Return True if a scope is among the caller's; `admin` is all of them."""
         return scope in self.scopes or "admin" in self.scopes
 
     def sees(self, key_id: str | None) -> bool:
-        """Return whether what belongs to a key is the caller's to see: its own, or anybody's for `admin`."""
+        """Return True if the caller may see a key's jobs: its own, or with `admin` all."""
         return self.key_id == key_id or "admin" in self.scopes
 
     @classmethod
     def of(cls, request: Request) -> Caller:
-        """Return who sent a request, of a route that asks `may(...)`."""
+        """Return the caller of a request, on a route with `may(...)`."""
         return cast(Caller, request.state.caller)
 
 
 ANY_CALLER = Caller(key_id=None, name=None, scopes=frozenset(SCOPES))
-"""Who asks where no key is needed."""
+"""The caller where no key is required."""

@@ -19,9 +19,9 @@ from memplan.planner.errors import OptionError
 
 FILE = "memplan.db"
 CONNECTIONS = 8
-"""How many threads use the database at once."""
+"""The number of threads that use the database at once."""
 _BUSY_S = 10
-"""How long a transaction waits for another process."""
+"""The seconds that a transaction waits for another process."""
 _LOG = logging.getLogger("memplan")
 
 
@@ -31,7 +31,7 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
-        # SQLite has one writer at a time, and who waits for it in SQLite sleeps; threads wake each other.
+        # SQLite has one writer at a time, and a thread that waits for it in SQLite polls; a lock wakes it.
         self._writer = threading.Lock() if self.is_sqlite else nullcontext()
         self._reader = engine.execution_options(memplan_only_reads=True)
 
@@ -65,7 +65,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        # The statement and its values stay out: they hold what callers sent.
+        # The statement and its values stay out: they hold content of callers.
         raise StoreError(f"database: {str(error.orig).strip().splitlines()[0]}") from error
     except PoolTimeoutError:
         raise StoreError(f"database: all {CONNECTIONS} connections stayed taken for {_BUSY_S} s") from None

@@ -1,4 +1,4 @@
-"""What can go wrong with the store.
+"""The errors of the store.
 
 ```
 MemplanError
@@ -15,7 +15,7 @@ from memplan.planner.errors import InputError, MemplanError
 
 
 class StoreError(MemplanError):
-    """The database does not do what it is asked; what was asked may or may not be done."""
+    """The database failed; the transaction may or may not be done."""
 
 
 class NewerStoreError(StoreError):

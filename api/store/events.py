@@ -1,4 +1,4 @@
-"""What happened to jobs, in order."""
+"""The events of jobs, in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = Literal["queued", "started", "better", "retried", "finished"]
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """The `seq`-th thing that happened to a job, counted from 1."""
+    """The `seq`-th event of a job, counted from 1."""
 
     seq: int
     kind: Kind
@@ -32,7 +32,7 @@ class Events:
         self._database = database
 
     def after(self, job_id: str, seq: int, most: int = 500) -> list[StoredEvent]:
-        """Return what happened to a job after its `seq`-th event, the first `most` of it."""
+        """Return the events of a job after the `seq`-th, at most `most` of them."""
         rows = schema.job_events.c
         wanted = select(rows.seq, rows.kind, rows.at, rows.data).where(rows.job_id == job_id, rows.seq > seq)
         with self._database.reading() as connection:

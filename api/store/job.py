@@ -21,7 +21,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True)
 class StoredProgress:
-    """How good the best plan of a job is; `gap` is None where it says nothing."""
+    """The peak, bound and gap of a job's best plan; `gap` is None where the bound is 0."""
 
     peak: int | None
     lower_bound: int | None
@@ -31,10 +31,10 @@ class StoredProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class NewJob:
-    """What is submitted: `problem` is packed JSON; the time limit counts from when it starts.
+    """A job that is submitted: `problem` is packed JSON; the time limit counts from its start.
 
-    `idempotency_key` makes the same submission of the same key (`key_id`) one job; `request_digest` tells whether it
-    is the same.
+    `idempotency_key` makes one job of equal submissions with the same key (`key_id`); `request_digest` tells if they
+    are equal.
     """
 
     problem: bytes
@@ -82,13 +82,13 @@ class Lease:
     """The right of a server to run a job: void once another has it. `number` counts the leases of a job."""
 
     job_id: str
-    owner: str
+    server: str
     number: int
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A job that a server has taken: what to solve, and the best plan that is known already, both packed."""
+    """A job that a server has taken: its problem, and its best plan so far, both packed."""
 
     lease: Lease
     job: StoredJob
@@ -107,7 +107,7 @@ class TimedProgress:
 
 @dataclass(frozen=True)
 class PackedPlan:
-    """A plan as it is kept, and its status, which can be told without unpacking."""
+    """A packed plan, and its status."""
 
     data: bytes
     status: str
@@ -115,7 +115,7 @@ class PackedPlan:
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """How a job ended."""
+    """The end of a job."""
 
     state: State
     progress: StoredProgress | None = None

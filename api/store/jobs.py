@@ -16,14 +16,14 @@ from memplan.api.store.job import StoredJob, StoredProgress
 from memplan.api.store.job_states import MEANINGS, State, check_change
 
 COLUMNS = [schema.jobs.c[name] for name in StoredJob.__dataclass_fields__]
-"""What a Job is made of."""
+"""The columns of a StoredJob."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobsWanted:
-    """Which jobs to list, newest first: those of a key unless `of_everybody`, and older than the job `after`."""
+    """The filters of a list of jobs, newest first: of one key unless `of_all_keys`, older than the job `after`."""
 
-    of_everybody: bool
+    of_all_keys: bool
     key_id: str | None = None
     state: State | None = None
     name: str | None = None
@@ -33,7 +33,7 @@ class JobsWanted:
 
 
 class Jobs:
-    """The table of jobs for those who submitted them; each call is one transaction."""
+    """The table of jobs, for their callers; each call is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -46,20 +46,20 @@ class Jobs:
 
     def page(self, wanted: JobsWanted) -> list[StoredJob]:
         """Return one page of the jobs that are wanted, newest first."""
-        rows, asked = schema.jobs.c, select(*COLUMNS)
-        if not wanted.of_everybody:
-            asked = asked.where(rows.key_id == wanted.key_id)
+        rows, query = schema.jobs.c, select(*COLUMNS)
+        if not wanted.of_all_keys:
+            query = query.where(rows.key_id == wanted.key_id)
         for column, value in (
             (rows.state, wanted.state),
             (rows.name, wanted.name),
             (rows.problem_hash, wanted.problem_hash),
         ):
-            asked = asked if value is None else asked.where(column == value)
+            query = query if value is None else query.where(column == value)
         if wanted.after is not None:
-            asked = asked.where(rows.id < wanted.after)
+            query = query.where(rows.id < wanted.after)
         with self._database.reading() as connection:
             return [
-                job_of(row._mapping) for row in connection.execute(asked.order_by(rows.id.desc()).limit(wanted.limit))
+                job_of(row._mapping) for row in connection.execute(query.order_by(rows.id.desc()).limit(wanted.limit))
             ]
 
     def problem(self, job_id: str) -> bytes | None:

@@ -18,34 +18,34 @@ from memplan.api.store.jobs import COLUMNS, job_of
 from memplan.api.store.writing import put
 
 MOST_ATTEMPTS = 3
-"""How often a job is started anew after the server that ran it died."""
+"""The number of times that a job is started anew after the server that ran it died."""
 _AT_ONCE = 500
 _JOBS = schema.jobs.c
 
 
 class Leases:
-    """The table of jobs for those who run them; each call is one transaction.
+    """The table of jobs, for servers that run them; each call is one transaction.
 
-    Whatever a server writes of a job is written only while its lease holds, so that a job ends once, whoever believes
-    to run it: a server that was taken for dead may still be alive.
+    A server's writes to a job count only while its lease holds, so that a job ends once: a server that was taken for
+    dead may still be alive.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def claim(self, owner: str, most: int) -> list[Claim]:
+    def claim(self, server: str, most: int) -> list[Claim]:
         """Take up to `most` jobs that wait: the highest priority first, then the oldest."""
         check_change("queued", "running")
         waiting = select(_JOBS.id).where(_JOBS.state == "queued").order_by(_JOBS.priority.desc(), _JOBS.id)
         with self._database.writing() as connection:
             chosen = connection.execute(waiting.limit(most).with_for_update(skip_locked=True)).scalars().all()
-            return [_claimed(connection, owner, job_id) for job_id in chosen]
+            return [_claimed(connection, server, job_id) for job_id in chosen]
 
-    def report(self, lease: Lease, news: Sequence[TimedProgress], plan: PackedPlan | None = None) -> bool:
+    def report(self, lease: Lease, progress: Sequence[TimedProgress], plan: PackedPlan | None = None) -> bool:
         """Tell of better plans and bounds, the best last, with a plan; return False where the lease is void."""
-        values = {"progress": asdict(news[-1].progress)} if news else {}
+        values = {"progress": asdict(progress[-1].progress)} if progress else {}
         told: list[tuple[Kind, Mapping[str, Any]]] = [
-            ("better", asdict(one.progress) | {"elapsed_s": round(one.elapsed_s, 3)}) for one in news
+            ("better", asdict(one.progress) | {"elapsed_s": round(one.elapsed_s, 3)}) for one in progress
         ]
         with self._database.writing() as connection:
             last = _written(connection, lease, values, plan, events=len(told))
@@ -74,7 +74,7 @@ class Leases:
     def hand_back(self, lease: Lease, reason: str, plan: PackedPlan | None = None) -> bool:
         """Let a job wait again, with its best plan; the attempt does not count. Return False: the lease is void.
 
-        A job that is asked to be cancelled is.
+        A job with a request to cancel it is cancelled.
         """
         check_change("running", "queued")
         values = {"state": "queued", "lease_owner": None, "attempts": _JOBS.attempts - 1}
@@ -86,14 +86,14 @@ class Leases:
             _moved(connection, "queued", "cancelled", and_(_JOBS.id == lease.job_id, _JOBS.is_cancel_asked))
             return True
 
-    def held_by(self, owner: str) -> dict[Lease, bool]:
-        """Return the leases of a server, and whether each one's job is asked to be cancelled."""
+    def held_by(self, server: str) -> dict[Lease, bool]:
+        """Return the leases of a server; True for each with a request to cancel its job."""
         wanted = select(_JOBS.id, _JOBS.lease, _JOBS.is_cancel_asked)
-        wanted = wanted.where(_JOBS.lease_owner == owner, _JOBS.state == "running")
+        wanted = wanted.where(_JOBS.lease_owner == server, _JOBS.state == "running")
         with self._database.reading() as connection:
-            return {Lease(row.id, owner, row.lease): row.is_cancel_asked for row in connection.execute(wanted)}
+            return {Lease(row.id, server, row.lease): row.is_cancel_asked for row in connection.execute(wanted)}
 
-    def owners(self) -> set[str]:
+    def servers(self) -> set[str]:
         """Return the servers that hold leases."""
         wanted = select(_JOBS.lease_owner).where(_JOBS.state == "running").distinct()
         with self._database.reading() as connection:
@@ -124,11 +124,11 @@ class Leases:
             return connection.execute(delete(schema.jobs).where(_JOBS.id.in_(old))).rowcount
 
 
-def _claimed(connection: Connection, owner: str, job_id: str) -> Claim:
+def _claimed(connection: Connection, server: str, job_id: str) -> Claim:
     start = update(schema.jobs).where(_JOBS.id == job_id, _JOBS.state == "queued")
     start = start.values(
         state="running",
-        lease_owner=owner,
+        lease_owner=server,
         lease=_JOBS.lease + 1,
         attempts=_JOBS.attempts + 1,
         started_at=time.time(),
@@ -139,7 +139,7 @@ def _claimed(connection: Connection, owner: str, job_id: str) -> Claim:
     number, time_limit_s = connection.execute(select(_JOBS.lease, _JOBS.time_limit_s).where(_JOBS.id == job_id)).one()
     problem = connection.execute(select(schema.submissions.c.problem).where(schema.submissions.c.job_id == job_id))
     plan = connection.execute(select(schema.answers.c.plan).where(schema.answers.c.job_id == job_id))
-    return Claim(Lease(job_id, owner, number), job, time_limit_s, problem.scalar_one(), plan.scalar_one_or_none())
+    return Claim(Lease(job_id, server, number), job, time_limit_s, problem.scalar_one(), plan.scalar_one_or_none())
 
 
 def _written(
@@ -151,7 +151,7 @@ def _written(
     holds = and_(
         _JOBS.id == lease.job_id,
         _JOBS.state == "running",
-        _JOBS.lease_owner == lease.owner,
+        _JOBS.lease_owner == lease.server,
         _JOBS.lease == lease.number,
     )
     change = update(schema.jobs).where(holds).values(**values, last_event=_JOBS.last_event + events)

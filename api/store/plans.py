@@ -17,9 +17,9 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """What is known of a problem: `plan` is written for the canonical order; `is_final`: nothing can be better.
+    """The best known plan of a problem: `plan` is written for the canonical order; `is_final`: nothing can be better.
 
-    `searched_s` is how long was searched for it, and `bytes` what it takes in the store.
+    `searched_s` is the time of the search for it, and `bytes` its size in the store.
     """
 
     hash: str
@@ -42,14 +42,14 @@ class Plans:
         self._database = database
 
     def find(self, problem_hash: str) -> StoredPlan | None:
-        """Return what is known of a problem."""
+        """Return the best known plan of a problem."""
         with self._database.reading() as connection:
             return _find(connection, problem_hash)
 
     def change(self, problem_hash: str, to: Callable[[StoredPlan | None], StoredPlan | None]) -> StoredPlan | None:
-        """Replace what is known by what `to` makes of it, with nobody in between; None of `to`: leave it.
+        """Replace a known plan by the one that `to` makes of it, in one transaction; if `to` returns None, keep it.
 
-        Returns what is known then. `to` may be called again where two servers store the first plan at once.
+        Returns the plan that is then known. `to` may be called again where two servers store the first plan at once.
         """
         while True:
             with self._database.writing() as connection:
@@ -61,13 +61,13 @@ class Plans:
                     return stored
 
     def change_all(self, changes: Mapping[str, Callable[[StoredPlan | None], StoredPlan | None]]) -> None:
-        """Do the same for many problems, in one transaction; most of them are new."""
+        """Replace the known plans of many problems, most of them new, in one transaction; see `change`."""
         first = {problem_hash: to(None) for problem_hash, to in changes.items()}
         now = time.time()
         rows = [
             replace(plan, created_at=now, updated_at=now, used_at=now) for plan in first.values() if plan is not None
         ]
-        # In one order for everybody, so that two servers never wait for each other.
+        # In one order on every server, so that two of them never wait for each other.
         rows.sort(key=lambda plan: plan.hash)
         with self._database.writing() as connection:
             new = insert_all(connection, schema.plans, schema.plans.c.hash, [asdict(plan) for plan in rows])
@@ -93,7 +93,7 @@ class Plans:
     def evict(self, most_plans: int, most_bytes: int) -> int:
         """Remove those that were used longest ago until both limits hold; return how many were removed.
 
-        Some hundreds are removed in a transaction, so that others who write can come between.
+        Some hundreds are removed in a transaction, so that other writers can come between.
         """
         columns, removed = schema.plans.c, 0
         while True:

@@ -95,7 +95,7 @@ plans = Table(
     Column("created_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
     Column("used_at", Double, nullable=False),
-    Index("plans_by_use", "used_at", "bytes"),  # which is all that is asked of all plans
+    Index("plans_by_use", "used_at", "bytes"),  # the only query over all plans
 )
 
 keys = Table(
@@ -113,4 +113,4 @@ keys = Table(
 )
 
 servers = Table("servers", METADATA, Column("id", Text, primary_key=True), Column("beats", Integer, nullable=False))
-"""The servers that run jobs; who stops counting its beats is taken to be dead."""
+"""The servers that run jobs; one that stops counting its beats is taken to be dead."""

@@ -1,4 +1,4 @@
-"""The servers that share a store, and whether they are alive."""
+"""The servers that share a store, with signs of life."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from memplan.api.store.writing import insert_or_skip
 class Servers:
     """The table of servers, each with a number that it raises every few seconds.
 
-    A number, and no time of day: clocks differ and jump, but who sees a number stand still for long by its own
-    stopwatch knows enough.
+    It is a number, and no time of day: clocks differ and jump, but a server that sees a number stand still for long, by
+    its own stopwatch, knows enough.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def beat(self, server: str) -> dict[str, int]:
-        """Say that a server is alive; return the numbers of all."""
+        """Record a heartbeat of a server; return the numbers of all."""
         with self._database.writing() as connection:
             rows, mine = schema.servers, schema.servers.c.id == server
             if not connection.execute(update(rows).where(mine).values(beats=rows.c.beats + 1)).rowcount:

@@ -1,4 +1,4 @@
-"""Plans in the words of those who run them: C, linkers, and other systems' runtimes.
+"""Plans as C, linkers, and other systems' runtimes take them.
 
 An exporter takes a layout, which exists for verified plans only, and the name of the file without its suffix; it gives
 the bytes of files by suffix, "" for the one file that is asked for by its whole name. Nothing here opens a file.
@@ -28,4 +28,4 @@ EXPORTERS: Mapping[str, Exporter] = {
     "executorch": write_executorch,
     "triples": write_triples,
 }
-"""What a plan can be exported to; `memplan convert` and `memplan plan` write tables."""
+"""The targets that a plan can be exported to; `memplan convert` and `memplan plan` write tables."""

@@ -1,4 +1,4 @@
-"""What C and linkers can call a buffer, and how a value is written for them."""
+"""Names for buffers, and values, as C and linkers take them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
     What is such a name already keeps it; of others that would be the same, all but the first are numbered.
     """
     names = tuple(names)
-    spelled = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
-    kept = {plain for name, plain in zip(names, spelled, strict=True) if name == plain}
+    plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
+    kept = {plain for name, plain in zip(names, plain_names, strict=True) if name == plain}
     given: set[str] = set()
     last: Counter[str] = Counter()
-    for k, (name, plain) in enumerate(zip(names, spelled, strict=True)):
+    for k, (name, plain) in enumerate(zip(names, plain_names, strict=True)):
         mine = plain
         while mine in given or (mine in kept and name != mine):
             last[plain] += 1
             mine = f"{plain}_{last[plain] + 1}"
         given.add(mine)
-        spelled[k] = mine
-    return tuple(spelled)
+        plain_names[k] = mine
+    return tuple(plain_names)
 
 
 def prefix_of(stem: str) -> str:
@@ -50,7 +50,7 @@ def include_of(stem: str) -> str:
 
 
 def written_by(problem: Problem) -> str:
-    """Return the sentence that begins a file: who wrote it, of which problem."""
+    """Return the sentence that begins a file: its origin, and its problem."""
     name = f" of {in_comment(problem.name)}" if problem.name else ""
     return f"Written by memplan {__version__}: a plan{name}, {problem_hash(problem)}."
 

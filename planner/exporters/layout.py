@@ -40,12 +40,12 @@ class PlacedPool:
 
     @property
     def may_lie_anywhere(self) -> bool:
-        """Whether every address that `alignment` divides is as good as the pool's base address."""
+        """True if every address that `alignment` divides is as good as the pool's base address."""
         return self.pool.base_address % self.alignment == 0
 
     @property
     def asks_for_what_c_cannot_say(self) -> bool:
-        """Whether no power of two, which is all that C can align to, is enough."""
+        """True if no power of two, the only alignments of C, is enough."""
         return not self.may_lie_anywhere or self.alignment.bit_count() != 1
 
 

@@ -53,7 +53,7 @@ def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
 
 
 def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return execution regions for armlink, to be included in a load region; raises FormatError likewise."""
+    """Return execution regions for armlink, to be included in a load region; raises FormatError for an unfit plan."""
     _pools_are_apart(layout)
     _nothing_of_others_is_inside(layout)
     prefix = prefix_of(stem)

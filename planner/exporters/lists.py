@@ -11,7 +11,7 @@ from memplan.planner.exporters.c_names import prefix_of
 from memplan.planner.exporters.layout import VerifiedLayout
 
 _CPU = 1
-"""What TVM calls the device of all pools."""
+"""TVM's name for the device of all pools."""
 
 
 def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Importer:
-    """A format: how names of its files end, how they begin, and the module that reads them, imported when it does.
+    """A format: the endings of its files' names, their first bytes, and the module that reads them, imported then.
 
-    `recognises` says whether bytes begin as this format does, and no other. That of idealloc is known by name only.
+    `recognises` is True for bytes that begin as this format does, and no other. That of idealloc is known by name only.
     """
 
     suffixes: tuple[str, ...]
@@ -39,17 +39,17 @@ TFLITE_IDENTIFIER = b"TFL3"
 
 
 def is_tflite(data: bytes) -> bool:
-    """Say whether the bytes are a FlatBuffer with TFLite's identifier."""
+    """Return True if the bytes are a FlatBuffer with TFLite's identifier."""
     return data[4:8] == TFLITE_IDENTIFIER
 
 
 def is_executorch(data: bytes) -> bool:
-    """Say whether the bytes are a FlatBuffer with one of ExecuTorch's identifiers."""
+    """Return True if the bytes are a FlatBuffer with one of ExecuTorch's identifiers."""
     return data[4:6] == b"ET" and data[6:8].isdigit()
 
 
 def _is_onnx(data: bytes) -> bool:
-    """Say whether the bytes begin as those who write ONNX begin: an IR version, and a producer or an opset."""
+    """Return True if the bytes begin as ONNX files do: an IR version, and a producer or an opset."""
     return len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
 
 

@@ -1,6 +1,6 @@
 """A program while an importer draws it: values that are written once, views of them, branches and loops.
 
-A view (a reshape, say) has the bytes of its source, in its source's order. It becomes an alias where nobody can tell:
+A view (a reshape, say) has the bytes of its source, in its source's order. It is an alias where no run can tell:
 no value of the family is a constant, which lies elsewhere; none is carried by a loop or persistent, as these are
 written again while a view of what they were may still be read; and at most one is an input or an output of the
 program, which are its caller's. An alias needs no operation.
@@ -18,7 +18,7 @@ from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.operations.operations import Operations, operations_from
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
-"""What a value is; `carried` by a loop, `chosen` by branches, each of which may write it."""
+"""The kinds of values; `carried` by a loop, `chosen` by branches, each of which may write it."""
 Statements = list[dict[str, Any]]
 
 
@@ -114,13 +114,13 @@ class OperationsDraft:
 
     @property
     def views(self) -> ViewFacts:
-        """How many bytes views take."""
+        """The bytes of views, as aliases and as buffers of their own."""
         aliases, apart = self._alias_sizes, self._apart_sizes
         return ViewFacts(len(aliases), sum(aliases), len(apart), sum(apart))
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """Which views are buffers of their own, and why; where that was asked for, none."""
+        """The findings about views that are buffers of their own, with the reason; none if the options ask for that."""
         return tuple(self._apart[:MAX_LISTED])
 
     def _joined(self, op: str, source: str, result: str, reason: str | None) -> None:

@@ -1,4 +1,4 @@
-"""What importers of compilers' dumps have in common: lifetimes are given, and nothing says what is computed."""
+"""The common part of importers of compilers' dumps, which give lifetimes and no operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def refuse_dims(options: ImportOptions, what: str) -> None:
 
 
 def size_of(what: str, size: int, options: ImportOptions) -> int:
-    """Return a size, rounded up to an alignment that was asked for; raises FormatError.
+    """Return a size, rounded up to the alignment of the options; raises FormatError.
 
     Without one it stays as it is: compilers count the last buffer's own bytes only.
     """
@@ -34,7 +34,7 @@ def size_of(what: str, size: int, options: ImportOptions) -> int:
 
 
 def aligned(table: BufferTable, options: ImportOptions) -> BufferTable:
-    """Return buffers aligned to what was asked for, and rounded up to it likewise; raises FormatError."""
+    """Return buffers aligned, and with sizes rounded up, to the alignment of the options; raises FormatError."""
     if options.alignment is None:
         return table
     sizes = [

@@ -25,9 +25,9 @@ _VIEW = "executorch_prim::et_view"
 _PUT = "executorch_prim::et_copy_index"
 """Writes a part of its first argument: what an iteration of a loop has computed."""
 _SEVERAL = 2
-"""How often a loop runs, as far as lifetimes can tell: more than once."""
+"""The trips of a loop, as far as lifetimes can tell: more than one."""
 _MOST_INSIDE = 64
-"""How deep loops and choices may lie in each other."""
+"""The deepest nesting of loops and choices."""
 
 
 def read(data: bytes, options: ImportOptions) -> Imported:

@@ -1,4 +1,4 @@
-"""What is in a `.pte` file, as far as memory depends on it.
+"""The content of a `.pte` file, as far as memory depends on it.
 
 Source: pytorch/executorch v1.5.1, schema/program.fbs and scalar_type.fbs; the numbers of fields are their order there.
 """

@@ -17,7 +17,7 @@ from memplan.planner.errors import FormatError
 Number = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
 """Whole numbers, as module struct writes them."""
 _SEEN_AGAIN = 4
-"""How many times a file's length may be read from it: parts may be pointed at more than once."""
+"""The bytes that may be read, in lengths of the file: parts may be pointed at more than once."""
 
 
 class File:
@@ -92,7 +92,7 @@ class Table:
         return self.file.data[start : start + count]
 
     def text(self, field: int, name: str) -> str:
-        """Return a text; what is not UTF-8 in it is spelled out."""
+        """Return a text; bytes that are not UTF-8 are escaped."""
         return self.content(field, name).decode(errors="backslashreplace")
 
     def _path(self, name: str) -> str:

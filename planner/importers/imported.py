@@ -1,4 +1,4 @@
-"""What an importer is asked for, and what it gives."""
+"""The options of importers, and their results."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Views = Literal["alias", "separate"]
 
 
 class ImportOptions(Row):
-    """How a model is read.
+    """Options for reading a model.
 
-    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to what the model's runtime
-    asks for. A view is an alias of what it looks at where that is proved safe, or else, and where `views` says
-    `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names.
+    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
+    alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
+    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names.
     """
 
     alignment: Alignment | None = None
@@ -33,7 +33,7 @@ class ImportOptions(Row):
 
 @dataclass(frozen=True)
 class ViewFacts:
-    """How many bytes the views of a model take: none those that are aliases, and `apart_bytes` all others."""
+    """The bytes that the views of a model take: none those that are aliases, and `apart_bytes` all others."""
 
     aliases: int = 0
     alias_bytes: int = 0

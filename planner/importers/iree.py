@@ -64,7 +64,7 @@ class _Pack:
 
 @dataclass
 class _Section:
-    """What is printed of one function at one time; allocations are of packs, or of bytes where these are known."""
+    """The dump of one function at one time; allocations are of packs, or of bytes where these are known."""
 
     when: str = ""
     function: str = ""
@@ -94,7 +94,7 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Yield the slices of the pack that is spelled from here on."""
+    """Yield the slices of the pack that begins here."""
     opening = _OPENING.match(text, at)
     if opening is None:
         raise FormatError(f"{_place(text, at)}: must have slices, got {shown(text[at : at + 40])}")

@@ -41,7 +41,7 @@ BITS: Mapping[int, int] = {
 """From TensorProto.DataType to the bits of an element; strings (8) have none."""
 _MOST_DIMENSIONS = 1000
 _MOST_FOLLOWED = 1_000_000
-"""How large a dimension may be where the numbers in tensors are followed; each takes about a hundred bytes then."""
+"""The largest dimension of tensors whose numbers are followed; each number takes about a hundred bytes then."""
 
 
 def load(data: bytes, dims: Mapping[str, int]) -> ModelProto:

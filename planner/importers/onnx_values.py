@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from onnx import GraphProto
 
 _UNKNOWN = "unk__"
-"""How the inference of shapes begins the names of what it cannot know."""
+"""The beginning of names that the inference of shapes gives to unknown dimensions."""
 
 
 class GraphNames:
-    """What names stand for in a graph and in those around it; `types` are those of the graph's own values."""
+    """The buffers of names in a graph and in those around it; `types` are those of the graph's own values."""
 
     def __init__(self, graph: GraphProto, outer: GraphNames | None, prefix: str) -> None:
         self.prefix = prefix
@@ -56,7 +56,7 @@ class Values:
     def declare(
         self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
     ) -> bool:
-        """Declare a value; return whether it is one: what nobody reads may be of unknown size, and is left out."""
+        """Declare a value; return whether it is one: one that is never read may be of unknown size, and is left out."""
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
             if len(self.warnings) < MAX_LISTED:

@@ -43,7 +43,7 @@ class Message:
         return found[-1] - (1 << 64) if found[-1] >> 63 else found[-1]
 
     def text(self, field: int, name: str) -> str:
-        """Return a text; what is not UTF-8 in it is spelled out."""
+        """Return a text; bytes that are not UTF-8 are escaped."""
         start, end = next(self._ranges(field, name), (0, 0))
         return self.data[start:end].decode(errors="backslashreplace")
 

@@ -1,4 +1,4 @@
-"""How files of other systems begin. It imports none of their readers, which commands should not wait for."""
+"""The first bytes of files of other systems. No reader is imported here, as commands should not wait for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _XLA_TEXTS = (b"BufferAssignment:", b"HloLiveRange")
 _HLO_PROTO = re.compile(rb"\n[\x80-\xff]{0,9}[\x00-\x7f]\n[\x01-\x7f][\x20-\x7e]+[\x12\x1a]")
 """A message, whose first field is a name of one line."""
 _NEAR = 1 << 16
-"""How far a compiler's warnings may go before its dump begins."""
+"""The bytes of a compiler's warnings that may come before its dump."""
 _MLIR_BEGINNINGS = (b"//", b"#", b"module", b"builtin.module", b"util.", b"!")
 _JSON = rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:%s)"\s*:'
 _TVM_GRAPH = re.compile(_JSON % rb"nodes|arg_nodes|heads|node_row_ptr")

@@ -27,7 +27,7 @@ _ALLOCATED = {"R.builtin.alloc_tensor": 0, "R.memory.alloc_tensor": 2, "R.vm.all
 _STORAGES = {"R.memory.alloc_storage", "R.vm.alloc_storage"}
 
 Value = tuple[str | None, ...]
-"""What a name stands for: one buffer, or the entries of a tuple; None is an entry that is no tensor."""
+"""The value of a name: one buffer, or the entries of a tuple; None is an entry that is no tensor."""
 
 
 def read(data: bytes, options: ImportOptions) -> Imported:
@@ -47,7 +47,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
 
 @dataclass(frozen=True)
 class _Step:
-    """What happens: `op` on values; a view has one input and one output."""
+    """An operation `op` on values; a view has one input and one output."""
 
     op: str
     inputs: tuple[str, ...]
@@ -156,7 +156,7 @@ class _Program:
         if called in _VIEWS and len(used) == len(made) == 1:
             self.steps.append(_Step(called, tuple(used), made, is_view=True))
             return
-        # What is allocated and was not written yet, is written now, whatever place it is passed in.
+        # An allocated tensor that was not written yet is written now, as any argument.
         written = tuple(buffer for buffer in used if buffer in self._unwritten)
         self._unwritten.difference_update(written)
         inputs = tuple(buffer for buffer in used if buffer not in written)
@@ -180,7 +180,7 @@ class _Program:
         """Add a value, one buffer for each of its tensors."""
         if name in self._names and name != "_":
             raise FormatError(f"{line(where)}: must bind each name once, got {shown(name)} again")
-        # What nobody is to read has one name for all, so it is numbered; no name in a program has such a character.
+        # All values that are never read have one name, so they are numbered; no name in a program has such a character.
         base = f"#{len(self.values)}" if name == "_" else name
         entries = [base] if len(tensors) == 1 else [f"{base}:{k}" for k in range(len(tensors))]
         value = tuple(entry if tensor else None for entry, tensor in zip(entries, tensors, strict=True))

@@ -24,9 +24,9 @@ ALIGNMENT = 16
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "DELEGATE"}
 _MOST_DRAWN = 200_000
-"""How many operators may run, those of a subgraph each time that it is run."""
+"""The largest number of operators that run, those of a subgraph each time that it is run."""
 _MOST_RUNNING = 64
-"""How deep subgraphs may run each other."""
+"""The deepest nesting of subgraphs that run each other."""
 
 
 def read(data: bytes, options: ImportOptions) -> Imported:
@@ -226,7 +226,7 @@ def _result_name(tensor: TfliteTensor) -> str:
 
 
 def _open_dimensions(model: Model) -> Iterator[Finding]:
-    """Yield what is planned for a size that may be another one; raises FormatError where nobody can choose it."""
+    """Yield what is planned for a size that may be another one; raises FormatError where no choice is possible."""
     main = model.subgraphs[0]
     inputs = [main.tensors[index] for index in dict.fromkeys(main.inputs) if main.tensors[index].open_dims]
     for tensor in inputs[:MAX_LISTED]:

@@ -1,4 +1,4 @@
-"""What is in a `.tflite` file, as far as memory depends on it.
+"""The content of a `.tflite` file, as far as memory depends on it.
 
 Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields are their order there.
 """
@@ -16,7 +16,7 @@ from memplan.planner.importers.flatbuffer import Table
 from memplan.planner.importers.tflite_names import OPERATORS
 
 _NAME_LENGTH = 200
-"""Converters join names of operations that they fuse; longer names than this help nobody."""
+"""Converters join names of operations that they fuse; longer names than this are cut."""
 _SUBGRAPHS_OF = {"CALL": 1, "IF": 2, "WHILE": 2, "CALL_ONCE": 1}
 
 

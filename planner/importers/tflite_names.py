@@ -1,4 +1,4 @@
-"""What TFLite's schema numbers: its operators, and the types of tensors.
+"""The numbers of TFLite's schema: operators, and types of tensors.
 
 Source: tensorflow/compiler/mlir/lite/schema/schema.fbs (BuiltinOperator, TensorType), as of LiteRT 2.3.0.
 """

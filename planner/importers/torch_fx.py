@@ -202,7 +202,7 @@ def _storages(node: Any, count: int) -> Iterator[Any]:
 
 
 def _is_no_copy(node: Any, source: Any) -> bool:
-    """Whether an operation that may return what it was given does so for this source."""
+    """Return True if an operation that may return its argument does so for this source."""
     name = node.target._schema.name
     return name not in _MAY_COPY or (name in _RESHAPE and source.meta["val"].is_contiguous())
 

@@ -23,7 +23,7 @@ _LONGEST_NAME = 1000
 
 Index = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Reference = Annotated[list[Index], Field(min_length=2, max_length=3)]
-"""A node, which of its outputs, and a version that nobody reads."""
+"""A node, the number of its output, and a version that is not used."""
 
 
 class _Part(BaseModel):
@@ -44,7 +44,7 @@ class Node(_Part):
 
 
 class _Columns(_Part):
-    """What is known of each output of each node, in order."""
+    """The facts about each output of each node, in order."""
 
     dltype: tuple[Literal["list_str"], list[str]]
     storage_id: tuple[Literal["list_int"], list[Index]]

@@ -1,4 +1,4 @@
-"""Buffer assignments of XLA: what its heap simulator was asked to place, and where that lies.
+"""Buffer assignments of XLA: the values that its heap simulator places, and their offsets.
 
 A file is an HloProto of a module behind buffer assignment, as `--xla_dump_to` with `--xla_dump_hlo_as_proto` writes it
 (`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). A trace of the heap simulator

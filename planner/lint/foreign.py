@@ -1,4 +1,4 @@
-"""What other systems' planners get wrong, in lists of conflicts and in plans."""
+"""Findings about lists of conflicts and plans of other systems, which their planners are known to get wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.planner.model.problem import Pool, Problem
 Id = int | str
 Name = TypeVar("Name", bound=Id)
 _LOOKS, _NEAREST = 1_000_000, 1_000
-"""How many buffers below others are looked at, in all and for one."""
+"""The numbers of buffers below others that are looked at, in all and for one."""
 
 
 def lint_adjacency(conflicts: Mapping[Name, Iterable[Name]]) -> tuple[Finding, ...]:
@@ -112,7 +112,7 @@ def _placed_by_alignment_alone(problem: Problem) -> set[int]:
 
 
 class _Rivals:
-    """Which buffers keep apart, by lifetimes (with those of their aliases) or by name."""
+    """The buffers that must lie apart, by lifetimes (with those of their aliases) or by name."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

@@ -1,4 +1,4 @@
-"""What is legal but surely not meant."""
+"""Findings about problems: legal, but surely not meant."""
 
 from __future__ import annotations
 
@@ -146,9 +146,9 @@ def _numbers(table: BufferTable) -> tuple[I64, ...]:
 def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
     """Two lifetimes of one buffer share time."""
     table = problem.buffers
-    owner = np.repeat(np.arange(len(table)), np.diff(table.first))
-    order = np.lexsort((table.start, owner))
-    mine, start, end = owner[order], table.start[order], table.end[order]
+    buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
+    order = np.lexsort((table.start, buffer_of))
+    mine, start, end = buffer_of[order], table.start[order], table.end[order]
     # If any two overlap, then two that are neighbours in the order of starts do.
     for k in np.flatnonzero((mine[1:] == mine[:-1]) & (start[1:] < end[:-1])).tolist():
         name = table.ids[int(mine[k])]
@@ -157,7 +157,7 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
 
 
 def _pins_collide(problem: Problem) -> Iterator[Finding]:
-    """A pinned buffer breaks a rule where it is pinned, whatever else is placed: so nothing will fit."""
+    """A pinned buffer breaks a rule where it is pinned, so no plan can be valid."""
     table = problem.buffers
     n = len(table)
     pool, offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)

@@ -14,7 +14,7 @@ from memplan.planner.operations.operations import DeclaredBuffer, Function, Oper
 
 @dataclass(frozen=True)
 class CallWorkspace:
-    """What a call needs beside its arguments, if it is planned apart: so many bytes of a pool."""
+    """The bytes of a pool that a call needs beside its arguments, if it is planned apart."""
 
     pool: str
     size: int

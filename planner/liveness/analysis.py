@@ -1,4 +1,4 @@
-"""From operations to a problem, and to what is known before anybody plans it."""
+"""From operations to a problem, and to facts about the program that need no plan."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def _steps(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
 
 
 def _events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[Event]:
-    """List who gets and gives back its room, in time order; at one time, room is given back first."""
+    """List the buffers that become alive or dead, in time order; at one time, the dead ones come first."""
     found = []
     for row in alive:
         name = timeline.variables[row.variable].id

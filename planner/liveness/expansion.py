@@ -32,11 +32,11 @@ from memplan.planner.operations.statements import (
 )
 
 MAX_EXPANDED = 1_000_000
-"""How many statements and buffers a program may have once its calls are replaced by what they do."""
+"""The largest number of statements and buffers of a program, once its calls are replaced by what they do."""
 MAX_NESTING = 100
-"""How deep branches and loops may lie in each other, calls included."""
+"""The deepest nesting of branches and loops, calls included."""
 _PATH_LENGTH = 16
-"""How long the paths of calls may be, on average, where there are as many statements and buffers in them as may be."""
+"""The longest average path of calls in a program with the largest number of statements and buffers."""
 
 
 def expand(
@@ -236,8 +236,8 @@ class _Expansion:
         for name in statement.alloc if isinstance(statement, Alloc) else statement.free:
             self.calls.mark(block.names[name], index, action)
             if action == "alloc":
-                whose = block if name not in freed else block.function or block
-                whose.scope.append(block.names[name])
+                scoped = block if name not in freed else block.function or block
+                scoped.scope.append(block.names[name])
         self._end(index)
 
     def _open(

@@ -1,4 +1,4 @@
-"""What is known of a program before anybody plans it, as the answer of the analysis spells it."""
+"""Facts about a program that need no plan, as fields of the analysis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memplan.planner.operations.operations import OrderStatus
 
 @dataclass(frozen=True)
 class Event:
-    """A buffer gets its room, or gives it back, at the beginning of a time step."""
+    """A buffer is allocated, or its bytes become free, at the beginning of a time step."""
 
     time: int
     kind: Literal["alloc", "kill"]
@@ -26,7 +26,7 @@ class Event:
 
 @dataclass(frozen=True)
 class InsertFree:
-    """Where a program that allocates by itself may free a buffer at the earliest, by its uses.
+    """The earliest statement after which a program that allocates by itself may free a buffer, by its uses.
 
     It is after the statement at `path`, or at the start of the branch (or program) there: one place for each way.
     """
@@ -61,7 +61,7 @@ class FunctionFacts:
 
 @dataclass(frozen=True)
 class TemporaryCounts:
-    """How many functions that are called have no temporary, one, and several."""
+    """The numbers of called functions with no temporary, one, and several."""
 
     none: int
     one: int
@@ -72,7 +72,7 @@ class TemporaryCounts:
 class Workspace:
     """The most bytes alive at a time, which no plan can do without, and where that is; null for a program of no steps.
 
-    In whatever order the operations run, one of them needs `any_order_live_bytes` by itself.
+    In any order of the operations, one of them needs `any_order_live_bytes` by itself.
     """
 
     live_bytes: int
@@ -92,10 +92,10 @@ class ReadingFacts:
 
 
 class Analysis(Row):
-    """What follows from operations, read in one way.
+    """The problem that operations pose, read in one way, and facts about the program.
 
-    `constants` lie apart and are not planned; nor are `not_planned` inputs and outputs, and `unused` buffers. Nobody
-    reads `orphans`.
+    `constants` lie apart and are not planned; nor are `not_planned` inputs and outputs, and `unused` buffers.
+    `orphans` are never read.
     """
 
     problem: Problem

@@ -1,4 +1,4 @@
-"""A map from ranges of bytes to sets of whatever may have written them last."""
+"""A map from ranges of bytes to the sets of their possible last writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When every variable of a program is alive, read in one of the ways that there are."""
+"""The lifetimes of every variable of a program, for each way to read them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ReadingKind = tuple[Liveness, Temporaries]
 
 
 class Reading(Row):
-    """How lifetimes are read from operations, and what is planned.
+    """The options for reading lifetimes from operations, and for what is planned.
 
     By `usage`, a buffer is alive from its first to its last use; by `scope`, from alloc to free. Temporaries are alive
     for their own part of a call or operation (`nested`), or for the whole of it, as its arguments are (`lifted`).
@@ -31,7 +31,7 @@ class Reading(Row):
 
     @property
     def way(self) -> ReadingKind:
-        """How lifetimes are read, apart from what is planned."""
+        """The options for lifetimes, apart from those for what is planned."""
         return self.liveness, self.temporaries
 
 
@@ -45,7 +45,7 @@ class PlannedVariable:
 
 
 def is_planned(variable: Variable, reading: Reading) -> bool:
-    """Say whether a variable gets a place: constants never do, inputs and outputs where that is asked for."""
+    """Return True if a variable is planned: constants never are, inputs and outputs by option."""
     if variable.role == "input":
         return reading.plan_inputs
     return variable.role != "constant" and (variable.role != "output" or reading.plan_outputs)

@@ -1,4 +1,4 @@
-"""When a variable is alive by its scopes: from each alloc to the free that follows on every way through the program.
+"""Lifetimes by scope: from each alloc to the free that follows on every way through the program.
 
 Without a free, a scope ends with the list of statements that its alloc is in. Without an alloc, it is the whole call.
 """
@@ -14,7 +14,7 @@ from memplan.planner.liveness.uses import Use, items, within
 
 _FREE, _HELD = frozenset({False}), frozenset({True})
 Held = frozenset[bool]
-"""Whether a variable may be held at some point of the program: it may be, may be not, or both, by the way there."""
+"""The possible states of a variable at a point of the program: held (True), free (False), or both."""
 
 
 def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use]) -> Lifetime:

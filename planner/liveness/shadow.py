@@ -1,7 +1,7 @@
 """Shadow execution: run operations on a plan's addresses, and see whether what is read is what was written.
 
 No overlap check can find a wrong lifetime, because it believes it. This one does not look at lifetimes: it remembers
-who may have written each byte last, for all ways through the program at once, and for any number of iterations.
+the possible last writers of each byte, for all ways through the program at once, and for any number of iterations.
 """
 
 from __future__ import annotations
@@ -58,27 +58,27 @@ class _Piece:
 
 @dataclass
 class _Memory:
-    """What may be in memory at a point of the program: the last writers of each byte, by piece, and what was lost.
+    """The possible contents of memory at a point of the program: the last writers of each byte, and what was lost.
 
-    `lost` has the pieces that may hold something else than what was written, with who wrote there, in which stretch.
+    `lost` has the pieces that may hold something else than what was written, with the writer and its stretch.
     """
 
-    owners: dict[str, ByteMap] = field(default_factory=dict)
+    writers_in: dict[str, ByteMap] = field(default_factory=dict)
     lost: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def copy(self) -> _Memory:
-        return _Memory({pool: owners.copy() for pool, owners in self.owners.items()}, dict(self.lost))
+        return _Memory({pool: writers_in.copy() for pool, writers_in in self.writers_in.items()}, dict(self.lost))
 
     def join(self, other: _Memory) -> _Memory:
-        owners = {
-            pool: self.owners.get(pool, ByteMap()).join(other.owners.get(pool, ByteMap()))
-            for pool in self.owners | other.owners
+        writers_in = {
+            pool: self.writers_in.get(pool, ByteMap()).join(other.writers_in.get(pool, ByteMap()))
+            for pool in self.writers_in | other.writers_in
         }
-        return _Memory(owners, other.lost | self.lost)
+        return _Memory(writers_in, other.lost | self.lost)
 
     def holds(self, other: _Memory) -> bool:
-        """Say whether joining the other one would change nothing."""
-        return other.lost.keys() <= self.lost.keys() and self.join(other).owners == self.owners
+        """Return True if joining the other one would change nothing."""
+        return other.lost.keys() <= self.lost.keys() and self.join(other).writers_in == self.writers_in
 
 
 def shadow(operations: Operations, plan: Plan, *, most: int = MAX_EXPANDED) -> tuple[Clobber, ...]:
@@ -127,7 +127,7 @@ class _Execution:
     def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
         self.timeline = timeline
         self.pieces: list[_Piece] = []
-        self.piece_owner: list[int] = []
+        self.piece_root: list[int] = []
         self.pieces_of: dict[int, range] = {}
         for root, (pool, offset) in places.items():
             self._cut(root, pool, offset)
@@ -149,7 +149,7 @@ class _Execution:
         cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
         first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
         self.pieces += [_Piece(pool, offset + low, offset + high) for low, high in pairwise(cuts)]
-        self.piece_owner += [root] * (len(cuts) - 1)
+        self.piece_root += [root] * (len(cuts) - 1)
         for i, row in rows:
             self.pieces_of[i] = range(first[row.distance], first[row.distance + row.size])
 
@@ -218,22 +218,22 @@ class _Execution:
         """Write a variable; what this step has `written` to the same bytes is `shared`: neither can be relied on."""
         for piece in self.pieces_of[variable]:
             place = self.pieces[piece]
-            owners = memory.owners.setdefault(place.pool, ByteMap())
+            writers_in = memory.writers_in.setdefault(place.pool, ByteMap())
             memory.lost.pop(piece, None)
-            for writers in owners.within(place.low, place.high):
+            for writers in writers_in.within(place.low, place.high):
                 for writer in writers - {piece}:
                     memory.lost.setdefault(writer, (piece, stretch))
                     if writer in written:
                         shared[piece] = writer, stretch
-            owners.put(place.low, place.high, frozenset((piece,)))
+            writers_in.put(place.low, place.high, frozenset((piece,)))
             written.add(piece)
 
     def _forget(self, variable: int, memory: _Memory) -> None:
-        """Let nobody expect anything of a variable: its room is new, or given back."""
+        """Expect no content of a variable: its bytes are new, or given back."""
         for piece in self.pieces_of[variable]:
             place = self.pieces[piece]
-            if place.pool in memory.owners:
-                memory.owners[place.pool].forget(place.low, place.high, piece)
+            if place.pool in memory.writers_in:
+                memory.writers_in[place.pool].forget(place.low, place.high, piece)
             memory.lost.pop(piece, None)
 
     def _clobber(self, variable: int, stretch: int, piece: int, memory: _Memory) -> Clobber:
@@ -243,7 +243,7 @@ class _Execution:
         return Clobber(
             names[variable].id,
             self.timeline.path(stretch),
-            names[self.piece_owner[by]].id,
+            names[self.piece_root[by]].id,
             self.timeline.path(when),
             mine.pool,
             (max(mine.low, others.low), min(mine.high, others.high)),

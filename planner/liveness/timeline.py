@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 Role = Literal["input", "output", "constant", "temporary"]
 Action = Literal["read", "write", "update", "part", "scratch", "hold", "alloc", "free", "end"]
-"""What a statement does to a buffer.
+"""The actions of a statement on a buffer.
 
 `update` reads and writes it, `part` writes some of it, `scratch` uses it as its own temporary, `hold` keeps what is in
 it. The last three are about scopes only; `end` is the end of one that no statement ends.
@@ -36,7 +36,7 @@ class Activation:
 
 
 class Stretch(NamedTuple):
-    """The time `[start, end)` of a statement, in the run at `depth`, and the place in its function.
+    """The time `[start, end)` of a statement, in the block at `depth`, and the position in its function.
 
     `operation` is the stretch of the outermost operation of the program's own that it is inside of, or NOWHERE.
     """
@@ -51,7 +51,7 @@ class Stretch(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What is done to a variable in a stretch; one of a call itself `is_passed`, before what happens inside."""
+    """One action on a variable in a stretch; one of a call itself `is_passed`, before the actions inside."""
 
     stretch: int
     action: Action
@@ -125,7 +125,7 @@ class ProgramTimeline:
     variables: list[Variable]
 
     def path(self, stretch: int) -> str:
-        """Name the place of a stretch: `main/3:f/0` is the first statement of what the fourth of main calls."""
+        """Name the position of a stretch: `main/3:f/0` is the first statement of what the fourth of main calls."""
         found = self.stretches[stretch]
         path = self.activations[found.activation].path
         return f"{path}/{'.'.join(map(str, found.position))}" if found.position else path

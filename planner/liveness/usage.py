@@ -1,9 +1,9 @@
-"""When a variable is alive by its uses: from the first to the last, on every way through the program.
+"""Lifetimes by usage: from the first to the last use, on every way through the program.
 
 A step belongs to the lifetime if some way that leads there has used the variable, that step included, and some way on
-from there uses it. What an iteration of a loop surely writes before it reads it, and what nobody uses before or after
-the loop, starts anew in each iteration; everything else that is used in a loop crosses its iterations, and is alive for
-the whole of it.
+from there uses it. A variable that an iteration of a loop surely writes before it reads it, and that is not used
+before or after the loop, starts anew in each iteration; every other variable used in a loop crosses its iterations, and
+is alive for the whole of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Where = Literal["after", "start-of"]
 
 @dataclass(frozen=True)
 class Death:
-    """Where a variable is needed no more: after a statement, or at the start of a branch, or of the program."""
+    """The end of a variable's use: after a statement, or at the start of a branch, or of the program."""
 
     where: Where
     path: str
@@ -28,7 +28,7 @@ class Death:
 
 @dataclass
 class Lifetime:
-    """Half-open intervals in time order, touching ones apart; and every place where the variable dies."""
+    """Half-open intervals in time order, touching ones apart; and every point where the variable dies."""
 
     intervals: list[tuple[int, int]] = field(default_factory=list)
     deaths: list[Death] = field(default_factory=list)
@@ -43,12 +43,12 @@ class Lifetime:
         self.intervals.append((start, end))
 
     def covers(self, other: Lifetime) -> bool:
-        """Say whether it begins no later than another one, and ends no earlier."""
+        """Return True if it begins no later than another lifetime, and ends no earlier."""
         return self.intervals[0][0] <= other.intervals[0][0] and other.intervals[-1][1] <= self.intervals[-1][1]
 
 
 def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation: int) -> Lifetime:
-    """Return when a variable of an activation is alive, by its uses in program order."""
+    """Return the lifetime of a variable of an activation, by its uses in program order."""
     call = timeline.activations[activation].stretch
     born_at = timeline.stretches[call].depth if activation else NOWHERE
     walk = _Walk(timeline, uses, born_at)

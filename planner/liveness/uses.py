@@ -10,7 +10,7 @@ from memplan.planner.liveness.timeline import Action, BlockPart, Loop, ProgramTi
 
 
 class Use(NamedTuple):
-    """What a stretch does to a variable, or to a family of a buffer and its aliases."""
+    """An action of a stretch on a variable, or on a family of a buffer and its aliases."""
 
     stretch: int
     start: int
@@ -20,12 +20,12 @@ class Use(NamedTuple):
 
     @property
     def is_about_scope(self) -> bool:
-        """Whether it says something of the variable's scope only, and needs none of its bytes."""
+        """True if it is about the variable's scope only, and needs none of its bytes."""
         return self.action in ("alloc", "free", "end")
 
 
 class BlockItem(NamedTuple):
-    """A use in a run itself (`part` is None), or all uses that lie in one of its parts."""
+    """A use in a block itself (`part` is None), or all uses that lie in one of its parts."""
 
     start: int
     end: int
@@ -34,7 +34,7 @@ class BlockItem(NamedTuple):
 
 
 def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -> list[Use]:
-    """Return the uses of a buffer and its aliases in program order, with those that calls pass on where asked for.
+    """Return the uses of a buffer and its aliases in program order, with those that calls pass on if `passed`.
 
     A write to an alias of a part writes a part.
     """

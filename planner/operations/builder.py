@@ -22,7 +22,7 @@ from memplan.planner.operations.operations import Operations, operations_from
 
 
 class Bytes(TypedDict, total=False):
-    """What a buffer needs, as the wire format of operations spells it: `size`, or `dtype` and `shape`."""
+    """The size of a buffer as the wire format of operations has it: `size`, or `dtype` and `shape`."""
 
     size: int
     dtype: str
@@ -96,7 +96,7 @@ class FunctionBuilder:
 
     def call(self, function: FunctionBuilder, *inputs: Value, into: Iterable[Value] | None = None) -> tuple[Value, ...]:
         """Call a function that has been written, and return what it returned, in new buffers if `into` names none."""
-        outputs = tuple(into) if into is not None else tuple(map(self._like, function.spelled_results()))
+        outputs = tuple(into) if into is not None else tuple(map(self._like, function.result_rows()))
         self._add({"call": function.name, "inputs": self._names(inputs), "outputs": self._names(outputs)})
         return outputs
 
@@ -146,8 +146,8 @@ class FunctionBuilder:
             yield
         self._add({"branch": body})
 
-    def spelled(self) -> dict[str, Any]:
-        """Return the function as the wire format spells it."""
+    def row(self) -> dict[str, Any]:
+        """Return the function in the wire format."""
         return {
             "params": tuple(self._params),
             "results": self.results,
@@ -156,8 +156,8 @@ class FunctionBuilder:
             "body": tuple(self._blocks[0]),
         }
 
-    def spelled_results(self) -> tuple[dict[str, Any], ...]:
-        """Return the buffers that the function returns, as the wire format spells them."""
+    def result_rows(self) -> tuple[dict[str, Any], ...]:
+        """Return the buffers that the function returns, in the wire format."""
         return tuple(self._buffers[name] for name in self.results)
 
     def _like(self, row: dict[str, Any]) -> Value:
@@ -218,5 +218,5 @@ class ProgramBuilder:
 
     def operations(self) -> Operations:
         """Return the program; raises OperationsError."""
-        functions = {name: function.spelled() for name, function in self._functions.items()}
+        functions = {name: function.row() for name, function in self._functions.items()}
         return operations_from({**self._more, "functions": functions})

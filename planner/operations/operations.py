@@ -72,7 +72,7 @@ def _bits(dtype: str) -> int | None:
 
 
 class Function(Row):
-    """What a function works on and what it does, in order. Params and results belong to the caller."""
+    """A function: its buffers and its statements, in order. Params and results belong to the caller."""
 
     params: Names = ()
     results: Names = ()

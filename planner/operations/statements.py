@@ -1,4 +1,4 @@
-"""What the body of a function is made of, as the wire format of operations spells it.
+"""The statements in the body of a function, in the wire format of operations.
 
 A statement is known by the one field that only its kind has: `op`, `call`, `branches`, `loop`, `alloc` or `free`.
 """

@@ -10,7 +10,7 @@ from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
 
 ROOM = JobLimits(jobs=1000)
-EVERYBODY = JobsWanted(of_everybody=True)
+EVERYBODY = JobsWanted(of_all_keys=True)
 FOUND = StoredProgress(peak=30, lower_bound=20, gap=0.5, solver="greedy")
 BETTER = StoredProgress(peak=2**70, lower_bound=2**70, gap=0.0, solver="exact")
 REASON = "its server stopped"

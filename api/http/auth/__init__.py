@@ -1,1 +1,1 @@
-"""Who may ask for what: keys with names, scopes and quotas."""
+"""Authorisation: keys with names, scopes and quotas."""

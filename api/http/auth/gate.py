@@ -1,4 +1,4 @@
-"""Who may pass: `dependencies=[may("plan")]` on a route or a router."""
+"""The check of keys and scopes: `dependencies=[may("plan")]` on a route or a router."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ ADMIN = "admin"
 """The id and the name of the key that the settings hold."""
 _KEPT_S = 2.0
 _USE_NOTED_S = 60.0
-_NOBODYS = digest("")
+_NO_HASH = digest("")
 _MOST_KEPT = 10_000
 _LOG = logging.getLogger("memplan")
 _BEARER = HTTPBearer(auto_error=False, description="A key, as `memplan keys add` shows it once.")
 
 
 class KeyGate:
-    """Knows who comes with which key; for one event loop.
+    """Finds the caller of a key; for one event loop.
 
-    What the store says of a key is believed for two seconds: so long one that was revoked still works.
+    Keys from the store are kept for two seconds: so long one that was revoked still works.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class KeyGate:
         look_up: Callable[[str], Awaitable[Key | None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.is_asking = bool(settings.require_keys)
+        self.requires_keys = bool(settings.require_keys)
         self._settings, self._look_up, self._clock = settings, look_up, clock
         self._admin = None if settings.admin_key is None else digest(settings.admin_key)
         self._quota = RequestQuota(clock)
@@ -55,13 +55,13 @@ class KeyGate:
 
     def check_host(self, host: str | None) -> None:
         """Raise ForbiddenError for a `Host` that a page from elsewhere may have, where there is no key to show."""
-        if not self.is_asking and not self._settings.without_keys and not is_harmless(host):
+        if not self.requires_keys and not self._settings.without_keys and not is_harmless(host):
             rule = "must be an address or localhost where no key is asked for, unless --without-keys is said"
             raise ForbiddenError(f"host: {rule}, got {shown(host)}")
 
     async def caller(self, authorization: str | None) -> Caller:
-        """Return who shows this `Authorization`; raises NoKeyError, and FullError where a quota is used up."""
-        if not self.is_asking:
+        """Return the caller with this `Authorization`; raises NoKeyError, and FullError where a quota is used up."""
+        if not self.requires_keys:
             return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
         text = text.strip()
@@ -72,7 +72,7 @@ class KeyGate:
         key_id, secret = split(text) or ("", text)
         key = await self._known(key_id) if key_id else None
         # An id that is not there is compared as well, so that it takes as long as a wrong secret.
-        if not is_same(secret, _NOBODYS if key is None else key.hash) or key is None or key.revoked_at is not None:
+        if not is_same(secret, _NO_HASH if key is None else key.hash) or key is None or key.revoked_at is not None:
             raise NoKeyError("authorization: the key is not known, or was revoked")
         self._count(key)
         return key.caller(self._settings.max_jobs_per_key)
@@ -98,20 +98,20 @@ class KeyGate:
 
 
 def look_up(keys: Keys, key_id: str) -> Key | None:
-    """Return what the store knows of a key, and note that it is used, about once a minute. Raises StoreError."""
+    """Return a key of the store, and note that it is used, about once a minute. Raises StoreError."""
     key, now = keys.find(key_id), time.time()
     if key is not None and key.revoked_at is None and abs(now - (key.used_at or 0.0)) > _USE_NOTED_S:
         try:
             keys.note_use(key_id, now)
-        except StoreError as error:  # a full disk should not keep out who may come in
+        except StoreError as error:  # a full disk should not keep out a valid key
             _LOG.warning("the use of a key is not noted: %s", error)
     return key
 
 
 def may(scope: Scope) -> Any:
-    """Return the dependency that lets in who may, before anything of the body is read.
+    """Return the dependency that admits callers with a scope, before anything of the body is read.
 
-    Routes then find who it is by `Caller.of(request)`.
+    Routes then find the caller by `Caller.of(request)`.
     """
 
     async def check(request: Request, _described: Annotated[Any, Security(_BEARER)]) -> None:
@@ -121,7 +121,7 @@ def may(scope: Scope) -> Any:
 
 
 async def let_in(request: Request, scope: Scope) -> None:
-    """Find out who sent a request, and raise NoKeyError, ForbiddenError or FullError where they may not."""
+    """Find the caller of a request; raises NoKeyError, ForbiddenError or FullError if it is not allowed."""
     gate = KeyGate.of(request)
     gate.check_host(request.headers.get("host"))
     caller = await gate.caller(request.headers.get("authorization"))

@@ -1,7 +1,7 @@
-"""Which names a server that asks nobody for a key answers to.
+"""The hosts that a server without keys answers to.
 
-A page in somebody's browser may let its own name point to 127.0.0.1, and is then allowed to read what is answered there
-(DNS rebinding). It cannot choose what the browser says in `Host`: its own name.
+A web page may let its own name point to 127.0.0.1, and its script may then read the answers of a server there (DNS
+rebinding). It cannot choose the `Host` that the browser sends: the page's own name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 
 def is_harmless(host: str | None) -> bool:
-    """Return whether no page from elsewhere has this `Host`: an address, localhost, or a name without a domain."""
+    """Return True if no page from elsewhere has this `Host`: an address, localhost, or a name without a domain."""
     if not host:
         return True
     try:

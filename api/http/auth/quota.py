@@ -1,4 +1,4 @@
-"""How often a key may ask."""
+"""The quota of requests of a key."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _MOST_KNOWN = 10_000
 
 
 class RequestQuota:
-    """Lets each key ask so many times at once, and as often again within every minute; for one event loop.
+    """Allows each key so many requests at once, and as many again within every minute; for one event loop.
 
-    What is left of it grows evenly with time (a token bucket). Each server counts for itself.
+    It is a token bucket: the rest grows evenly with time. Each server counts for itself.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

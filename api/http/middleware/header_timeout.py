@@ -17,7 +17,7 @@ def protocol(header_timeout_s: float) -> type[H11Protocol]:
     """Return uvicorn's protocol, which waits for ever for the headers of a request, with an end to that."""
 
     class Impatient(H11Protocol):
-        """Hangs up on who connects and does not ask, stops in the middle of asking, or asks on after the answer."""
+        """Closes connections that send no request, an incomplete request, or data after the response."""
 
         _give_up: asyncio.TimerHandle | None = None
 
@@ -56,7 +56,7 @@ def protocol(header_timeout_s: float) -> type[H11Protocol]:
 
 
 def find_out_who_is_gone(listener: socket.socket) -> None:
-    """Let the system end connections whose client vanished without a word, or does not read what it asked for.
+    """Let the system end connections with a client that vanished, or does not read the answer.
 
     Accepted connections inherit these options where the system has them (Linux does).
     """

@@ -1,4 +1,4 @@
-"""What one server holds at a time for all its callers: bytes of bodies, and open streams; for one event loop."""
+"""Limits of one server for all its callers: bytes of bodies, and open streams; for one event loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.api.refusals import FullError
 from memplan.api.settings import Settings
 
 _BODIES_HELD = 4
-"""How many of the largest bodies may be held, where no other limit is set."""
+"""The number of the largest bodies that may be held, where no other limit is set."""
 
 
 class HeldBytes:
@@ -26,8 +26,8 @@ class HeldBytes:
         return cls(max(settings.max_held_bytes or _BODIES_HELD * settings.max_body_bytes, settings.max_body_bytes))
 
 
-class Share:
-    """What one request holds of them, and how long its body may take to come."""
+class HeldShare:
+    """The bytes that one request holds, and the time that its body may take."""
 
     def __init__(self, whole: HeldBytes, timeout_s: float) -> None:
         self.timeout_s = timeout_s
@@ -54,7 +54,7 @@ class SharesBytes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, as ASGI has it."""
-        share = Share(self.whole, self.timeout_s)
+        share = HeldShare(self.whole, self.timeout_s)
         scope.setdefault("state", {})["body_share"] = share
         try:
             await self.app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Gives every request an id, and tells the log and the metrics how it was answered; never what was in it."""
+"""Gives every request an id, and writes its answer's status to log and metrics; never its content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.api.metrics import Metrics
 _LOG = logging.getLogger("memplan.requests")
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
-"""What machines ask every few seconds; what is not ready says so itself."""
+"""The paths that machines request every few seconds; a server that is not ready logs that itself."""
 _HUNG_UP = 499
 
 

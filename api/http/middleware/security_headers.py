@@ -1,4 +1,4 @@
-"""What every answer tells a browser: this is data for the one who asked, and nothing to run, frame, guess or keep."""
+"""Headers of every answer for browsers: it is data for the caller, and nothing to run, frame, guess or keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `/openapi.json` says of the calls for jobs, beyond what their types do."""
+"""The part of `/openapi.json` for jobs that does not follow from the routes' types."""
 
 from __future__ import annotations
 

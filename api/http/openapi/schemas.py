@@ -1,4 +1,4 @@
-"""What `/openapi.json` says beyond what the routes' types do: bodies are read raw, so their schemas are given here."""
+"""The part of `/openapi.json` that does not follow from the routes' types: bodies are read raw, and described here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class VerifyRequest(BaseModel):
 
 
 class Verdict(BaseModel):
-    """Whether a plan is right for its problem, and what is wrong with it."""
+    """The verdict on a plan of a problem: valid or not, and its violations."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -210,7 +210,7 @@ class _Quiet(GenerateJsonSchema):
 
 
 def _add_refusals(schema: dict[str, Any]) -> None:
-    """Add, to each call that may ask for a key, the answers of those who are not let in, or come when it cannot."""
+    """Add, to each call that may ask for a key, the answers to refused callers and those of a busy server."""
     for calls in schema["paths"].values():
         for call in calls.values():
             if "security" in call:

@@ -75,7 +75,7 @@ async def listed(request: Request) -> JobList:
     """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
     service, caller = Service.of(request), Caller.of(request)
     query = read_job_query(request.query_params)
-    wanted = JobsWanted(of_everybody=caller.may("admin"), key_id=caller.key_id, **dict(query))
+    wanted = JobsWanted(of_all_keys=caller.may("admin"), key_id=caller.key_id, **dict(query))
     return job_list(await service.store.briefly(partial(service.store.jobs.page, wanted)), query)
 
 

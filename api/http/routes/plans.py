@@ -45,7 +45,7 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
     known = await service.cache.by_hash(problem_hash) if _HASH.fullmatch(problem_hash) else None
     if known is None:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
-    return await service.soon(lambda: _answer(request, problem_hash, known, service.gate.is_asking), known.is_small)
+    return await service.soon(lambda: _answer(request, problem_hash, known, service.gate.requires_keys), known.is_small)
 
 
 def _answer(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:

@@ -1,1 +1,1 @@
-"""How the tables came to be: alembic's environment (`env.py`) and one module a version."""
+"""The migrations of the tables: alembic's environment (`env.py`) and one module a version."""

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from memplan.api.executorch.specs import Place, PlacedSpec, Spec, SpecsRequest, placed, pose, request_of
+from memplan.api.executorch.specs import Place, Spec, SpecPlacements, SpecsRequest, placed, pose, request_of
 from memplan.planner.errors import ProblemError
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
@@ -35,7 +35,7 @@ class Tensor:
         return self.allocated_memory
 
 
-def planned(*specs: Tensor, alignment: int = 16, taken: tuple[int, ...] = (), padding: int = 0) -> PlacedSpec:
+def planned(*specs: Tensor, alignment: int = 16, taken: tuple[int, ...] = (), padding: int = 0) -> SpecPlacements:
     for spec in specs:
         spec.realign(alignment)
     names = tuple(f"spec:{k}" for k in range(len(specs)))

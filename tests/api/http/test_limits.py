@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memplan.api.http.middleware.limits import HeldBytes, Share, Streams
+from memplan.api.http.middleware.limits import HeldBytes, HeldShare, Streams
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.submissions import check_size
@@ -26,7 +26,7 @@ def drip(into: socket.socket) -> None:
 
 def test_bodies_are_held_up_to_a_limit_for_all_together() -> None:
     whole = HeldBytes(100)
-    one, two = Share(whole, 1.0), Share(whole, 1.0)
+    one, two = HeldShare(whole, 1.0), HeldShare(whole, 1.0)
     one.take(60)
     two.take(40)
     with pytest.raises(FullError, match="memplan: requests of 100 bytes are in work already"):

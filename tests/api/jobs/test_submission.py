@@ -66,7 +66,7 @@ def test_a_caller_that_leaves_before_the_answer_disturbs_no_other(store: Store) 
         await asyncio.sleep(0)
         leaves.cancel()
         await intake.add(new(), room)
-        assert len(store.jobs.page(JobsWanted(of_everybody=True))) == 2
+        assert len(store.jobs.page(JobsWanted(of_all_keys=True))) == 2
 
     day(run)
 

@@ -88,7 +88,7 @@ def test_jobs_are_listed_newest_first_page_by_page(store: Store) -> None:
     names = [add(store, id=f"job{i}") for i in range(5)]
     seen: list[str] = []
     after = None
-    while page := store.jobs.page(JobsWanted(of_everybody=True, limit=2, after=after)):
+    while page := store.jobs.page(JobsWanted(of_all_keys=True, limit=2, after=after)):
         seen += [job.id for job in page]
         after = page[-1].id
     assert seen == names[::-1]
@@ -101,10 +101,10 @@ def test_jobs_are_listed_by_what_is_known_of_them(store: Store) -> None:
     claim(store)
 
     def found(**wanted: Any) -> list[str]:
-        return [job.id for job in store.jobs.page(JobsWanted(**{"of_everybody": True} | wanted))]
+        return [job.id for job in store.jobs.page(JobsWanted(**{"of_all_keys": True} | wanted))]
 
     assert found(state="running") == found(name="a") == found(problem_hash="sha256:1") == [mine]
-    assert found(of_everybody=False, key_id="other") == [other]
-    assert found(of_everybody=False, key_id="other", name="a") == []
-    assert len(found(of_everybody=False, key_id=None)) == 1
+    assert found(of_all_keys=False, key_id="other") == [other]
+    assert found(of_all_keys=False, key_id="other", name="a") == []
+    assert len(found(of_all_keys=False, key_id=None)) == 1
     assert all(isinstance(found(state=one), list) for one in STATES)

@@ -103,10 +103,10 @@ def test_jobs_of_a_dead_server_wait_again_and_those_of_others_go_on(store: Store
     lost, kept = add(store), add(store)
     claim(store, "dead")
     claim(store, "alive")
-    assert store.leases.owners() == {"dead", "alive"}
+    assert store.leases.servers() == {"dead", "alive"}
     assert store.leases.take_over(["dead"]) == [lost]
     assert (state(store, lost), state(store, kept)) == ("queued", "running")
-    assert store.leases.owners() == {"alive"}
+    assert store.leases.servers() == {"alive"}
 
 
 def test_a_job_whose_server_dies_again_and_again_fails(store: Store) -> None:
