@@ -22,6 +22,9 @@ _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 def media_type(request: Request, *known: str) -> str:
     """Return which of the `known` media types the body has, the first if nothing is said; raises MediaTypeError."""
+    said = request.headers.get("content-type")
+    if (said is None or said in known) and "content-encoding" not in request.headers:
+        return said or known[0]
     header = Message()
     header["content-type"] = request.headers.get("content-type") or known[0]
     kind, charset = header.get_content_type(), header.get_content_charset("utf-8")

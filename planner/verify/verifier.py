@@ -7,7 +7,7 @@ family. Buffers of no bytes need a legal offset, but share bytes with nobody and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -39,15 +39,16 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
         return tuple(_listed(claims_of_nothing(plan)))
     placed = PlacedBuffers.by(problem, plan.placements)
-    return (
-        *_listed(_every_buffer_has_one_place(problem, plan.placements)),
-        *_listed(every_place_is_legal(problem, placed)),
-        *_listed(relatives_lie_where_they_must(problem, placed)),
-        *_listed(groups_are_together(problem, placed)),
-        *_listed(no_two_share_bytes(problem, placed)),
-        *_listed(banks_are_apart(problem, placed)),
-        *_listed(claims(problem, plan, placed)),
-    )
+    kinds = [_every_buffer_has_one_place(problem, plan.placements), every_place_is_legal(problem, placed)]
+    if problem.buffers.relatives:
+        kinds.append(relatives_lie_where_they_must(problem, placed))
+    if problem.together:
+        kinds.append(groups_are_together(problem, placed))
+    kinds.append(no_two_share_bytes(problem, placed))
+    if problem.bank:
+        kinds.append(banks_are_apart(problem, placed))
+    kinds.append(claims(problem, plan, placed))
+    return tuple(chain.from_iterable(map(_listed, kinds)))
 
 
 def _listed(violations: Iterable[Violation]) -> list[Violation]:
@@ -84,7 +85,8 @@ def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
             for i in here[bad].tolist():
                 at = f"got offset {placed.offset[i]} of {shown(pool.name)}"
                 yield about(problem.buffers.ids[i], rule, f"{sentence}, {at}")
-    yield from _pages_and_remainders_are_kept(problem, placed)
+    if problem.buffers.pages or problem.buffers.remainders:
+        yield from _pages_and_remainders_are_kept(problem, placed)
     ids = problem.buffers.ids
     for i in problem.buffers.aliases:
         root, distance = int(placed.root[i]), int(placed.inside[i])
@@ -118,10 +120,11 @@ def _broken_rules(
     """Yield each rule about one pool, with which of the buffers `here` break it."""
     table = problem.buffers
     offset, end, size, pin = placed.offset[here], placed.end[here], table.size[here], table.offset[here]
-    open_to = [k for k, names in enumerate(table.pool_choices) if not names or pool.name in names]
-    yield "pool-not-allowed", ~np.isin(table.pool_choice[here], open_to), "must be in a pool that it names"
+    is_open = np.array([not names or pool.name in names for names in table.pool_choices], dtype=np.bool_)
+    yield "pool-not-allowed", ~is_open[table.pool_choice[here]], "must be in a pool that it names"
     forbidden = np.array([i for i, names in table.forbidden.items() if pool.name in names], dtype=np.int64)
-    yield "pool-not-allowed", np.isin(here, forbidden), "must be in a pool that it does not forbid"
+    if len(forbidden):
+        yield "pool-not-allowed", np.isin(here, forbidden), "must be in a pool that it does not forbid"
     for step, whose in ((table.alignment[here], "its"), (np.int64(pool.alignment), "its pool's")):
         # Alignments are at most 2^62, so the sum of two remainders is below 2^63.
         address = (pool.base_address % step + offset % step) % step

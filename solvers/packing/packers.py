@@ -24,6 +24,8 @@ from memplan.solvers.packing.rigid_bodies import CONSTRAINTS, steps
 
 _PLAIN_STEPS = 2_000_000
 """How many looks at placed buffers plain Python may take, about 0.1 s, as long as loading the compiled packer."""
+_FEW = 16
+"""Up to so many buffers, plain Python takes less than laying out the tables of the compiled packer."""
 _PLAIN_BUFFERS = 2_000
 """For more buffers, lifetimes or reserved ranges than that, plain Python is not quicker."""
 _PATIENT_BUFFERS = 8_000
@@ -98,7 +100,8 @@ class QuickPacker:
     def _quickest(self, n: int) -> Packer | None:
         if isinstance(self._packer, CompiledPacker):
             return self._packer
-        if pack.is_loaded or (self._steps_left <= 0 and self._kernel_is_ready()):
+        is_large = self._bulk > _FEW
+        if is_large and (pack.is_loaded or (self._steps_left <= 0 and self._kernel_is_ready())):
             self._packer = CompiledPacker(self.instance, self.flag, glued=self.glued)
         elif self._bulk > _PATIENT_BUFFERS:
             return None

@@ -34,6 +34,8 @@ class Choice:
 
 def extremes(instance: Instance) -> list[Choice]:
     """Return the choices that are all or nothing: first, no pair is glued, and all are parted."""
+    if not is_needed(instance):
+        return [Choice()]
     pairs, soft = tuple(share_pairs(instance)), _rows(instance.soft_pairs)
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [Choice(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]

@@ -43,8 +43,8 @@ def found(
             for pool, u, b in zip(problem.pools, used, bounds, strict=True)
         ),
         placements=placements,
-        shared=shared_pairs(problem, instance, placements),
-        bank_clashes=bank_clashes(problem, placements),
+        shared=shared_pairs(problem, instance, placements) if problem.may_share else (),
+        bank_clashes=bank_clashes(problem, placements) if problem.bank else (),
         solver=by,
         proof=_proof(problem, instance, bound) if is_best else None,
         problem_hash=problem_hash(problem, instance),
