@@ -7,52 +7,27 @@ import logging.config
 import socket
 from ipaddress import ip_address
 
-import uvicorn
-
 from memplan.api.http.app import create_app
 from memplan.api.http.app_state import Service
-from memplan.api.http.middleware import header_timeout
+from memplan.api.http.uvicorn import UvicornServer
 from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
 
-_LAST_ANSWERS_S = 5
+_KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
+"""Options by which the system ends connections whose client vanished, or does not read its answers; s, s, -, ms."""
 _LOG = logging.getLogger("memplan")
 
 
-class Server(uvicorn.Server):
+class Server(UvicornServer):
     """A server of the service; when it is told to stop, it ends its solves instead of waiting for their limits."""
 
     def __init__(self, settings: Settings, log_level: str = "info") -> None:
         app = create_app(settings)
         self.service: Service = app.state.service
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=header_timeout.protocol(settings.header_timeout_s),
-                ws="none",
-                log_config=None,
-                log_level=log_level,
-                access_log=False,  # the app's own says more, and less of what callers send
-                server_header=False,
-                timeout_keep_alive=settings.idle_timeout_s,
-                timeout_graceful_shutdown=_LAST_ANSWERS_S,
-            )
-        )
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Make ready, then say where it listens."""
-        await super().startup(sockets)
-        for listener in sockets or ():
-            host, port = listener.getsockname()[:2]
-            _LOG.info("memplan listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, answer who waits, and end."""
-        self.service.stop()
-        await super().shutdown(sockets)
+        super().__init__(app, settings, log_level, self.service.stop)
 
 
 def serve(host: str, port: int, without_keys: bool = False) -> None:
@@ -109,5 +84,8 @@ def listening(host: str, port: int) -> socket.socket:
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
     # asyncio does so only where it opens the socket itself; without, each answer waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    header_timeout.find_out_who_is_gone(listener)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():  # which accepted connections inherit
+        if hasattr(socket, name):
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return listener

@@ -1,0 +1,95 @@
+"""The one module that knows the insides of uvicorn: what it calls when it starts and stops, and its h11 protocol.
+
+`tests/api/http/test_uvicorn.py` names what is assumed of it; pyproject.toml caps its version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from memplan.api.settings import Settings
+
+_LAST_ANSWERS_S = 5
+_LOG = logging.getLogger("memplan")
+
+
+class UvicornServer(uvicorn.Server):
+    """Serves an app over HTTP/1.1; `on_stop` is called before it waits for the last answers."""
+
+    def __init__(self, app: Any, settings: Settings, log_level: str, on_stop: Callable[[], None]) -> None:
+        self.on_stop = on_stop
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=protocol(settings.header_timeout_s),
+                ws="none",
+                log_config=None,
+                log_level=log_level,
+                access_log=False,  # the app's own says more, and less of what callers send
+                server_header=False,
+                timeout_keep_alive=settings.idle_timeout_s,
+                timeout_graceful_shutdown=_LAST_ANSWERS_S,
+            )
+        )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Make ready, then log the addresses."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            _LOG.info("memplan listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, answer the requests that wait, and end."""
+        self.on_stop()
+        await super().shutdown(sockets)
+
+
+def protocol(header_timeout_s: float) -> type[H11Protocol]:
+    """Return uvicorn's protocol, which has no limit for the time to the headers of a request, with such a limit."""
+
+    class HeaderTimeoutProtocol(H11Protocol):
+        """Closes connections that send no request, an incomplete request, or data after the response."""
+
+        _timeout: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            """Begin to wait for a request."""
+            super().connection_made(transport)
+            self._wait_for_headers()
+
+        def data_received(self, data: bytes) -> None:
+            """Wait on, counted from the first byte of a request, until its headers are whole.
+
+            A body may go on after its response, such as one that says that it is too large; it has as much time.
+            """
+            super().data_received(data)
+            self._wait_for_headers()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """Wait no more."""
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def _wait_for_headers(self) -> None:
+            is_answered = self.cycle is not None and self.cycle.response_complete
+            is_in_request = self.conn.their_state is not h11.IDLE and not is_answered
+            if is_in_request or self.timeout_keep_alive_task is not None:
+                self._stop_waiting()
+            elif self._timeout is None:
+                self._timeout = self.loop.call_later(header_timeout_s, self.transport.abort)
+
+        def _stop_waiting(self) -> None:
+            if self._timeout is not None:
+                self._timeout.cancel()
+                self._timeout = None
+
+    return HeaderTimeoutProtocol

@@ -1,0 +1,115 @@
+"""What `api/http/uvicorn.py` assumes of uvicorn, one test each: a new version that breaks one says which."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from importlib import metadata
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from memplan.api.http.uvicorn import UvicornServer, protocol
+from memplan.api.settings import Settings
+
+
+class Pipe(asyncio.Transport):
+    """A connection that keeps what is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written, self.is_aborted = b"", False
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+    def close(self) -> None: ...
+
+    def is_closing(self) -> bool:
+        return self.is_aborted
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body"})
+
+
+def connected(kind: type[H11Protocol]) -> tuple[Any, Pipe]:
+    config = uvicorn.Config(app, http=kind, log_config=None)
+    config.load()
+    talk, pipe = kind(config, ServerState(), {}), Pipe()
+    talk.connection_made(pipe)
+    return talk, pipe
+
+
+def test_the_version_is_one_that_the_cap_allows() -> None:
+    assert tuple(map(int, metadata.version("uvicorn").split(".")[:2])) < (0, 55)
+
+
+def test_a_server_starts_and_shuts_down_by_methods_that_take_its_sockets() -> None:
+    for name in ("startup", "shutdown"):
+        method = getattr(uvicorn.Server, name)
+        assert inspect.iscoroutinefunction(method)
+        assert list(inspect.signature(method).parameters) == ["self", "sockets"]
+
+
+def test_a_server_that_is_told_to_stop_shuts_down() -> None:
+    stopped = list[str]()
+
+    async def day() -> None:
+        server = UvicornServer(app, Settings(), "info", lambda: stopped.append("stop"))
+        server.config.lifespan = "off"
+        server.should_exit = True
+        await server.serve(sockets=[])
+
+    asyncio.run(day())
+    assert stopped == ["stop"]
+
+
+def test_a_connection_waits_for_a_request_until_its_headers_are_whole() -> None:
+    async def day() -> None:
+        talk, _ = connected(H11Protocol)
+        assert (talk.conn.their_state, talk.cycle, talk.timeout_keep_alive_task) == (h11.IDLE, None, None)
+        talk.data_received(b"GET / HTTP/1.1\r\nhost: x\r\n")
+        assert talk.conn.their_state is h11.IDLE
+        talk.data_received(b"\r\n")
+        assert talk.conn.their_state is h11.DONE
+        assert not talk.cycle.response_complete
+        await asyncio.sleep(0.05)
+        assert talk.cycle.response_complete
+        assert talk.timeout_keep_alive_task is not None
+        talk.connection_lost(None)
+
+    asyncio.run(day())
+
+
+def test_the_time_for_the_headers_ends_the_connection() -> None:
+    async def day() -> None:
+        talk, pipe = connected(protocol(0.05))
+        talk.data_received(b"GET / HTTP/1.1\r\n")
+        await asyncio.sleep(0.15)
+        assert pipe.is_aborted
+        talk.connection_lost(None)
+
+    asyncio.run(day())
+
+
+def test_a_connection_whose_request_was_answered_is_not_ended() -> None:
+    async def day() -> None:
+        talk, pipe = connected(protocol(0.05))
+        talk.data_received(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        await asyncio.sleep(0.15)
+        assert pipe.written.startswith(b"HTTP/1.1 204")
+        assert not pipe.is_aborted
+        talk.connection_lost(None)
+
+    asyncio.run(day())
