@@ -21,7 +21,7 @@ Spans = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Rooms:
+class Demand:
     """Rows, (r,) each: `size` units of buffer `owner` count in the live sets `start` to `end`, half-open."""
 
     lifetime_buffer: I64
@@ -30,7 +30,7 @@ class Rooms:
     end: I64
 
     @classmethod
-    def of(cls, instance: Instance) -> Rooms:
+    def of(cls, instance: Instance) -> Demand:
         """Return what counts of the buffers of an instance."""
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         is_joined = np.isin(instance.anchor, instance.anchor[instance.anchor != np.arange(len(instance))])
@@ -91,7 +91,7 @@ def _counted(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
 
 
 def _covered(instance: Instance, members: list[int], alive: dict[int, Spans]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield what the members of a rigid group cover together, cut at their starts and ends: rows of Rooms.
+    """Yield what the members of a rigid group cover together, cut at their starts and ends: rows of Demand.
 
     Each cut counts when one of those that cover it counts, and is one of theirs.
     """

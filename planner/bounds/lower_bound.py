@@ -1,7 +1,7 @@
 """Lower bounds, each with its witness, and live bytes over time.
 
-The largest live set must fit: what is alive at one time lies side by side, in the memories it may use, but for what may
-lie in others' room (`demand`); so does what conflicts pairwise. Aligned buffers take whole granules, which lifts
+The largest live set must fit: what is alive at one time lies side by side, in the pools it may use, but for what may
+lie in others' free (`demand`); so does what conflicts pairwise. Aligned buffers take whole granules, which lifts
 the bound; reserved ranges and pins push ends up.
 """
 
@@ -13,7 +13,7 @@ from math import fsum
 import numpy as np
 
 from memplan.planner.bounds.cliques import heavy_clique
-from memplan.planner.bounds.demand import Rooms
+from memplan.planner.bounds.demand import Demand
 from memplan.planner.bounds.reserved import Reserve
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import Score
@@ -30,20 +30,20 @@ class Witness:
     """Why a bound holds, or why nothing fits: buffers (positions in the instance) alive together at a time.
 
     Where `kind` is "clique" they conflict pairwise, but for various reasons, and there is no one time.
-    `missing` is what `memory` lacks, in units, where nothing fits; `by` says who searched, where a search is the proof.
+    `missing` is what `pool` lacks, in units, where nothing fits; `by` says who searched, where a search is the proof.
     """
 
     kind: ProofKind
     time: int | None = None
     buffers: tuple[int, ...] = ()
-    memory: int | None = None
+    pool: int | None = None
     missing: int | None = None
     by: str | None = None
 
 
 @dataclass(frozen=True)
 class Bound:
-    """No assignment has a smaller `score`, nor a smaller sum of what is used over the memories than `total` (units)."""
+    """No assignment has a smaller `score`, nor a smaller sum of what is used over the pools than `total` (units)."""
 
     score: Score
     witness: Witness
@@ -58,11 +58,11 @@ def live_bytes(instance: Instance) -> list[tuple[int, int]]:
 
 
 def lower_bound(instance: Instance) -> Bound:
-    """Return the best bound that live sets, alignment, reserved ranges and pins give; O(m + n) a set of memories."""
-    rooms = Rooms.of(instance)
-    packings = [_Packing(instance, rooms, grid) for grid in _grids(instance)]
+    """Return the best bound that live sets, alignment, reserved ranges and pins give; O(m + n) a set of pools."""
+    demand = Demand.of(instance)
+    packings = [_LiveSetPacking(instance, demand, grid) for grid in _grids(instance)]
     plain = packings[0]
-    nothing_fits = _homeless(instance) or next(filter(None, (packing.overflow() for packing in packings)), None)
+    nothing_fits = _unplaceable(instance) or next(filter(None, (packing.overflow() for packing in packings)), None)
     clique = heavy_clique(instance) if _has_cliques(instance) else None
     forced = _single_ends(instance)
     ends: list[int] = []
@@ -81,7 +81,7 @@ def lower_bound(instance: Instance) -> Bound:
     missing = ends[0] - instance.pools[-1].capacity
     if missing > 0 and not instance.unplaceable:
         kind: ProofKind = "clique" if witnesses[0].kind == "clique" else "capacity"
-        nothing_fits = replace(witnesses[0], kind=kind, memory=len(instance.pools) - 1, missing=missing)
+        nothing_fits = replace(witnesses[0], kind=kind, pool=len(instance.pools) - 1, missing=missing)
     score: Score = tuple(ends)
     if instance.objective == "cost":
         score = (_least_cost(instance), *score)
@@ -89,14 +89,14 @@ def lower_bound(instance: Instance) -> Bound:
 
 
 def _least_cost(instance: Instance) -> float:
-    """Return the cost with every buffer in the cheapest memory it may use, rounded as objective.total_cost rounds."""
-    prices = np.array([memory.cost for memory in instance.pools])
+    """Return the cost with every buffer in the cheapest pool it may use, rounded as objective.total_cost rounds."""
+    prices = np.array([pool.cost for pool in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
     return fsum((instance.traffic * np.where(np.isfinite(cheapest), cheapest, 0)).tolist())
 
 
-def _homeless(instance: Instance) -> Witness | None:
-    """Say that a buffer fits no memory that it may use, even alone; the instance names it."""
+def _unplaceable(instance: Instance) -> Witness | None:
+    """Say that a buffer fits no pool that it may use, even alone; the instance names it."""
     return Witness("capacity") if instance.unplaceable else None
 
 
@@ -107,20 +107,20 @@ def _has_cliques(instance: Instance) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
-    """Offsets of the `kept` buffers in memory `q` are shift[q] + k * granule, whatever the plan."""
+class _OffsetGrid:
+    """Offsets of the `kept` buffers in pool `q` are shift[q] + k * granule, whatever the plan."""
 
     granule: int
     shift: list[int]
     kept: Bool
 
 
-def _grids(instance: Instance) -> list[_Grid]:
+def _grids(instance: Instance) -> list[_OffsetGrid]:
     """Return the grid of all offsets, and those of the buffers with coarser alignments, of the commonest ones.
 
     Not of these where there are rigid groups: in them, whole granules may overlap where the buffers do not.
     """
-    everywhere = _Grid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))
+    everywhere = _OffsetGrid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))
     if "relative" in instance.features or not (instance.alignment > 1).any():
         return [everywhere]
     steps, counts = np.unique(instance.alignment[instance.allowed], return_counts=True)
@@ -130,8 +130,8 @@ def _grids(instance: Instance) -> list[_Grid]:
     return [everywhere, *(grid for grid in grids if grid.kept.any())]
 
 
-def _grid(instance: Instance, step: int) -> _Grid:
-    """Return the grid of the buffers whose offsets are congruent modulo `step` in each memory, most of those."""
+def _grid(instance: Instance, step: int) -> _OffsetGrid:
+    """Return the grid of the buffers whose offsets are congruent modulo `step` in each pool, most of those."""
     allowed, remainder = instance.allowed, instance.residue % step
     kept = np.asarray((~allowed | (instance.alignment % step == 0)).all(axis=0))
     shifts = []
@@ -139,11 +139,11 @@ def _grid(instance: Instance, step: int) -> _Grid:
         found, counts = np.unique(rest[mine & kept], return_counts=True)
         shifts.append(int(found[counts.argmax()]) if len(found) else 0)
         kept &= ~mine | (rest == shifts[-1])
-    return _Grid(step, shifts, kept)
+    return _OffsetGrid(step, shifts, kept)
 
 
 def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
-    """Return the ends that single buffers force, by memory: pinned ones, and those which may live nowhere else."""
+    """Return the ends that single buffers force, by pool: pinned ones, and those which may live nowhere else."""
     confined = np.flatnonzero(instance.allowed.sum(axis=0) == 1)
     home = instance.allowed[:, confined].argmax(axis=0) if len(confined) else confined
     lowest = np.where(instance.pin[confined] >= 0, instance.pin[confined], instance.residue[home, confined])
@@ -159,37 +159,37 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
 
 
 @dataclass(eq=False)
-class _Group:
+class _PoolGroup:
     """Memories that some buffers are confined to, the heaviest live sets of those buffers, and the largest load.
 
-    `room` is what is free for them in these memories, each up to its capacity, or to the end it is limited to.
+    `free` is what is free for them in these pools, each up to its capacity, or to the end it is limited to.
     """
 
     pools: list[int]
     load: int
-    live_sets: list[tuple[int, I64]]  # its time, and its rows of rooms whose buffers are confined to the group
-    room: int
+    live_sets: list[tuple[int, I64]]  # its time, and its rows of demand whose buffers are confined to the group
+    free: int
 
 
-class _Packing:
+class _LiveSetPacking:
     """The live-set argument for the buffers of a grid, whose sizes are rounded up to granules."""
 
-    def __init__(self, instance: Instance, rooms: Rooms, grid: _Grid) -> None:
-        self.instance, self.rooms, self.grid, self.granule = instance, rooms, grid, grid.granule
-        is_kept = grid.kept[rooms.lifetime_buffer]
-        self.waste: I64 = np.where(is_kept, -rooms.size % self.granule, 0)
-        self.size: I64 = np.where(is_kept, rooms.size + self.waste, 0)
+    def __init__(self, instance: Instance, demand: Demand, grid: _OffsetGrid) -> None:
+        self.instance, self.demand, self.grid, self.granule = instance, demand, grid, grid.granule
+        is_kept = grid.kept[demand.lifetime_buffer]
+        self.waste: I64 = np.where(is_kept, -demand.size % self.granule, 0)
+        self.size: I64 = np.where(is_kept, demand.size + self.waste, 0)
         self.reserves = [self._reserve(q) for q in range(len(instance.pools))]
-        self.room = [self._free(q, memory.capacity) for q, memory in enumerate(instance.pools)]
-        self.groups = [self._group(memories) for memories in self._groups()]
-        self.groups_of: list[list[_Group]] = [[] for _ in self.room]
+        self.free = [self._free(q, pool.capacity) for q, pool in enumerate(instance.pools)]
+        self.groups = [self._group(pools) for pools in self._groups()]
+        self.groups_of: list[list[_PoolGroup]] = [[] for _ in self.free]
         for group in self.groups:
             for q in group.pools:
                 self.groups_of[q].append(group)
         self.largest_load = max((group.load for group in self.groups), default=0)
 
     def _groups(self) -> list[list[int]]:
-        """Return the sets of memories that some buffer is confined to, and the set of all."""
+        """Return the sets of pools that some buffer is confined to, and the set of all."""
         p = len(self.instance.pools)
         everything = list(range(p))
         if p == 1 or p > 62:
@@ -199,28 +199,28 @@ class _Packing:
         common = kinds[np.argsort(-counts, kind="stable")][:64].tolist()
         return [[q for q in everything if group >> q & 1] for group in sorted({(1 << p) - 1, *common} - {0})]
 
-    def _group(self, memories: list[int]) -> _Group:
-        outside = sorted(set(range(len(self.room))).difference(memories))
+    def _group(self, pools: list[int]) -> _PoolGroup:
+        outside = sorted(set(range(len(self.free))).difference(pools))
         is_confined = np.logical_not(np.asarray(self.instance.allowed[outside].any(axis=0)))
-        is_confined = is_confined[self.rooms.lifetime_buffer]
-        load = self.rooms.load(self.instance, np.where(is_confined, self.size, 0))
-        room = sum(self.room[q] for q in memories)
+        is_confined = is_confined[self.demand.lifetime_buffer]
+        load = self.demand.load(self.instance, np.where(is_confined, self.size, 0))
+        free = sum(self.free[q] for q in pools)
         if len(load) == 0:
-            return _Group(memories, 0, [], room)
+            return _PoolGroup(pools, 0, [], free)
         tried = np.argsort(np.negative(load), kind="stable")[:_PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):
-            rows = self.rooms.alive(t)
+            rows = self.demand.alive(t)
             counted = rows[is_confined[rows] & (self.size[rows] > 0)]
             live_sets.append((int(self.instance.live_set_time[t]), counted))
-        return _Group(memories, int(load.max()), live_sets, room)
+        return _PoolGroup(pools, int(load.max()), live_sets, free)
 
     def _above(self, q: int, offset: int) -> int:
-        """Return the first offset of memory `q`'s grid that is not below an offset, as its distance from the first."""
+        """Return the first offset of pool `q`'s grid that is not below an offset, as its distance from the first."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
     def _reserve(self, q: int) -> Reserve:
-        """Return the reserved ranges of memory `q`, in whole granules."""
+        """Return the reserved ranges of pool `q`, in whole granules."""
         ranges = self.instance.pools[q].reserved.tolist()
         return Reserve([(self._above(q, low), self._above(q, high)) for low, high in ranges])
 
@@ -229,42 +229,42 @@ class _Packing:
         return self.reserves[q].free_below(self._above(q, end))
 
     def overflow(self) -> Witness | None:
-        """Say which live set does not fit the memories that it may use."""
+        """Say which live set does not fit the pools that it may use."""
         for group in self.groups:
-            if group.load > group.room:
+            if group.load > group.free:
                 when, rows = group.live_sets[0]
-                return Witness("capacity", when, self._buffers(rows), group.pools[-1], group.load - group.room)
+                return Witness("capacity", when, self._buffers(rows), group.pools[-1], group.load - group.free)
         return None
 
     def limit(self, q: int, end: int) -> None:
-        """Let memory `q` end there instead of at its capacity."""
-        less = self.room[q] - self._free(q, end)
-        self.room[q] -= less
+        """Let pool `q` end there instead of at its capacity."""
+        less = self.free[q] - self._free(q, end)
+        self.free[q] -= less
         for group in self.groups_of[q]:
-            group.room -= less
+            group.free -= less
 
     def least_end(self, q: int) -> tuple[int, Witness]:
-        """Return the least end of memory `q` when others end at their limits or are full."""
+        """Return the least end of pool `q` when others end at their limits or are full."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
             for when, rows in group.live_sets:
-                end = self._end(q, self.size[rows], self.waste[rows], group.room - self.room[q])
+                end = self._end(q, self.size[rows], self.waste[rows], group.free - self.free[q])
                 if end > best:
                     kind: ProofKind = "alignment" if self.granule > 1 else "live-set"
                     best, why = end, Witness(kind, when, self._buffers(rows), q)
         return best, why
 
     def _buffers(self, rows: I64) -> tuple[int, ...]:
-        return tuple(sorted(set(self.rooms.lifetime_buffer[rows].tolist())))
+        return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
     def _end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
-        """Return the least end of memory `q` where all but `elsewhere` of what must lie apart lies in it."""
+        """Return the least end of pool `q` where all but `elsewhere` of what must lie apart lies in it."""
         amount = sum(size.tolist()) - elsewhere
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
-        """Return the least end of the only memory with all of a clique in it."""
+        """Return the least end of the only pool with all of a clique in it."""
         counted = clique[self.grid.kept[clique]]
         waste = -self.instance.size[counted] % self.granule
         end = self._end(0, self.instance.size[counted] + waste, waste)
-        return end, Witness("clique", buffers=tuple(counted.tolist()), memory=0)
+        return end, Witness("clique", buffers=tuple(counted.tolist()), pool=0)

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 
 class Reserve:
-    """Reserved ranges of a memory, ascending and disjoint, as Python integers; O(log ranges) a question."""
+    """Reserved ranges of a pool, ascending and disjoint, as Python integers; O(log ranges) a question."""
 
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
         self.lows = [low for low, _ in ranges]

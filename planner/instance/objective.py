@@ -10,30 +10,30 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
 
 Score = tuple[float, ...]
-"""Smaller is better, compared entry by entry. For `peak` and `fit`: what is used (int, in units) of the last memory,
+"""Smaller is better, compared entry by entry. For `peak` and `fit`: what is used (int, in units) of the last pool,
 then of the one before it, and so on to the first. For `cost`: the total cost (bytes x cost, and weights of pairs in a
 common bank), then the same."""
 
 
 def used(instance: Instance, pool: I64, offset: I64) -> list[int]:
-    """Return the largest end offset in each memory, in units; 0 in one that holds nothing."""
+    """Return the largest end offset in each pool, in units; 0 in one that holds nothing."""
     found = np.zeros(len(instance.pools), dtype=np.int64)
     np.maximum.at(found, pool, offset + instance.size)
     return [int(value) for value in found]
 
 
 def score(instance: Instance, pool: I64, offset: I64) -> Score:
-    """Score an assignment: memory `pool[i]` and offset `offset[i]` (units) for each buffer."""
+    """Score an assignment: pool `pool[i]` and offset `offset[i]` (units) for each buffer."""
     peaks = tuple(reversed(used(instance, pool, offset)))
     return (total_cost(instance, pool, offset), *peaks) if instance.objective == "cost" else peaks
 
 
 def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
-    """Return the sum over the buffers of traffic (bytes) x cost of the memory, and of weights, rounded once.
+    """Return the sum over the buffers of traffic (bytes) x cost of the pool, and of weights, rounded once.
 
     Counted are the weights of pairs that touch a common bank.
     """
-    prices = np.array([memory.cost for memory in instance.pools])
+    prices = np.array([each.cost for each in instance.pools])
     weights = instance.soft_weight[clashes(instance, instance.soft_pairs, pool, offset)]
     return fsum((*(instance.traffic * prices[pool]).tolist(), *weights.tolist()))
 
@@ -43,8 +43,8 @@ def clashes(instance: Instance, pairs: I64, pool: I64, offset: I64) -> Bool:
     if len(pairs) == 0:
         return np.zeros(0, dtype=np.bool_)
     i, j = pairs.T
-    bank = np.array([memory.bank for memory in instance.pools])[pool]
-    shift = np.array([memory.bank_shift for memory in instance.pools])[pool]
+    bank = np.array([each.bank for each in instance.pools])[pool]
+    shift = np.array([each.bank_shift for each in instance.pools])[pool]
     width = np.maximum(bank, 1)
     first, last = (offset + shift) // width, (offset + instance.size - 1 + shift) // width
     return np.asarray((pool[i] == pool[j]) & (bank[i] > 0) & (first[i] <= last[j]) & (first[j] <= last[i]))

@@ -1,1 +1,1 @@
-"""Constraint programming with OR-Tools: one NoOverlap for each live set of each memory."""
+"""Constraint programming with OR-Tools: one NoOverlap for each live set of each pool."""

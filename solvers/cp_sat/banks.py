@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.cp_sat.boxes import Boxes
+from memplan.solvers.cp_sat.boxes import AddressBoxes
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Banks:
-    """The banks that buffers touch: in memory `q` the numbers first <= bank < past, where it has banks at all."""
+    """The banks that buffers touch: in pool `q` the numbers first <= bank < past, where it has banks at all."""
 
     model: CpModel
     instance: Instance
-    boxes: Boxes
+    boxes: AddressBoxes
     _made: dict[tuple[int, int], tuple[IntVar, IntVar]] = field(default_factory=dict)
 
-    def common_memories(self, i: int, j: int) -> Iterator[int]:
-        """Yield the memories with banks where both buffers may lie."""
+    def common_pools(self, i: int, j: int) -> Iterator[int]:
+        """Yield the pools with banks where both buffers may lie."""
         for q in self.boxes[i].keys() & self.boxes[j].keys():
             if self.instance.pools[q].bank:
                 yield q
 
     def touched(self, i: int, q: int) -> tuple[IntVar, IntVar]:
-        """Return (first, past) of a buffer in a memory with banks."""
+        """Return (first, past) of a buffer in a pool with banks."""
         if (i, q) not in self._made:
-            memory, box, size = self.instance.pools[q], self.boxes[i][q], int(self.instance.size[i])
-            bank, shift = memory.bank, memory.bank_shift
+            pool, box, size = self.instance.pools[q], self.boxes[i][q], int(self.instance.size[i])
+            bank, shift = pool.bank, pool.bank_shift
             low, high = box.lowest + shift, box.highest + shift
             first = self.model.new_int_var(low // bank, high // bank, "")
             past = self.model.new_int_var(-(-(low + size) // bank), -(-(high + size) // bank), "")
@@ -55,7 +55,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
     """Let the numbers of the banks that two partners touch not overlap."""
     intervals = {}
     for i, j in _pairs(instance):
-        for q in banks.common_memories(i, j):
+        for q in banks.common_pools(i, j):
             for k in (i, j):
                 if (k, q) not in intervals:
                     intervals[k, q] = banks.interval(k, q)
@@ -67,7 +67,7 @@ def bank_clashes(model: CpModel, instance: Instance, banks: Banks) -> list[IntVa
     clashes = []
     for i, j in instance.soft_pairs.tolist():
         clash = model.new_bool_var("")
-        for q in banks.common_memories(i, j):
+        for q in banks.common_pools(i, j):
             below, above = model.new_bool_var(""), model.new_bool_var("")
             (first_i, past_i), (first_j, past_j) = banks.touched(i, q), banks.touched(j, q)
             model.add(past_i <= first_j).only_enforce_if(below)

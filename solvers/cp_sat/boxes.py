@@ -1,4 +1,4 @@
-"""Address intervals in memories, and where each may lie; one function a constraint, named as what it enforces."""
+"""Address intervals in pools, and where each may lie; one function a constraint, named as what it enforces."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Box:
-    """A buffer in a memory that it may live in: the addresses it takes there, if it `is_here` (1: it must be).
+class AddressBox:
+    """A buffer in a pool that it may live in: the addresses it takes there, if it `is_here` (1: it must be).
 
     Its start lies between `lowest` and `highest`, even where it is not here.
     """
@@ -27,27 +27,27 @@ class Box:
     highest: int
 
 
-Boxes = list[dict[int, Box]]
-"""For each buffer, its box in each memory where it fits."""
+AddressBoxes = list[dict[int, AddressBox]]
+"""For each buffer, its box in each pool where it fits."""
 
 
-def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> Boxes:
-    """Make the boxes below some ends: optional ones only where a buffer has several memories to choose from."""
-    boxes: Boxes = [{} for _ in range(len(instance))]
+def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> AddressBoxes:
+    """Make the boxes below some ends: optional ones only where a buffer has several pools to choose from."""
+    boxes: AddressBoxes = [{} for _ in range(len(instance))]
     for i, homes in enumerate(spans(instance, ends)):
         size = int(instance.size[i])
         for q, (lowest, highest) in homes.items():
             start = model.new_int_var(lowest, highest, "")
             if len(homes) == 1:
-                boxes[i][q] = Box(start, model.new_fixed_size_interval_var(start, size, ""), 1, lowest, highest)
+                boxes[i][q] = AddressBox(start, model.new_fixed_size_interval_var(start, size, ""), 1, lowest, highest)
             else:
                 is_here = model.new_bool_var("")
                 interval = model.new_optional_fixed_size_interval_var(start, size, is_here, "")
-                boxes[i][q] = Box(start, interval, is_here, lowest, highest)
+                boxes[i][q] = AddressBox(start, interval, is_here, lowest, highest)
     return boxes
 
 
-def addresses_are_aligned(model: CpModel, instance: Instance, boxes: Boxes) -> None:
+def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
     """Count the steps above the lowest address; a rigid group keeps its anchor's."""
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():
@@ -57,28 +57,28 @@ def addresses_are_aligned(model: CpModel, instance: Instance, boxes: Boxes) -> N
                 model.add(box.start == box.lowest + step * steps)
 
 
-def each_buffer_lives_in_one_memory(model: CpModel, boxes: Boxes) -> None:
+def each_buffer_lives_in_one_pool(model: CpModel, boxes: AddressBoxes) -> None:
     """Choose one of the homes of each buffer; one that has none makes the question's answer no."""
     for homes in boxes:
         if len(homes) != 1:
             model.add_exactly_one([box.is_here for box in homes.values()])
 
 
-def companies_live_in_one_memory(model: CpModel, instance: Instance, boxes: Boxes) -> None:
+def colocated_buffers_live_in_one_pool(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
     """Let each buffer go where the first of its company goes; both have the same homes."""
     for i, colocation in enumerate(instance.colocation.tolist()):
         for q, box in boxes[i].items() if colocation != i and len(boxes[i]) > 1 else ():
             model.add(box.is_here == boxes[colocation][q].is_here)
 
 
-def rigid_groups_keep_their_distances(model: CpModel, instance: Instance, boxes: Boxes) -> None:
+def rigid_groups_keep_their_distances(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
     """Tie each member to its group's anchor."""
     for i, anchor in enumerate(instance.anchor.tolist()):
         for q, box in boxes[i].items() if anchor != i else ():
             model.add(box.start == boxes[anchor][q].start + int(instance.distance[i]))
 
 
-def no_page_is_crossed(model: CpModel, instance: Instance, boxes: Boxes) -> None:
+def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
     """Let each start be so many bytes into a page that the buffer ends in the same one."""
     for i, homes in enumerate(boxes):
         for q, box in homes.items():

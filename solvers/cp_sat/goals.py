@@ -17,8 +17,8 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import Score, clashes, used
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.cp_sat.model import COST, Question
-from memplan.solvers.cp_sat.run import NAME, Engine
+from memplan.solvers.cp_sat.model import COST, CpSatQuestion
+from memplan.solvers.cp_sat.run import NAME, CpSatEngine
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.offset_ranges import horizon
 from memplan.solvers.search.incumbent import Search
@@ -37,7 +37,7 @@ def solve(instance: Instance, search: Search) -> None:
     if refusal is not None:
         search.log(f"{NAME}: {refusal}")
         return
-    pursuit = _Pursuit(instance, search)
+    pursuit = _GoalPursuit(instance, search)
     for goal in pursuit.goals:
         least = pursuit.least(goal)
         if least is None:
@@ -57,29 +57,29 @@ def _horizons(instance: Instance) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _NextQuestion:
     """What to ask next, and the work it may take.
 
-    For the cheapest choice of memories, for the floor itself, for a limit in between, or for the best there is.
+    For the cheapest choice of pools, for the floor itself, for a limit in between, or for the best there is.
     """
 
     ask: Literal["choice", "floor", "between", "best"]
     work: float
 
 
-def _runs(goal: int) -> Iterator[_Run]:
+def _runs(goal: int) -> Iterator[_NextQuestion]:
     if goal == COST:
-        yield _Run("choice", 4 * _FIRST_RUN)
+        yield _NextQuestion("choice", 4 * _FIRST_RUN)
     for work in (_FIRST_RUN * 1.5**k for k in count()):
-        yield from [_Run("floor", work)] * 3
-        yield from [_Run("between", work)] * 3
-        yield _Run("best", 4 * work)
+        yield from [_NextQuestion("floor", work)] * 3
+        yield from [_NextQuestion("between", work)] * 3
+        yield _NextQuestion("best", 4 * work)
 
 
-class _Pursuit:
+class _GoalPursuit:
     """The goals in turn, each for the least value it can have while those before it keep what is `settled`.
 
-    A goal's value is the end of a memory (units), or the cost in whole steps above the cheapest conceivable.
+    A goal's value is the end of a pool (units), or the cost in whole steps above the cheapest conceivable.
     """
 
     def __init__(self, instance: Instance, search: Search) -> None:
@@ -87,13 +87,13 @@ class _Pursuit:
         self.settled: dict[int, int] = {}
         self.random = np.random.default_rng(search.seed)
         ends = zip(instance.pools, _horizons(instance), strict=True)
-        self.limits = {q: min(memory.capacity, end) for q, (memory, end) in enumerate(ends)}
+        self.limits = {q: min(pool.capacity, end) for q, (pool, end) in enumerate(ends)}
         self.goals = list(reversed(self.limits))
         self.costs = whole_costs(instance) if instance.objective == "cost" else None
         if self.costs is not None:
             self.goals.insert(0, COST)
             self.limits[COST] = self.costs.most
-        self.engine = Engine(instance, search, self.costs, _orders(instance, self.random))
+        self.engine = CpSatEngine(instance, search, self.costs, _orders(instance, self.random))
 
     def least(self, goal: int) -> int | None:
         """Return the least value of a goal, once it is reached and, as the engine says, proved; else None."""
@@ -120,11 +120,11 @@ class _Pursuit:
                 promising = floor
         return None
 
-    def _question(self, goal: int, limit: int, run: _Run) -> Question:
+    def _question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
         limits = self.limits | self.settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))
         is_minimised = run.ask in ("choice", "best")
-        return Question(ends, limits.get(COST), goal, is_minimised, is_of_choice=run.ask == "choice")
+        return CpSatQuestion(ends, limits.get(COST), goal, is_minimised, is_of_choice=run.ask == "choice")
 
     def _known_floor(self, goal: int) -> int:
         """Return what is proved of a goal: the bound's entry counts where all entries before it are reached."""

@@ -10,11 +10,11 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.cp_sat.banks import Banks, bank_clashes, partners_touch_no_common_bank
 from memplan.solvers.cp_sat.boxes import (
-    Boxes,
+    AddressBoxes,
     address_boxes,
     addresses_are_aligned,
-    companies_live_in_one_memory,
-    each_buffer_lives_in_one_memory,
+    colocated_buffers_live_in_one_pool,
+    each_buffer_lives_in_one_pool,
     no_page_is_crossed,
     rigid_groups_keep_their_distances,
 )
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
 
 COST = -1
-"""The goal that is no memory: the cost."""
+"""The goal that is no pool: the cost."""
 
 
 @dataclass(frozen=True)
-class Question:
-    """Is there an assignment with all ends in memory `q` at `ends[q]` or below, and the cost at `steps` or below?
+class CpSatQuestion:
+    """Is there an assignment with all ends in pool `q` at `ends[q]` or below, and the cost at `steps` or below?
 
-    What matters is the `goal`, a memory or COST: where it `is_minimised`, the least end there, or cost, is asked for.
-    A question that `is_of_choice` is of memories only: whether the sizes alive fit, wherever they may lie.
+    What matters is the `goal`, a pool or COST: where it `is_minimised`, the least end there, or cost, is asked for.
+    A question that `is_of_choice` is of pools only: whether the sizes alive fit, wherever they may lie.
     """
 
     ends: tuple[int, ...]
@@ -60,15 +60,15 @@ class Question:
         return not self.is_minimised and len(self.ends) == 1
 
 
-def build(model: CpModel, instance: Instance, costs: Costs | None, question: Question, order: I64) -> Boxes:
+def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpSatQuestion, order: I64) -> AddressBoxes:
     """Post the question to an empty model; return the boxes, which tell an assignment from a solution.
 
     `order` is that in which a fixed search prefers buffers at the same address.
     """
     boxes = address_boxes(model, instance, question.ends)
     clashes: list[IntVar] = []
-    each_buffer_lives_in_one_memory(model, boxes)
-    companies_live_in_one_memory(model, instance, boxes)
+    each_buffer_lives_in_one_pool(model, boxes)
+    colocated_buffers_live_in_one_pool(model, instance, boxes)
     if not question.is_of_choice:
         addresses_are_aligned(model, instance, boxes)
         rigid_groups_keep_their_distances(model, instance, boxes)
@@ -91,8 +91,8 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: Que
     return boxes
 
 
-def _identical_buffers_are_in_order(model: CpModel, instance: Instance, boxes: Boxes) -> None:
-    """Sort buffers that nothing tells apart by memory, and inside it by address; any assignment can be sorted so."""
+def _identical_buffers_are_in_order(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
+    """Sort buffers that nothing tells apart by pool, and inside it by address; any assignment can be sorted so."""
     for alike in identical(instance):
         size = int(instance.size[alike[0]])
         for i, j in pairwise(alike):
@@ -104,8 +104,8 @@ def _identical_buffers_are_in_order(model: CpModel, instance: Instance, boxes: B
                 model.add(boxes[i][q].start + size <= boxes[j][q].start).only_enforce_if(both)
 
 
-def _live_sets_fit_by_size(model: CpModel, instance: Instance, boxes: Boxes, question: Question) -> None:
-    """Say again, by sizes alone, that a live set fits each memory: what the choice of memories is propagated by."""
+def _live_sets_fit_by_size(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
+    """Say again, by sizes alone, that a live set fits each pool: what the choice of pools is propagated by."""
     sharing, size = Sharing(instance), instance.size.tolist()
     for q, end in enumerate(question.ends):
         room = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
@@ -115,7 +115,9 @@ def _live_sets_fit_by_size(model: CpModel, instance: Instance, boxes: Boxes, que
                 model.add(sum(size[i] * boxes[i][q].is_here for i in here) <= room)
 
 
-def _cost_is_at_most(model: CpModel, boxes: Boxes, clashes: list[IntVar], costs: Costs, question: Question) -> None:
+def _cost_is_at_most(
+    model: CpModel, boxes: AddressBoxes, clashes: list[IntVar], costs: Costs, question: CpSatQuestion
+) -> None:
     """Bound the cost, in steps above the cheapest, and minimise it where that is the goal."""
     total = sum(costs.extra[i][q] * box.is_here for i, homes in enumerate(boxes) for q, box in homes.items())
     total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=False))
@@ -124,7 +126,7 @@ def _cost_is_at_most(model: CpModel, boxes: Boxes, clashes: list[IntVar], costs:
         model.minimize(total)
 
 
-def _end_is_least(model: CpModel, instance: Instance, boxes: Boxes, question: Question) -> None:
+def _end_is_least(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
     q = question.goal
     end = model.new_int_var(0, question.ends[q], "")
     for i, homes in enumerate(boxes):
@@ -133,7 +135,7 @@ def _end_is_least(model: CpModel, instance: Instance, boxes: Boxes, question: Qu
     model.minimize(end)
 
 
-def _search_goes_from_the_lowest_address_up(model: CpModel, boxes: Boxes, order: I64) -> None:
+def _search_goes_from_the_lowest_address_up(model: CpModel, boxes: AddressBoxes, order: I64) -> None:
     from ortools.sat.python import cp_model
 
     starts = [box.start for i in order.tolist() for box in boxes[i].values()]

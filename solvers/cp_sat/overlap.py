@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.cp_sat.boxes import Boxes
-from memplan.solvers.cp_sat.rooms import Rooms, Shares
+from memplan.solvers.cp_sat.address_intervals import AddressIntervals, Shares
+from memplan.solvers.cp_sat.boxes import AddressBoxes
 from memplan.solvers.formulation.sharing import Sharing, neighbours
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar
 
 
-def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: Boxes) -> Shares:
-    """Make the choices: to share an offset, both partners must lie in the memory, and start there together."""
+def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: AddressBoxes) -> Shares:
+    """Make the choices: to share an offset, both partners must lie in the pool, and start there together."""
     shares: Shares = {}
     for i, j in Sharing(instance).pairs:
         for q in boxes[i].keys() & boxes[j].keys():
@@ -33,13 +33,13 @@ def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: Boxe
 
 
 def live_buffers_do_not_overlap(
-    model: CpModel, instance: Instance, boxes: Boxes, shares: Shares, ends: Sequence[int]
+    model: CpModel, instance: Instance, boxes: AddressBoxes, shares: Shares, ends: Sequence[int]
 ) -> None:
-    """Post one NoOverlap per live set and memory; what is reserved takes part in each."""
+    """Post one NoOverlap per live set and pool; what is reserved takes part in each."""
     without_lifetime = [[i] for i in np.flatnonzero(np.diff(instance.first) == 0).tolist()]
     live_sets = [instance.members(t).tolist() for t in range(instance.n_live_sets)] + without_lifetime
     for q, end in enumerate(ends):
-        rooms = Rooms(model, instance, boxes, shares, q)
+        rooms = AddressIntervals(model, instance, boxes, shares, q)
         reserved = _reserved_intervals(model, instance, q, end)
         before: set[int] = set()
         for members in live_sets:
@@ -49,7 +49,9 @@ def live_buffers_do_not_overlap(
                 before = set(here)
 
 
-def _live_set_does_not_overlap(model: CpModel, rooms: Rooms, members: list[int], reserved: list[IntervalVar]) -> None:
+def _live_set_does_not_overlap(
+    model: CpModel, rooms: AddressIntervals, members: list[int], reserved: list[IntervalVar]
+) -> None:
     """Keep what is alive together apart from each other and from what is reserved, all at once where that is right."""
     intervals, alone = rooms.of(members)
     model.add_no_overlap([*intervals, *reserved])
@@ -63,7 +65,7 @@ def _live_set_does_not_overlap(model: CpModel, rooms: Rooms, members: list[int],
                 rooms.keep_apart(i, j)
 
 
-def conflicting_buffers_do_not_overlap(model: CpModel, instance: Instance, boxes: Boxes) -> None:
+def conflicting_buffers_do_not_overlap(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
     """Post a NoOverlap for each pair of explicit conflicts, other than views."""
     for i in range(len(instance)):
         for j in neighbours(instance.conflict_first, instance.conflict, i):
@@ -73,10 +75,10 @@ def conflicting_buffers_do_not_overlap(model: CpModel, instance: Instance, boxes
 
 
 def reserved_ranges(instance: Instance, q: int, end: int) -> list[tuple[int, int]]:
-    """Return what is reserved in a memory below an end."""
+    """Return what is reserved in a pool below an end."""
     return [(low, min(high, end)) for low, high in instance.pools[q].reserved.tolist() if low < end]
 
 
 def _reserved_intervals(model: CpModel, instance: Instance, q: int, end: int) -> list[IntervalVar]:
-    """Return intervals for what is reserved in a memory below an end."""
+    """Return intervals for what is reserved in a pool below an end."""
     return [model.new_fixed_size_interval_var(low, high - low, "") for low, high in reserved_ranges(instance, q, end)]

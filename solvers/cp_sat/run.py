@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.cp_sat.boxes import Boxes
-from memplan.solvers.cp_sat.model import Question, build
+from memplan.solvers.cp_sat.boxes import AddressBoxes
+from memplan.solvers.cp_sat.model import CpSatQuestion, build
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.packing.place import drop
 from memplan.solvers.search.incumbent import Search
@@ -28,7 +28,7 @@ _WORK_PER_ENTRY = 3e-8
 _EXACT_IN_DOUBLE = 2**53
 
 
-class Engine:
+class CpSatEngine:
     """Asks CP-SAT questions, each with the next of `orders` and a seed of its own, and counts its work."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs | None, orders: Iterator[I64]) -> None:
@@ -42,7 +42,7 @@ class Engine:
         """Whether the search is over, or the work that may be done in it."""
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
-    def ask(self, question: Question, work: float) -> int:
+    def ask(self, question: CpSatQuestion, work: float) -> int:
         """Ask, spending at most so much work; return what the engine says that the question's goal cannot be below.
 
         Work is counted in CP-SAT's deterministic seconds, so that load hardly changes what a run finds.
@@ -65,7 +65,7 @@ class Engine:
         bound = solver.best_objective_bound
         return ceil(bound - 1e-6) if question.is_minimised and 0 < bound < _EXACT_IN_DOUBLE else 0
 
-    def _set_parameters(self, solver: CpSolver, question: Question, work: float) -> None:
+    def _set_parameters(self, solver: CpSolver, question: CpSatQuestion, work: float) -> None:
         from ortools.sat.python import cp_model
 
         parameters = solver.parameters
@@ -83,7 +83,7 @@ class Engine:
         parameters.use_strong_propagation_in_disjunctive = question.is_minimised
 
 
-def _reporter(instance: Instance, search: Search, boxes: Boxes) -> CpSolverSolutionCallback:
+def _reporter(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolverSolutionCallback:
     """Make the callback that offers each solution, as it is and dropped, and stops when the search is over."""
     from ortools.sat.python import cp_model
 

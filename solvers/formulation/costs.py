@@ -16,7 +16,7 @@ from memplan.planner.instance.instance import Instance
 class Costs:
     """Every plan costs `cheapest` plus a whole number of `step`s.
 
-    Buffer `i` in memory `q` adds extra[i][q] of them, and soft pair `k` of the instance clash[k] where it touches a
+    Buffer `i` in pool `q` adds extra[i][q] of them, and soft pair `k` of the instance clash[k] where it touches a
     common bank. Prices and weights are taken as the decimals that they are written as.
     """
 
@@ -27,8 +27,8 @@ class Costs:
 
     @classmethod
     def of(cls, instance: Instance) -> Costs:
-        """Return the costs of an instance's buffers in the memories that each may lie in, and of its soft pairs."""
-        prices = [Fraction(repr(float(memory.cost))) for memory in instance.pools]
+        """Return the costs of an instance's buffers in the pools that each may lie in, and of its soft pairs."""
+        prices = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
         weights = [Fraction(repr(weight)) for weight in instance.soft_weight.tolist()]
         parts = lcm(*(value.denominator for value in (*prices, *weights)))
         whole = np.array([int(price * parts) for price in prices], dtype=object)[:, None]
@@ -60,7 +60,7 @@ class Costs:
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 
     def of_plan(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
-        """Return the steps that a plan adds with each buffer in its memory, and some of the soft pairs in clash."""
+        """Return the steps that a plan adds with each buffer in its pool, and some of the soft pairs in clash."""
         return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
 
     def of_steps(self, steps: int) -> float:

@@ -1,4 +1,4 @@
-"""Where buffers may lie when memories are filled only so far, and how far memories need to be filled at the most."""
+"""Where buffers may lie when pools are filled only so far, and how far pools need to be filled at the most."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 
 def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
-    """Return, for each buffer, its span in each memory `q` where it fits below ends[q], with its group and company.
+    """Return, for each buffer, its span in each pool `q` where it fits below ends[q], with its group and company.
 
     The offsets are those that alignments allow, or the pin; pages, reserved ranges and other buffers are not looked at.
     """
@@ -25,9 +25,9 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
         lowest = np.where(instance.pin >= 0, instance.pin, instance.residue[q]).tolist()
         step = instance.alignment[q].tolist()
         for i in np.flatnonzero(instance.allowed[q]).tolist():
-            room = end - reach[anchor[i]] + distance[i] - lowest[i]
-            if room >= 0:
-                found[i][q] = (lowest[i], lowest[i] + (0 if is_pinned[i] else room // step[i] * step[i]))
+            slack = end - reach[anchor[i]] + distance[i] - lowest[i]
+            if slack >= 0:
+                found[i][q] = (lowest[i], lowest[i] + (0 if is_pinned[i] else slack // step[i] * step[i]))
     shared: dict[int, set[int]] = {}
     for i, colocation in enumerate(instance.colocation.tolist()):
         shared[colocation] = shared.get(colocation, set(found[i])) & found[i].keys()
@@ -38,7 +38,7 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
 
 
 def horizon(instance: Instance, q: int) -> int:
-    """Return an end that memory `q` has in some best assignment, or stays below, unless its capacity ends it before.
+    """Return an end that pool `q` has in some best assignment, or stays below, unless its capacity ends it before.
 
     Whatever lies there can be stacked above all that is fixed, group after group: each at the first offset that its
     alignment and pages allow, which one period of these leaves free, and in a new bank, where banks matter to it.

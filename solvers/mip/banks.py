@@ -30,7 +30,7 @@ def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
 
 
 def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
-    """Of two partners in a memory with banks, let the lower one's last bank end where the other's first begins."""
+    """Of two partners in a pool with banks, let the lower one's last bank end where the other's first begins."""
     for a, b in sorted(boxes.bank_partners):
         for q in boxes.banked(a, b):
             for low, high in ((a, b), (b, a)):
@@ -52,7 +52,7 @@ def a_clash_is_a_bank_in_common(program: Draft, boxes: Boxes) -> None:
 
 
 def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term) -> None:
-    """Where a term is 1 and the lower buffer lies in memory `q`, put a border of banks between it and the higher."""
+    """Where a term is 1 and the lower buffer lies in pool `q`, put a border of banks between it and the higher."""
     first, past = _first_bank(program, boxes, q, high), _past_bank(program, boxes, q, low)
     big_m = program.upper[past.column] - program.lower[first.column]
     sides, here = [(first, 1), (past, -1)], program.lies_in(q, low)
@@ -62,21 +62,21 @@ def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term
 
 
 def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a number of a bank that starts at or below the start of a buffer, if it lies in the memory."""
+    """Return a number of a bank that starts at or below the start of a buffer, if it lies in the pool."""
     if ("bank", q, b) not in program.at:
-        box, memory = boxes.all[b], boxes.instance.pools[q]
-        first = program.column(("bank", q, b), 0, (box.span[q][1] + memory.bank_shift) // memory.bank, is_whole=True)
-        sides = [(program.at["offset", b], 1), (first, -memory.bank)]
-        program.row(("bank", q, b), sides, at_least=-memory.bank_shift)
+        box, pool = boxes.all[b], boxes.instance.pools[q]
+        first = program.column(("bank", q, b), 0, (box.span[q][1] + pool.bank_shift) // pool.bank, is_whole=True)
+        sides = [(program.at["offset", b], 1), (first, -pool.bank)]
+        program.row(("bank", q, b), sides, at_least=-pool.bank_shift)
     return Term(program.at["bank", q, b])
 
 
 def _past_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a number of a bank that starts at or above the end of a buffer, if it lies in the memory."""
+    """Return a number of a bank that starts at or above the end of a buffer, if it lies in the pool."""
     if ("past", q, b) not in program.at:
-        box, memory = boxes.all[b], boxes.instance.pools[q]
-        most = up(box.highest + box.size + memory.bank_shift, memory.bank) // memory.bank
+        box, pool = boxes.all[b], boxes.instance.pools[q]
+        most = up(box.highest + box.size + pool.bank_shift, pool.bank) // pool.bank
         past = program.column(("past", q, b), 0, most, is_whole=True)
-        sides = [(past, memory.bank), (program.at["end", b], -1)]
-        program.row(("past", q, b), sides, at_least=memory.bank_shift)
+        sides = [(past, pool.bank), (program.at["end", b], -1)]
+        program.row(("past", q, b), sides, at_least=pool.bank_shift)
     return Term(program.at["past", q, b])

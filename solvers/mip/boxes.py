@@ -1,7 +1,7 @@
 """What the integer program speaks of: boxes on a grid of offsets, where each may lie, and which conflict.
 
-All numbers are exact integers, in units. Offsets are multiples of a granule (plus a shift that belongs to the memory),
-so a box keeps everything else away from its size rounded up to the granule: its room.
+All numbers are exact integers, in units. Offsets are multiples of a granule (plus a shift that belongs to the pool),
+so a box keeps everything else away from its size rounded up to the granule: its extent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def up(value: int, step: int) -> int:
 
 @dataclass(frozen=True)
 class Grid:
-    """Every offset in memory `q` is shift[q] plus a multiple of `granule`."""
+    """Every offset in pool `q` is shift[q] plus a multiple of `granule`."""
 
     granule: int
     shift: tuple[int, ...]
@@ -36,13 +36,13 @@ class Grid:
     def of(cls, instance: Instance) -> Grid:
         """Return the coarsest grid that all buffers, pages and banks of the instance keep to, wherever they lie."""
         granule, shift = 0, []
-        for q, memory in enumerate(instance.pools):
+        for q, pool in enumerate(instance.pools):
             mine = instance.allowed[q]
             residue = instance.residue[q, mine].tolist()
             shift.append(min(residue, default=0))
             granule = gcd(granule, *instance.alignment[q, mine].tolist(), *(value - shift[q] for value in residue))
             borders = [
-                (memory.bank, memory.bank_shift),
+                (pool.bank, pool.bank_shift),
                 *zip(instance.page[q, mine].tolist(), instance.page_shift[q, mine].tolist(), strict=True),
             ]
             granule = gcd(
@@ -51,7 +51,7 @@ class Grid:
         return cls(granule or 1, tuple(value % (granule or 1) for value in shift))
 
     def ceil(self, q: int, offset: int) -> int:
-        """Return the first offset of memory `q` on the grid that is not below `offset` (nor below the shift)."""
+        """Return the first offset of pool `q` on the grid that is not below `offset` (nor below the shift)."""
         return self.shift[q] + max(0, up(offset - self.shift[q], self.granule))
 
 
@@ -59,13 +59,13 @@ class Grid:
 class Box:
     """A buffer, or a reserved range, which lies where it lies.
 
-    `room` is what it takes of the grid. `span[q]` holds the lowest and the highest offset that it may have in memory
-    `q`, for the memories only that it may lie in; its offsets there are the lowest plus multiples of `step[q]`. A
+    `extent` is what it takes of the grid. `span[q]` holds the lowest and the highest offset that it may have in pool
+    `q`, for the pools only that it may lie in; its offsets there are the lowest plus multiples of `step[q]`. A
     reserved range starts `early`: that much below the grid.
     """
 
     size: int
-    room: int
+    extent: int
     span: dict[int, Span]
     step: dict[int, int]
     early: int = 0
@@ -73,22 +73,22 @@ class Box:
     @property
     def waste(self) -> int:
         """What a buffer's room has beyond its size."""
-        return self.room - self.size
+        return self.extent - self.size
 
     @property
     def lowest(self) -> int:
-        """The lowest offset in any memory."""
+        """The lowest offset in any pool."""
         return min((low for low, _ in self.span.values()), default=0)
 
     @property
     def highest(self) -> int:
-        """The highest offset in any memory."""
+        """The highest offset in any pool."""
         return max((high for _, high in self.span.values()), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The boxes of an instance when no end in memory `q` may pass limit[q]: its `n` buffers, then reserved ranges."""
+    """The boxes of an instance when no end in pool `q` may pass limit[q]: its `n` buffers, then reserved ranges."""
 
     instance: Instance
     limit: tuple[int, ...]
@@ -106,7 +106,7 @@ class Boxes:
     @cached_property
     def all(self) -> list[Box]:
         """The buffers, in the instance's order, and then the reserved ranges."""
-        ranges = enumerate(memory.reserved.tolist() for memory in self.instance.pools)
+        ranges = enumerate(pool.reserved.tolist() for pool in self.instance.pools)
         reserved = [
             self._reserved(q, low, high)
             for q, rows in ranges
@@ -161,40 +161,40 @@ class Boxes:
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (a, b), a < b, one of which lies below the other in some memory, or they share an offset."""
+        """The pairs (a, b), a < b, one of which lies below the other in some pool, or they share an offset."""
         found = self.conflicts | self.bank_partners
         found |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
         return sorted(pair for pair in found if self.ordered_in(*pair))
 
     def common(self, a: int, b: int) -> list[int]:
-        """Return the memories that both boxes may lie in."""
+        """Return the pools that both boxes may lie in."""
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
-        """Return the memories that both boxes of a pair may lie in, but not with bytes in common."""
+        """Return the pools that both boxes of a pair may lie in, but not with bytes in common."""
         if (a, b) in self.conflicts or b >= self.n:
             return self.common(a, b)
         return self.banked(a, b)
 
     def banked(self, a: int, b: int) -> list[int]:
-        """Return the memories with banks that both boxes may lie in."""
+        """Return the pools with banks that both boxes may lie in."""
         return [q for q in self.common(a, b) if self.instance.pools[q].bank]
 
     def shared_in(self, a: int, b: int) -> list[int]:
-        """Return the memories in which two buffers may share an offset."""
+        """Return the pools in which two buffers may share an offset."""
         if b >= self.n or b not in self.sharing.partners[a]:
             return []
         must_part = self.banked(a, b) if (a, b) in self.bank_partners else []
         return [q for q in self.common(a, b) if q not in must_part]
 
     def may_lie_below(self, a: int, b: int) -> bool:
-        """Return whether box `a` may lie in the same memory as box `b`, and below it."""
+        """Return whether box `a` may lie in the same pool as box `b`, and below it."""
         first, second, distance = self.all[a], self.all[b], self.distance(a, b)
         return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common(a, b))
 
     def distance(self, a: int, b: int) -> int:
         """Return how far above the offset of box `a` that of box `b` must be, at least, where `a` lies below it."""
-        return self.all[a].room if max(a, b) < self.n else self.all[a].size
+        return self.all[a].extent if max(a, b) < self.n else self.all[a].size
 
     def twins(self) -> Iterator[tuple[int, int]]:
         """Yield the pairs of buffers, neighbours among their like, that can be exchanged in any plan."""
@@ -204,7 +204,7 @@ class Boxes:
     def mirror(self) -> tuple[int, int] | None:
         """Return a pair of buffers of which the first may be taken to lie below the second, or None.
 
-        Turning a plan upside down makes another one of the same peak: in a single memory where nothing is pinned or
+        Turning a plan upside down makes another one of the same peak: in a single pool where nothing is pinned or
         reserved, no offset is shifted and no room wasted, and where nothing speaks of addresses or of which ends meet.
         Exchanging twins could undo the choice, so neither has one.
         """

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.mip.draft import F64, Program
-from memplan.solvers.mip.stages import Effort, Outcome, pursue
+from memplan.solvers.mip.draft import F64, IntegerProgram
+from memplan.solvers.mip.stages import EngineEffort, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 _INFEASIBLE = "says infeasible or unbounded"
@@ -31,9 +31,13 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def _ask(
-    program: Program, start: F64 | None, effort: Effort, take: Callable[[F64], None], log: Callable[[str], None]
+    program: IntegerProgram,
+    start: F64 | None,
+    effort: EngineEffort,
+    take: Callable[[F64], None],
+    log: Callable[[str], None],
 ) -> Outcome:
-    """Solve the program; see memplan.solvers.mip.stages.Engine."""
+    """Solve the program; see memplan.solvers.mip.stages.MipEngine."""
     import pulp
 
     problem, columns = _model(pulp, program)
@@ -60,7 +64,7 @@ def _ask(
     return _outcome(pulp, problem, columns, program, effort, lines, take)
 
 
-def _model(pulp: Any, program: Program) -> tuple[Any, dict[int, Any]]:
+def _model(pulp: Any, program: IntegerProgram) -> tuple[Any, dict[int, Any]]:
     """Return the program as PuLP has it, and its variables by column.
 
     A column without entries is left out, as bounds on it break CBC's reader.
@@ -91,7 +95,7 @@ def _model(pulp: Any, program: Program) -> tuple[Any, dict[int, Any]]:
     return problem, columns
 
 
-def _nearest(program: Program, at: int, value: float) -> float:
+def _nearest(program: IntegerProgram, at: int, value: float) -> float:
     """Return the value between the column's limits; PuLP refuses one that is outside by a rounding error."""
     return min(max(value, float(program.lower[at])), float(program.upper[at]))
 
@@ -100,8 +104,8 @@ def _outcome(
     pulp: Any,
     problem: Any,
     columns: dict[int, Any],
-    program: Program,
-    effort: Effort,
+    program: IntegerProgram,
+    effort: EngineEffort,
     lines: str,
     take: Callable[[F64], None],
 ) -> Outcome:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from memplan.planner.model.buffer_table import I64, column
 
 Key = tuple[str | int, ...]
-"""What a column or a row is about: a word, and then boxes, memories or live sets by number."""
+"""What a column or a row is about: a word, and then boxes, pools or live sets by number."""
 F64 = npt.NDArray[np.float64]
-Unit = Literal["", "memory", "cost"]
-"""What a column counts: nothing that is scaled, units of memory, or steps of cost."""
+Unit = Literal["", "units", "cost"]
+"""What a column counts: nothing that is scaled, units, or steps of cost."""
 Entry = tuple[int, int]
 """A column and its coefficient."""
 
@@ -33,7 +33,7 @@ ONE = Term(0, 0, 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class LinearRow:
     """The sum of coefficient * column lies between `at_least` and `at_most`; None is no limit."""
 
     key: Key
@@ -52,7 +52,7 @@ class Draft:
     upper: list[int] = field(default_factory=list)
     is_whole: list[bool] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[LinearRow] = field(default_factory=list)
     objective: int | None = None
 
     def column(self, key: Key, lower: int, upper: int, *, is_whole: bool = False, unit: Unit = "") -> int:
@@ -74,7 +74,7 @@ class Draft:
         summed: dict[int, int] = {}
         for at, coefficient in entries:
             summed[at] = summed.get(at, 0) + coefficient
-        self.rows.append(Row(key, [entry for entry in summed.items() if entry[1]], at_least, at_most))
+        self.rows.append(LinearRow(key, [entry for entry in summed.items() if entry[1]], at_least, at_most))
 
     def row_of(
         self, key: Key, terms: Iterable[tuple[Term, int]], at_least: int | None = None, at_most: int | None = None
@@ -110,7 +110,7 @@ class Draft:
         return term is not ONE and term.constant + term.sign * limit[term.column] == 0
 
     def lies_in(self, q: int, b: int) -> Term:
-        """Return "box b lies in memory q, where it may" as a term; it is the constant 1 where that is its only home."""
+        """Return "box b lies in pool q, where it may" as a term; it is the constant 1 where that is its only home."""
         here = self.at.get(("in", q, b))
         return ONE if here is None else Term(here)
 
@@ -123,9 +123,9 @@ class Draft:
         """Return whether the program decides an order of the two boxes."""
         return ("below", a, b) in self.at or ("below", b, a) in self.at
 
-    def finish(self, scale: int, cost_scale: int = 1) -> Program:
-        """Return the program as arrays in which `scale` units of memory, and `cost_scale` steps of cost, count 1."""
-        scales = {"": 1, "memory": scale, "cost": cost_scale}
+    def finish(self, scale: int, cost_scale: int = 1) -> IntegerProgram:
+        """Return the program as arrays in which `scale` units, and `cost_scale` steps of cost, count 1."""
+        scales = {"": 1, "units": scale, "cost": cost_scale}
         by = np.array([float(scales[unit]) for unit in self.units])
         counts = [len(row.entries) for row in self.rows]
         first = column(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
@@ -137,7 +137,7 @@ class Draft:
         cost = np.zeros(len(self.keys))
         if self.objective is not None:
             cost[self.objective] = 1.0
-        return Program(
+        return IntegerProgram(
             keys=self.keys,
             at=self.at,
             scale=scale,
@@ -160,11 +160,11 @@ def _limits(values: list[int | None], absent: float) -> F64:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class IntegerProgram:
     """An integer program as arrays, of `c` columns and `r` rows: minimise cost @ x.
 
     x lies between `lower` and `upper`, and is integer where `is_whole`. Row `k` is the sum of value * x[index] over its
-    entries first[k]:first[k + 1], between row_lower[k] and row_upper[k]. An offset of 1 is `scale` units of memory, a
+    entries first[k]:first[k + 1], between row_lower[k] and row_upper[k]. An offset of 1 is `scale` units, a
     cost of 1 is `cost_scale` steps of cost, and an objective of 1 is `value_of_one` of whichever of the two it is.
     """
 

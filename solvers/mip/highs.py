@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.mip.draft import F64, Program
-from memplan.solvers.mip.stages import Effort, Outcome, pursue
+from memplan.solvers.mip.draft import F64, IntegerProgram
+from memplan.solvers.mip.stages import EngineEffort, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 
@@ -23,9 +23,13 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def _ask(
-    program: Program, start: F64 | None, effort: Effort, take: Callable[[F64], None], log: Callable[[str], None]
+    program: IntegerProgram,
+    start: F64 | None,
+    effort: EngineEffort,
+    take: Callable[[F64], None],
+    log: Callable[[str], None],
 ) -> Outcome:
-    """Solve the program; see memplan.solvers.mip.stages.Engine."""
+    """Solve the program; see memplan.solvers.mip.stages.MipEngine."""
     import highspy
 
     highs = highspy.Highs()
@@ -49,7 +53,7 @@ def _ask(
     return Outcome("open", float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -inf)
 
 
-def _set_options(highs: Any, effort: Effort) -> None:
+def _set_options(highs: Any, effort: EngineEffort) -> None:
     highs.setOptionValue("log_to_console", False)
     highs.setOptionValue("threads", 1)
     highs.setOptionValue("random_seed", effort.seed % 2**31)
@@ -63,7 +67,7 @@ def _set_options(highs: Any, effort: Effort) -> None:
         highs.setOptionValue("mip_max_nodes", effort.nodes)
 
 
-def _pass_model(highs: Any, highspy: Any, program: Program) -> None:
+def _pass_model(highs: Any, highspy: Any, program: IntegerProgram) -> None:
     """Hand the arrays over; infinite limits are HiGHS's own infinity."""
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(program.cost), len(program.row_lower)

@@ -15,9 +15,9 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
-from memplan.solvers.mip.draft import Draft, Row
-from memplan.solvers.mip.model_names import COLUMN_WORDS, Names
-from memplan.solvers.mip.program import Question, draft
+from memplan.solvers.mip.draft import Draft, LinearRow
+from memplan.solvers.mip.model_names import COLUMN_WORDS, ModelNames
+from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
 from memplan.solvers.packing.place import drop
 
@@ -33,7 +33,7 @@ _SAYINGS = {
     "highest": "a buffer lies at or below the highest offset of the pool that it chooses",
     "aligned": "an offset is the first aligned one plus a number of steps",
     "counted": "steps are counted in the pool that the buffer chooses",
-    "company": "what must lie in one pool with a buffer goes where it goes",
+    "colocation": "what must lie in one pool with a buffer goes where it goes",
     "rigid": "a buffer keeps its distance from the one it is relative to, or from the lowest of those so joined",
     "start": "two that share an offset start together",
     "beside": "two that share an offset lie in one pool",
@@ -47,7 +47,7 @@ _SAYINGS = {
     "held": "what lies below a buffer, of what it conflicts with, holds it up",
     "pushed": "what lies above a buffer, of what it conflicts with, pushes the peak up",
     "share": "what conflicts pairwise has room below the peak of its pool",
-    "room": "what conflicts pairwise has room around what is reserved in its pool",
+    "free": "what conflicts pairwise has room around what is reserved in its pool",
     "twins": "of two buffers that can be exchanged, the first lies in the earlier pool",
     "cost": "the cost is what the chosen pools, and clashes in banks, ask",
 }
@@ -66,28 +66,28 @@ def write_model(problem: Problem, suffix: str) -> bytes:
     if rows > MAX_ROWS:
         raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
     boxes, question = _question(instance)
-    text = _Text(draft(boxes, question), Names(problem, boxes, COLUMN_WORDS), Names(problem, boxes, {}))
+    text = _Text(draft(boxes, question), ModelNames(problem, boxes, COLUMN_WORDS), ModelNames(problem, boxes, {}))
     head = _head(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
     return ("\n".join(lines) + "\n").encode("ascii")
 
 
-def _question(instance: Instance) -> tuple[Boxes, Question]:
+def _question(instance: Instance) -> tuple[Boxes, MipQuestion]:
     """Ask for the first entry of the score to be as small as possible: the last pool's peak, or the cost."""
     limits = sensible_limits(instance, None)
     floors = [0] * len(limits)
     if instance.objective == "cost":
-        question = Question(tuple(limits), tuple(floors), ("cost",), (0, Costs.of(instance).most))
+        question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.of(instance).most))
         return Boxes(instance, question.limit), question
     last = len(limits) - 1
     limits[last] = min(limits[last], _peak_by_size(instance))
     floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
-    question = Question(tuple(limits), tuple(floors), ("peak", last))
+    question = MipQuestion(tuple(limits), tuple(floors), ("peak", last))
     return Boxes(instance, question.limit), question
 
 
 def _peak_by_size(instance: Instance) -> int:
-    """Return the last memory's peak in a plan by size, which limits the big-M; I64_MAX where that does not fit."""
+    """Return the last pool's peak in a plan by size, which limits the big-M; I64_MAX where that does not fit."""
     pool = column(instance.allowed.argmax(axis=0))
     offset = drop(instance, pool, -instance.size)
     return I64_MAX if offset is None else int(score(instance, pool, offset)[0])
@@ -118,7 +118,7 @@ def _head(problem: Problem, instance: Instance) -> list[str]:
 class _Text:
     """A draft with names, as lines of a file. Columns without entries are left out: they decide nothing."""
 
-    def __init__(self, program: Draft, columns: Names, rows: Names) -> None:
+    def __init__(self, program: Draft, columns: ModelNames, rows: ModelNames) -> None:
         self.program = program
         used = {at for row in program.rows for at, _ in row.entries} | {self.objective}
         self.name = {at: columns.take(program.keys[at]) for at in sorted(used)}
@@ -155,7 +155,7 @@ class _Text:
         """Say whether a column is a free binary, or another integer one; readers take the limits from a binary."""
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
-    def _lp_row(self, row: Row) -> str:
+    def _lp_row(self, row: LinearRow) -> str:
         entries = row.entries or [(self.objective, 0)]
         sense, limit = ("=" if row.at_least == row.at_most else ">=" if row.at_most is None else "<="), _limit(row)
         return f"{self.row_name[row.key]}: {' '.join(self._lp_entry(*entry) for entry in entries)} {sense} {limit}"
@@ -209,7 +209,7 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-def _limit(row: Row) -> int:
+def _limit(row: LinearRow) -> int:
     limit = row.at_most if row.at_least is None else row.at_least
     assert limit is not None
     return limit

@@ -31,8 +31,8 @@ _ARGUMENTS = {
     "held": "tb",
     "pushed": "tqb",
     "share": "tq",
-    "room": "tq",
-    "company": "qb",
+    "free": "tq",
+    "colocation": "qb",
     "rigid": "b",
     "shared": "bb",
     "start": "bb",
@@ -48,17 +48,17 @@ _ARGUMENTS = {
     "clash": "k",
     "cost": "",
 }
-"""What the numbers of a key are: memories (q), boxes (b), sets of buffers in conflict (t) or soft pairs (k)."""
+"""What the numbers of a key are: pools (q), boxes (b), sets of buffers in conflict (t) or soft pairs (k)."""
 
 
-class Names:
+class ModelNames:
     """Turns keys into names that LP and MPS files may hold, each used once: `below_conv1_conv2`."""
 
     def __init__(self, problem: Problem, boxes: Boxes, words: Mapping[str, str]) -> None:
         buffers = [str(problem.buffers.ids[int(i)]) for i in boxes.instance.source]
         reserved = [f"reserved{k}" for k in range(1, len(boxes.all) - boxes.n + 1)]
         self._boxes = _distinct([*buffers, *reserved])
-        self._memories = _distinct([memory.name for memory in boxes.instance.pools])
+        self._pools = _distinct([pool.name for pool in boxes.instance.pools])
         self._soft_pairs: list[list[int]] = boxes.instance.soft_pairs.tolist()
         self._words = words
         self._used: dict[str, int] = {}
@@ -87,7 +87,7 @@ class Names:
             return [f"set{number}"]
         if kind == "k":
             return [self._boxes[b] for b in self._soft_pairs[number]]
-        return [self._memories[number]] if len(self._memories) > 1 else []
+        return [self._pools[number]] if len(self._pools) > 1 else []
 
 
 def _distinct(texts: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """The integer program of the project's source documents, written once.
 
 It says: (1) minimise the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
-and (4) of two buffers in conflict one lies below the other, which a binary decides. The other rows say what memories,
+and (4) of two buffers in conflict one lies below the other, which a binary decides. The other rows say what pools,
 alignments, reserved ranges and constraints ask for, or cut off nothing that is needed: what follows for buffers that
 conflict pairwise, what symmetry allows to fix. One function a constraint; each is exact in whole units, and only the
 finished program is scaled to numbers that floating-point engines bear.
@@ -20,8 +20,8 @@ from memplan.solvers.mip.banks import (
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
 from memplan.solvers.mip.ties import (
-    a_company_lies_in_one_memory,
     a_rigid_group_keeps_its_distances,
+    colocated_buffers_lie_in_one_pool,
     partners_that_share_start_together,
 )
 
@@ -30,8 +30,8 @@ MAX_CROWD_ENTRIES = 400_000
 
 
 @dataclass(frozen=True)
-class Question:
-    """Which plan is asked for: no end in memory `q` above limit[q], and its peak not below floor[q], as is known.
+class MipQuestion:
+    """Which plan is asked for: no end in pool `q` above limit[q], and its peak not below floor[q], as is known.
 
     `minimise` is the key of the column to make as small as possible, or None where any such plan will do. `cost` holds
     the least and the most that the plan may cost, in steps, where that matters.
@@ -43,25 +43,25 @@ class Question:
     cost: tuple[int, int] | None = None
 
 
-def draft(boxes: Boxes, question: Question) -> Draft:
+def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     """Write the program that asks the question, in whole units."""
     program = Draft()
     _offsets_are_not_negative(program, boxes)
     _every_memory_has_a_peak(program, boxes, question)
-    _a_buffer_lies_in_one_memory(program, boxes)
+    _a_buffer_lies_in_one_pool(program, boxes)
     _an_end_is_an_offset_plus_a_size(program, boxes)
     _the_peak_is_at_or_above_every_end(program, boxes, question)
     _two_in_conflict_have_an_order(program, boxes)
     _of_two_in_conflict_one_lies_below_the_other(program, boxes)
-    _a_buffer_lies_inside_its_memory(program, boxes)
+    _a_buffer_lies_inside_its_pool(program, boxes)
     _an_offset_is_a_multiple_of_the_alignment(program, boxes)
-    a_company_lies_in_one_memory(program, boxes)
+    colocated_buffers_lie_in_one_pool(program, boxes)
     a_rigid_group_keeps_its_distances(program, boxes)
     partners_that_share_start_together(program, boxes)
     no_page_is_crossed(program, boxes)
     bank_partners_touch_no_common_bank(program, boxes)
     _a_crowd_stands_between_the_floor_and_the_peak(program, boxes, question)
-    _a_crowd_shares_out_its_memories(program, boxes, question)
+    _a_crowd_shares_out_its_pools(program, boxes, question)
     _twins_keep_their_order(program, boxes)
     _a_mirror_image_is_left_out(program, boxes)
     if question.cost is not None:
@@ -74,17 +74,17 @@ def draft(boxes: Boxes, question: Question) -> Draft:
 
 def _offsets_are_not_negative(program: Draft, boxes: Boxes) -> None:
     for b, box in enumerate(boxes.all):
-        program.column(("offset", b), box.lowest, box.highest, unit="memory")
-        program.column(("end", b), box.lowest + box.size, box.highest + box.size, unit="memory")
+        program.column(("offset", b), box.lowest, box.highest, unit="units")
+        program.column(("end", b), box.lowest + box.size, box.highest + box.size, unit="units")
 
 
-def _every_memory_has_a_peak(program: Draft, boxes: Boxes, question: Question) -> None:
+def _every_memory_has_a_peak(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
     for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
-        program.column(("peak", q), floor, limit, unit="memory")
+        program.column(("peak", q), floor, limit, unit="units")
 
 
-def _a_buffer_lies_in_one_memory(program: Draft, boxes: Boxes) -> None:
-    """Choose one of the memories by a binary for each; a buffer with a single one needs none."""
+def _a_buffer_lies_in_one_pool(program: Draft, boxes: Boxes) -> None:
+    """Choose one of the pools by a binary for each; a buffer with a single one needs none."""
     for b, box in enumerate(boxes.all):
         if len(box.span) != 1:
             chosen = [(program.column(("in", q, b), 0, 1, is_whole=True), 1) for q in box.span]
@@ -97,7 +97,7 @@ def _an_end_is_an_offset_plus_a_size(program: Draft, boxes: Boxes) -> None:
         program.row(("end", b), sides, at_least=box.size, at_most=box.size)
 
 
-def _the_peak_is_at_or_above_every_end(program: Draft, boxes: Boxes, question: Question) -> None:
+def _the_peak_is_at_or_above_every_end(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
     for b, box in enumerate(boxes.all[: boxes.n]):
         for q in box.span:
             sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1)]
@@ -106,7 +106,7 @@ def _the_peak_is_at_or_above_every_end(program: Draft, boxes: Boxes, question: Q
 
 
 def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
-    """Return the highest end that box `b` may have in another memory than `q`; 0 where it has no other."""
+    """Return the highest end that box `b` may have in another pool than `q`; 0 where it has no other."""
     return max((boxes.limit[r] for r in boxes.all[b].span if r != q), default=0)
 
 
@@ -145,8 +145,8 @@ def _of_two_in_conflict_one_lies_below_the_other(program: Draft, boxes: Boxes) -
             program.row_if(program.below(low, high), big_m, ("below", low, high), sides, distance - boxes.all[low].size)
 
 
-def _a_buffer_lies_inside_its_memory(program: Draft, boxes: Boxes) -> None:
-    """Keep a buffer with a choice to the lowest and the highest offset of the memory that it chooses."""
+def _a_buffer_lies_inside_its_pool(program: Draft, boxes: Boxes) -> None:
+    """Keep a buffer with a choice to the lowest and the highest offset of the pool that it chooses."""
     for b, box in enumerate(boxes.all):
         lowest, highest = ({span[k] for span in box.span.values()} for k in (0, 1))
         chosen = [(q, program.at.get(("in", q, b), 0)) for q in box.span]
@@ -177,7 +177,7 @@ def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> N
         program.row_of(("aligned", b), sides, at_least=0, at_most=0)
 
 
-def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes, question: Question) -> None:
+def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
     """Say that what lies below a buffer holds it up, and what lies above it pushes the peak up.
 
     The members of a crowd never share a byte: most often it is a live set. Of its members, those below buffer `b` lie
@@ -186,7 +186,7 @@ def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes,
     """
     budget, seen = MAX_CROWD_ENTRIES, set[tuple[int, ...]]()
     reserved = range(boxes.n, len(boxes.all))
-    weight = [sum(boxes.all[b].room for b in members) for members in boxes.crowds]
+    weight = [sum(boxes.all[b].extent for b in members) for members in boxes.crowds]
     for t in sorted(range(len(weight)), key=lambda t: -weight[t]):
         members = [*boxes.crowds[t], *reserved]
         budget -= 2 * len(members) ** 2
@@ -203,38 +203,40 @@ def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes,
 
 def _others_hold_it_up(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
     lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
-    below = [(program.below(a, b), -boxes.all[a].room) for a in others]
+    below = [(program.below(a, b), -boxes.all[a].extent) for a in others]
     program.row_of(("held", t, b), [(Term(program.at["offset", b]), 1), *below], at_least=lowest)
 
 
-def _others_push_the_peak(program: Draft, boxes: Boxes, question: Question, t: int, b: int, others: list[int]) -> None:
+def _others_push_the_peak(
+    program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: int, others: list[int]
+) -> None:
     box = boxes.all[b]
     waste = max(boxes.all[a].waste for a in (b, *others))
-    above = [(program.below(b, a), -boxes.all[a].room) for a in others]
+    above = [(program.below(b, a), -boxes.all[a].extent) for a in others]
     for q in box.span:
         sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1), *above]
         big_m = _highest_elsewhere(boxes, q, b) - question.floor[q]
         program.row_if(program.lies_in(q, b), big_m, ("pushed", t, q, b), sides, box.waste - waste)
 
 
-def _a_crowd_shares_out_its_memories(program: Draft, boxes: Boxes, question: Question) -> None:
-    """Say that a crowd, where it chooses its memories, has room below their peaks and around what is reserved."""
+def _a_crowd_shares_out_its_pools(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
+    """Say that a crowd, where it chooses its pools, has room below their peaks and around what is reserved."""
     for t, members in enumerate(boxes.crowds):
         for q, limit in enumerate(question.limit):
             inside = [b for b in members if q in boxes.all[b].span]
             if all(len(boxes.all[b].span) == 1 for b in inside):
                 continue
             waste = max(boxes.all[b].waste for b in inside)
-            taken = [(program.lies_in(q, b), -boxes.all[b].room) for b in inside]
+            taken = [(program.lies_in(q, b), -boxes.all[b].extent) for b in inside]
             program.row_of(("share", t, q), [(Term(program.at["peak", q]), 1), *taken], at_least=-waste)
             reserved = [box for box in boxes.all[boxes.n :] if q in box.span]
             if reserved:
-                free = limit + waste - sum(min(box.room, max(0, limit - box.lowest - box.early)) for box in reserved)
-                program.row_of(("room", t, q), taken, at_least=-free)
+                free = limit + waste - sum(min(box.extent, max(0, limit - box.lowest - box.early)) for box in reserved)
+                program.row_of(("free", t, q), taken, at_least=-free)
 
 
 def _twins_keep_their_order(program: Draft, boxes: Boxes) -> None:
-    """Of two buffers that can be exchanged, put the first into the earlier memory, and below the second in the same."""
+    """Of two buffers that can be exchanged, put the first into the earlier pool, and below the second in the same."""
     for a, b in boxes.twins():
         if len(boxes.all[a].span) == 1:
             program.fix(("below", a, b), 1)
@@ -253,7 +255,7 @@ def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
 
 
 def _the_cost_is_what_the_chosen_memories_ask(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Count the steps of cost that every buffer adds where it lies, above the cheapest memory, and those of clashes."""
+    """Count the steps of cost that every buffer adds where it lies, above the cheapest pool, and those of clashes."""
     costs = Costs.of(boxes.instance)
     extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")

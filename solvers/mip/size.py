@@ -1,4 +1,4 @@
-"""How large the integer program would be, and how far memories can be filled, known before it is written."""
+"""How large the integer program would be, and how far pools can be filled, known before it is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def count_rows(instance: Instance) -> int:
     ended = np.bincount(instance.end, minlength=instance.n_live_sets + 1)[: instance.n_live_sets]
     alive = np.cumsum(begun - ended)
     by_time = int((begun * (alive - begun) + begun * (begun - 1) // 2).sum())
-    reserved = sum(len(memory.reserved) for memory in instance.pools)
+    reserved = sum(len(pool.reserved) for pool in instance.pools)
     pairs = by_time + len(instance.conflict) // 2 + len(instance) * reserved
     p = len(instance.pools)
     a_buffer = 2 if p == 1 else 6 + 2 * p
@@ -42,9 +42,9 @@ def _rows_of_ties(instance: Instance) -> int:
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
-    """Return where each memory ends at the latest in a plan whose buffers have fallen as far as they can.
+    """Return where each pool ends at the latest in a plan whose buffers have fallen as far as they can.
 
     Some best plan is such a one. A plan with the score `known` keeps to the limits too.
     """
     reached = [0] * len(instance.pools) if known is None else known[::-1]
-    return [min(memory.capacity, max(horizon(instance, q), int(reached[q]))) for q, memory in enumerate(instance.pools)]
+    return [min(pool.capacity, max(horizon(instance, q), int(reached[q]))) for q, pool in enumerate(instance.pools)]

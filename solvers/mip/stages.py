@@ -18,8 +18,8 @@ from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
-from memplan.solvers.mip.draft import F64, Key, Program
-from memplan.solvers.mip.program import Question, draft
+from memplan.solvers.mip.draft import F64, IntegerProgram, Key
+from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
 from memplan.solvers.mip.start import start_of
 from memplan.solvers.packing.place import drop
@@ -46,7 +46,7 @@ _GAP = 0.9
 
 
 @dataclass(frozen=True)
-class Effort:
+class EngineEffort:
     """How far an engine may go: until a clock or until so many nodes, and until it is as close as `gap`."""
 
     seconds: float | None
@@ -63,12 +63,12 @@ class Outcome:
     bound: float = -inf
 
 
-Engine = Callable[[Program, F64 | None, Effort, Callable[[F64], None], Callable[[str], None]], Outcome]
+MipEngine = Callable[[IntegerProgram, F64 | None, EngineEffort, Callable[[F64], None], Callable[[str], None]], Outcome]
 """Solves a program from a start (values of its columns, or None). It gives what it finds to the first of the last two
 arguments, at any time, as values of the columns; and the lines of its log to the second."""
 
 
-def pursue(instance: Instance, search: Search, name: str, engine: Engine) -> None:
+def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> None:
     """Settle the entries of the score one after another, until one stays open; refuse what is too large to write."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
@@ -84,12 +84,12 @@ def pursue(instance: Instance, search: Search, name: str, engine: Engine) -> Non
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """One entry of the score, after those before it are `settled`. It counts units of memory, or steps of cost."""
+    """One entry of the score, after those before it are `settled`. It counts units of bytes, or steps of cost."""
 
     instance: Instance
     search: Search
     name: str
-    engine: Engine
+    engine: MipEngine
     settled: Score
 
     def settle(self) -> float | None:
@@ -133,13 +133,13 @@ class _Stage:
         return self.instance.objective == "cost" and not self.settled
 
     @property
-    def _memory(self) -> int:
-        """The memory whose peak this entry is: the last memory's comes first."""
+    def _pool(self) -> int:
+        """The pool whose peak this entry is: the last pool's comes first."""
         return len(self.search.bound) - 1 - len(self.settled)
 
     @property
     def _key(self) -> Key:
-        return ("cost",) if self._is_cost else ("peak", self._memory)
+        return ("cost",) if self._is_cost else ("peak", self._pool)
 
     def _floor(self) -> int:
         """Return what the entry cannot be below: the bound's entry, where those before it are the bound's too."""
@@ -181,15 +181,15 @@ class _Stage:
         said = self.engine(program, start, effort, partial(self._take, boxes, program), self.search.log)
         return Outcome(said.status, _whole(said.bound, program.value_of_one))
 
-    def _program(self, boxes: Boxes, floor: int, most: int | None, minimise: Key | None) -> Program:
+    def _program(self, boxes: Boxes, floor: int, most: int | None, minimise: Key | None) -> IntegerProgram:
         floors = [0] * len(boxes.limit)
         if not self._is_cost:
-            floors[self._memory] = floor
-        question = Question(boxes.limit, tuple(floors), minimise, self._cost_range(floor, most))
+            floors[self._pool] = floor
+        question = MipQuestion(boxes.limit, tuple(floors), minimise, self._cost_range(floor, most))
         cost_scale = _scale(question.cost[1]) if question.cost else 1
         return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
 
-    def _take(self, boxes: Boxes, program: Program, values: F64) -> None:
+    def _take(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
         """Offer what an engine found, dropped in exact integers."""
         buffers = range(boxes.n)
         pool = column([_home(boxes, program, values, b) for b in buffers])
@@ -199,14 +199,14 @@ class _Stage:
             self.search.offer(pool, offset, self.name)
 
     def _limits(self, most: int | None) -> tuple[int, ...]:
-        """Return how far memories may be filled: as settled, up to `most`, else as far as sensible plans do."""
+        """Return how far pools may be filled: as settled, up to `most`, else as far as sensible plans do."""
         best = self.search.best
         limits = sensible_limits(self.instance, None if best is None else best.score)
         peaks = self.settled[1:] if self.instance.objective == "cost" else self.settled
         for k, peak in enumerate(peaks):
             limits[len(limits) - 1 - k] = int(peak)
         if most is not None and not self._is_cost:
-            limits[self._memory] = most
+            limits[self._pool] = most
         return tuple(limits)
 
     def _cost_range(self, floor: int, most: int | None) -> tuple[int, int] | None:
@@ -216,18 +216,18 @@ class _Stage:
             return floor, self._costs.most if most is None else most
         return 0, self._costs.steps_of(self.settled[0])
 
-    def _effort(self, program: Program, share: float) -> Effort:
+    def _effort(self, program: IntegerProgram, share: float) -> EngineEffort:
         """Share out what is left: by the clock, or in nodes where no clock may decide."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
             of_an_entry = share * self.search.work_limit / (len(program.index) + 1)
-            return Effort(None, int((of_an_entry - ROOT_WORK) / NODE_WORK), gap, self.search.seed)
+            return EngineEffort(None, int((of_an_entry - ROOT_WORK) / NODE_WORK), gap, self.search.seed)
         seconds = max(0.05, share * (self.search.remaining_s - RESERVE_S))
-        return Effort(seconds, None, gap, self.search.seed)
+        return EngineEffort(seconds, None, gap, self.search.seed)
 
 
-def _home(boxes: Boxes, program: Program, values: F64, b: int) -> int:
-    """Return the memory that values of the columns choose for box `b`."""
+def _home(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
+    """Return the pool that values of the columns choose for box `b`."""
     homes = list(boxes.all[b].span)
     if len(homes) == 1:
         return homes[0]

@@ -8,11 +8,11 @@ from memplan.planner.instance.objective import clashes
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
-from memplan.solvers.mip.draft import F64, Program
+from memplan.solvers.mip.draft import F64, IntegerProgram
 from memplan.solvers.search.result import Assignment
 
 
-def start_of(program: Program, boxes: Boxes, best: Assignment | None) -> F64 | None:
+def start_of(program: IntegerProgram, boxes: Boxes, best: Assignment | None) -> F64 | None:
     """Return the values of a program's columns that say the same as the plan, or None where there is no plan.
 
     The plan is turned so that it keeps to the symmetry that the program has fixed; else an engine would reject it.
@@ -46,7 +46,7 @@ def _families(boxes: Boxes) -> list[list[int]]:
     return list({id(members): members for members in family.values()}.values())
 
 
-def _value(program: Program, boxes: Boxes, pool: list[int], offset: list[int], at: int) -> float:
+def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], at: int) -> float:
     """Return one column's value."""
     match program.keys[at]:
         case ("offset", int(b)):
@@ -83,16 +83,16 @@ def _value(program: Program, boxes: Boxes, pool: list[int], offset: list[int], a
 
 
 def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:
-    """Say whether box `a` ends where `b` starts, or below, in one memory; two that may share bytes may do neither."""
+    """Say whether box `a` ends where `b` starts, or below, in one pool; two that may share bytes may do neither."""
     end = _offset(boxes, offset, a) + boxes.all[a].size
-    return _memory(boxes, pool, a) == _memory(boxes, pool, b) and end <= _offset(boxes, offset, b)
+    return _pool(boxes, pool, a) == _pool(boxes, pool, b) and end <= _offset(boxes, offset, b)
 
 
 def _banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
-    """Return the first bank that a buffer touches in a memory with banks, and the one past its last."""
-    memory, low = boxes.instance.pools[q], offset[b]
+    """Return the first bank that a buffer touches in a pool with banks, and the one past its last."""
+    pool, low = boxes.instance.pools[q], offset[b]
     last = low + boxes.all[b].size - 1
-    return (low + memory.bank_shift) // memory.bank, (last + memory.bank_shift) // memory.bank + 1
+    return (low + pool.bank_shift) // pool.bank, (last + pool.bank_shift) // pool.bank + 1
 
 
 def _clashing(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
@@ -102,7 +102,7 @@ def _clashing(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
     return found
 
 
-def _memory(boxes: Boxes, pool: list[int], b: int) -> int:
+def _pool(boxes: Boxes, pool: list[int], b: int) -> int:
     return pool[b] if b < boxes.n else next(iter(boxes.all[b].span))
 
 

@@ -6,13 +6,13 @@ from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, Term
 
 
-def a_company_lies_in_one_memory(program: Draft, boxes: Boxes) -> None:
+def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
     """Let each buffer lie where the first of its company does; both have the same homes."""
     for b, colocation in enumerate(boxes.instance.colocation.tolist()):
         for q in boxes.all[b].span if colocation != b else ():
             if ("in", q, b) in program.at:
                 sides = [(program.at["in", q, b], 1), (program.at["in", q, colocation], -1)]
-                program.row(("company", q, b), sides, at_least=0, at_most=0)
+                program.row(("colocation", q, b), sides, at_least=0, at_most=0)
 
 
 def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
@@ -25,7 +25,7 @@ def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
 
 
 def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
-    """Where two share an offset, let neither lie above the other, nor in another memory."""
+    """Where two share an offset, let neither lie above the other, nor in another pool."""
     for a, b in boxes.pairs:
         if ("shared", a, b) not in program.at:
             continue

@@ -33,7 +33,7 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
     tightest = bound.witness
     if tightest.time is not None:
         message += f"; the most is alive at time {tightest.time}"
-    pool = None if tightest.memory is None else problem.pools[tightest.memory].name
+    pool = None if tightest.pool is None else problem.pools[tightest.pool].name
     return Explanation(message=message, pool=pool, time=tightest.time, buffers=_ids(problem, instance, tightest))
 
 
@@ -61,9 +61,9 @@ def _homeless(problem: Problem, i: int) -> Explanation:
 
 def _lack(problem: Problem, instance: Instance, witness: Witness) -> Explanation:
     """Explain what is missing where buffers that must lie side by side do not fit."""
-    assert witness.memory is not None
+    assert witness.pool is not None
     assert witness.missing is not None
-    pool = problem.pools[witness.memory]
+    pool = problem.pools[witness.pool]
     # Of the capacity, what is left over when it is divided into units, is there already.
     missing = witness.missing * instance.unit - last_end(pool) % instance.unit
     buffers = _ids(problem, instance, witness)

@@ -79,8 +79,8 @@ PATCH: dict[str, list[tuple[str, str]]] = {
     ],
     "solvers/formulation/offset_ranges.py": [
         before(
-            "            if room >= 0:\n",
-            "            room = min(room, int(instance.top[i]) - lowest[i]) if instance.top[i] >= 0 else room\n",
+            "            if slack >= 0:\n",
+            "            slack = min(slack, int(instance.top[i]) - lowest[i]) if instance.top[i] >= 0 else slack\n",
         )
     ],
     "solvers/packing/packers.py": [

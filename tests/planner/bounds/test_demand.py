@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from memplan.planner.bounds.demand import Rooms
+from memplan.planner.bounds.demand import Demand
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
@@ -62,8 +62,8 @@ def test_what_may_share_counts_while_its_partner_is_dead() -> None:
     holes = {"id": "b", "size": 7, "lifetimes": [[1, 2], [6, 7]]}
     rows = [alive("a", 5, 0, 9), holes, alive("c", 4, 4, 5)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [["a", "b"]]}))
-    rooms = Rooms.of(instance)
-    assert rooms.load(instance, rooms.size).tolist() == [7, 9, 7]
+    demand = Demand.of(instance)
+    assert demand.load(instance, demand.size).tolist() == [7, 9, 7]
     assert bound(*rows, may_share=[["a", "b"]]) == 9
 
 
@@ -80,8 +80,8 @@ def test_what_may_share_counts_while_its_partner_is_dead() -> None:
 )
 def test_members_of_a_rigid_group_count_what_they_cover_together(group: list[dict[str, Any]], covered: int) -> None:
     instance = compile_problem(Problem.model_validate({"buffers": [alive("a", 8, 0, 2), *group]}))
-    rooms = Rooms.of(instance)
-    assert max(rooms.load(instance, rooms.size).tolist()) * instance.unit == covered
+    demand = Demand.of(instance)
+    assert max(demand.load(instance, demand.size).tolist()) * instance.unit == covered
 
 
 def test_a_group_that_reaches_far_ends_where_its_highest_member_does() -> None:

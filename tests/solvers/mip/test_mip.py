@@ -12,8 +12,8 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
-from memplan.solvers.mip.draft import Draft, Program
-from memplan.solvers.mip.program import Question, draft
+from memplan.solvers.mip.draft import Draft, IntegerProgram
+from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.size import count_rows, sensible_limits
 from memplan.solvers.mip.start import start_of
 from memplan.solvers.packing.place import drop
@@ -33,7 +33,7 @@ def asked(instance: Instance, limit: tuple[int, ...] | None = None) -> tuple[Box
     limits = tuple(sensible_limits(instance, None)) if limit is None else limit
     boxes = Boxes(instance, limits)
     cost = (0, Costs.of(instance).most) if instance.objective == "cost" else None
-    return boxes, draft(boxes, Question(limits, (0,) * len(limits), ("peak", len(limits) - 1), cost))
+    return boxes, draft(boxes, MipQuestion(limits, (0,) * len(limits), ("peak", len(limits) - 1), cost))
 
 
 def row(program: Draft, *key: str | int) -> tuple[dict[tuple[str | int, ...], int], int | None, int | None]:
@@ -42,7 +42,7 @@ def row(program: Draft, *key: str | int) -> tuple[dict[tuple[str | int, ...], in
     return {program.keys[at]: value for at, value in found.entries}, found.at_least, found.at_most
 
 
-def broken(program: Program, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[object]:
+def broken(program: IntegerProgram, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[object]:
     """What values of the columns violate."""
     sums = np.add.reduceat(np.append(program.value * values[program.index], 0.0), program.first[:-1])
     sums[np.diff(program.first) == 0] = 0.0
@@ -168,7 +168,7 @@ def test_a_pinned_buffer_stops_the_mirror() -> None:
 def test_rooms_are_whole_granules_and_equal_alignments_need_no_integers() -> None:
     rows = [{"id": k, "size": size, "start": 0, "end": 2, "alignment": 8} for k, size in enumerate((5, 9))]
     boxes, program = asked(compile_problem(Problem.model_validate({"buffers": rows})))
-    assert [box.room for box in boxes.all] == [8, 16]
+    assert [box.extent for box in boxes.all] == [8, 16]
     assert not [key for key in program.keys if key[0] == "multiple"]
 
 
@@ -228,10 +228,10 @@ def test_partners_that_share_lie_in_one_memory() -> None:
     assert row(program, "beside", 0, 0, 1) == ({("in", 0, 1): 1, ("in", 0, 0): -1, ("shared", 0, 1): -1}, -1, None)
 
 
-def test_a_company_lies_in_one_memory() -> None:
+def test_colocated_buffers_lie_in_one_pool() -> None:
     pools = [{"name": "fast", "size": 9}, {"name": "slow"}]
     _, program = asked(compile_problem(buffers((0, 2, 3), (1, 3, 4), together=[["a", "b"]], pools=pools)))
-    assert row(program, "company", 1, 1) == ({("in", 1, 1): 1, ("in", 1, 0): -1}, 0, 0)
+    assert row(program, "colocation", 1, 1) == ({("in", 1, 1): 1, ("in", 1, 0): -1}, 0, 0)
 
 
 def test_a_buffer_ends_in_the_page_that_it_starts_in() -> None:

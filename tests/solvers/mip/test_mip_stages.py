@@ -10,25 +10,27 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.mip.draft import F64, Program
-from memplan.solvers.mip.stages import Effort, Outcome, pursue
+from memplan.solvers.mip.draft import F64, IntegerProgram
+from memplan.solvers.mip.stages import EngineEffort, Outcome, pursue
 from memplan.solvers.search.incumbent import SearchState
 
 Take = Callable[[F64], None]
 Log = Callable[[str], None]
 
 
-class Engine:
+class MipEngine:
     """Gives prepared answers; keeps what it was asked: is there an objective, and the first peak's two limits."""
 
-    def __init__(self, *answers: Outcome, values: Callable[[Program], F64] | None = None) -> None:
+    def __init__(self, *answers: Outcome, values: Callable[[IntegerProgram], F64] | None = None) -> None:
         self.answers, self.values = list(answers), values
         self.asked: list[tuple[float, ...]] = []
-        self.programs: list[Program] = []
-        self.efforts: list[Effort] = []
+        self.programs: list[IntegerProgram] = []
+        self.efforts: list[EngineEffort] = []
         self.had_start: list[bool] = []
 
-    def __call__(self, program: Program, start: F64 | None, effort: Effort, take: Take, log: Log) -> Outcome:
+    def __call__(
+        self, program: IntegerProgram, start: F64 | None, effort: EngineEffort, take: Take, log: Log
+    ) -> Outcome:
         peak = program.at["peak", 0]
         self.asked.append((bool(program.cost.any()), program.lower[peak], program.upper[peak]))
         self.programs.append(program)
@@ -54,7 +56,7 @@ def searching(instance: Instance) -> SearchState:
     return SearchState(instance, deadline=time.monotonic() + 10)
 
 
-def nearly_best(program: Program) -> F64:
+def nearly_best(program: IntegerProgram) -> F64:
     """Values of the columns that give a best plan of the ring, a little above where it belongs."""
     values = np.zeros(len(program.keys))
     for b, at in enumerate((0.0004, 20.0001, 0.0, 20.3, 41.7)):
@@ -63,14 +65,14 @@ def nearly_best(program: Program) -> F64:
 
 
 def test_the_decision_at_the_bound_comes_first() -> None:
-    engine = Engine(Outcome("open"), Outcome("open"))
+    engine = MipEngine(Outcome("open"), Outcome("open"))
     pursue(RING, searching(RING), "engine", engine)
     assert [asked[:2] for asked in engine.asked] == [(False, 41), (True, 41)]
     assert engine.asked[0][2] == 41
 
 
 def test_a_no_raises_the_claim_and_asks_again_one_unit_above() -> None:
-    engine = Engine(*[Outcome("infeasible")] * 4, Outcome("open"))
+    engine = MipEngine(*[Outcome("infeasible")] * 4, Outcome("open"))
     search = searching(RING)
     pursue(RING, search, "engine", engine)
     assert [floor for _, floor, _ in engine.asked] == [41, 42, 43, 44, 45]
@@ -79,7 +81,7 @@ def test_a_no_raises_the_claim_and_asks_again_one_unit_above() -> None:
 
 def test_raw_offsets_are_dropped_in_exact_integers() -> None:
     search = searching(RING)
-    pursue(RING, search, "engine", Engine(Outcome("open"), Outcome("open"), values=nearly_best))
+    pursue(RING, search, "engine", MipEngine(Outcome("open"), Outcome("open"), values=nearly_best))
     assert search.best is not None
     assert (search.best.offset.tolist(), search.best.score) == ([0, 20, 0, 20, 41], (61,))
 
@@ -87,7 +89,7 @@ def test_raw_offsets_are_dropped_in_exact_integers() -> None:
 def test_minimising_starts_from_the_best_plan_and_looks_no_higher() -> None:
     search = searching(RING)
     search.offer(column([0] * 5), column([0, 20, 41, 61, 82]), "start")
-    engine = Engine(Outcome("open"), Outcome("open"))
+    engine = MipEngine(Outcome("open"), Outcome("open"))
     pursue(RING, search, "engine", engine)
     assert (engine.asked[1], engine.had_start) == ((True, 41, 102), [False, True])
 
@@ -97,14 +99,14 @@ def test_what_does_not_fit_after_the_drop_is_not_offered() -> None:
     problem = {"buffers": rows, "pools": [{"size": 10, "reserved": [[4, 1]]}]}
     instance = compile_problem(Problem.model_validate(problem))
     search = searching(instance)
-    pursue(instance, search, "engine", Engine(*[Outcome("open")] * 2, values=lambda p: np.zeros(len(p.keys))))
+    pursue(instance, search, "engine", MipEngine(*[Outcome("open")] * 2, values=lambda p: np.zeros(len(p.keys))))
     assert search.best is None
 
 
 @pytest.mark.parametrize(("bound", "claim"), [(60.1, 61), (60.001, 60), (45.0, 45), (41.0, None)])
 def test_a_bound_is_claimed_rounded_up_but_for_the_tolerance(bound: float, claim: int | None) -> None:
     search = searching(RING)
-    pursue(RING, search, "engine", Engine(Outcome("open"), Outcome("open", bound)))
+    pursue(RING, search, "engine", MipEngine(Outcome("open"), Outcome("open", bound)))
     assert search.claims == ({} if claim is None else {"engine": (claim,)})
 
 
@@ -112,7 +114,7 @@ def test_large_numbers_are_scaled_and_their_bounds_claimed_with_a_margin() -> No
     size = 2**40 + 1
     instance = ring(size, size + 2, size, size + 2, size)
     search = searching(instance)
-    engine = Engine(Outcome("open"), Outcome("open", 3 * 2.0**14))
+    engine = MipEngine(Outcome("open"), Outcome("open", 3 * 2.0**14))
     pursue(instance, search, "engine", engine)
     scale = engine.programs[1].scale
     assert 2**13 <= 5 * size / scale <= 2**20
@@ -131,7 +133,7 @@ def test_infeasible_is_claimed_where_no_plan_is_known() -> None:
     pairs = [(k, (k + 1) % 5) for k in range(5)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "conflicts": pairs, "pools": [{"size": 60}]}))
     search = searching(instance)
-    pursue(instance, search, "engine", Engine(*[Outcome("infeasible")] * 5))
+    pursue(instance, search, "engine", MipEngine(*[Outcome("infeasible")] * 5))
     assert search.claims == {"engine": None}
 
 
@@ -141,7 +143,7 @@ def test_the_last_memory_is_settled_before_the_first() -> None:
     instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools}))
     search = searching(instance)
     search.offer(column([0, 1]), column([0, 0]), "start")
-    engine = Engine(Outcome("open"), Outcome("optimal", 0.0), values=lambda p: np.zeros(len(p.keys)))
+    engine = MipEngine(Outcome("open"), Outcome("optimal", 0.0), values=lambda p: np.zeros(len(p.keys)))
     pursue(instance, search, "engine", engine)
     first = engine.programs[0]
     assert (first.lower[first.at["peak", 1]], first.upper[first.at["peak", 1]]) == (0, 0)
@@ -150,7 +152,7 @@ def test_the_last_memory_is_settled_before_the_first() -> None:
 def test_no_clock_decides_where_the_search_is_deterministic() -> None:
     search = searching(RING)
     search.deterministic, search.work_limit = True, 10_000_000
-    engine = Engine(Outcome("open"), Outcome("open"))
+    engine = MipEngine(Outcome("open"), Outcome("open"))
     pursue(RING, search, "engine", engine)
     assert [effort.seconds for effort in engine.efforts] == [None, None]
     assert all(effort.nodes is not None and effort.nodes > 0 for effort in engine.efforts)
@@ -160,5 +162,5 @@ def test_what_is_too_large_to_write_is_left_alone_and_said() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]
     instance = compile_problem(Problem.model_validate({"buffers": rows}))
     search = searching(instance)
-    pursue(instance, search, "engine", Engine())
+    pursue(instance, search, "engine", MipEngine())
     assert "more than 200000; not tried" in search.lines[0]

@@ -114,7 +114,7 @@ def test_each_constraint_is_written_with_what_it_says() -> None:
     )
     lines = [line.strip() for line in write_model(problem, ".lp").decode().splitlines()]
     assert "rigid_b: + o_b - o_a = 2" in lines
-    assert "company_fast_b: + in_fast_b - in_fast_a = 0" in lines
+    assert "colocation_fast_b: + in_fast_b - in_fast_a = 0" in lines
     assert "page_start_a: + o_a - 4 page_fast_a - 4 page_slow_a >= 0" in lines
     assert "bank_fast_c: + o_c - 4 bank_fast_c >= 0" in lines
     assert any(line.startswith("start_a_c: + o_c - o_a") for line in lines)

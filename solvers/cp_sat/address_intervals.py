@@ -1,4 +1,4 @@
-"""What buffers that are alive together take of a memory, where some of them may share bytes.
+"""What buffers that are alive together take of a pool, where some of them may share bytes.
 
 Each takes an interval of its own, but for two kinds:
 
@@ -18,23 +18,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.cp_sat.boxes import Boxes
+from memplan.solvers.cp_sat.boxes import AddressBoxes
 from memplan.solvers.formulation.sharing import Sharing
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar, LiteralT
 
 Shares = dict[tuple[int, int, int], "IntVar"]
-"""For two partners, the smaller number first, and a memory: whether they share an offset there."""
+"""For two partners, the smaller number first, and a pool: whether they share an offset there."""
 
 
 @dataclass(eq=False)
-class Rooms:
-    """The intervals of one memory's buffers, each made once."""
+class AddressIntervals:
+    """The intervals of one pool's buffers, each made once."""
 
     model: CpModel
     instance: Instance
-    boxes: Boxes
+    boxes: AddressBoxes
     shares: Shares
     q: int
     _made: dict[tuple[object, ...], IntervalVar] = field(default_factory=dict)
