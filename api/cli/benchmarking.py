@@ -12,11 +12,11 @@ from pathlib import Path
 
 from memplan.api.cli.streams import say, write
 from memplan.planner.errors import OptionError, shown
-from memplan.solvers.bench.comparison import compare
+from memplan.solvers.bench.reports.comparison import compare
+from memplan.solvers.bench.reports.summary import Summary
+from memplan.solvers.bench.reports.text_report import text_report
 from memplan.solvers.bench.results import Result, appending, read_results, write_result
 from memplan.solvers.bench.running import run, still_to_do
-from memplan.solvers.bench.summary import Summary
-from memplan.solvers.bench.text_report import text_report
 from memplan.solvers.bench.worker import Job
 
 
@@ -72,7 +72,7 @@ def _rendered(summary: Summary, path: Path) -> str:
     if path.suffix == ".txt":
         return text_report(summary)
     # Other reports do not need the library that draws pages.
-    from memplan.solvers.bench.html_report import html_report
+    from memplan.solvers.bench.reports.html_report import html_report
 
     return html_report(summary, f"memplan bench: {path.stem}")
 

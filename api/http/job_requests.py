@@ -33,7 +33,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Row
 from memplan.solvers.portfolio import stages
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
-from memplan.solvers.reference import gate, table
+from memplan.solvers.reference import checked, table
 
 NAME_CHARACTERS = 200
 """How much of a problem's name is kept as the job's."""
@@ -126,7 +126,7 @@ def new_job(problem: Problem, options: Options, **said: Any) -> NewJob:
     if planner is None:
         stages.rungs(instance, options.solver)
     else:
-        gate.check_features(problem, instance, planner)
+        checked.check_features(problem, instance, planner)
     return NewJob(
         problem=pack_problem(problem),
         problem_hash=problem_hash(problem, instance),

@@ -15,7 +15,7 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact.components import cliques
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.memory_choice.rooms import Rooms
+from memplan.solvers.memory_choice.row_capacity import Rooms
 
 _LARGEST = 2**58
 """What sums of sizes, and of costs, must stay below, so that products with small multipliers fit int64."""

@@ -102,7 +102,7 @@ SOLVERS = (
     Row(
         "memory-choice",
         "chooses memories by dynamic programming, packs each by the exact search",
-        "memplan.solvers.memory_choice.pursuit:solve",
+        "memplan.solvers.memory_choice.decomposition:solve",
         can=EVERYTHING | {"together"},
         is_trusted=True,
         proves=True,

@@ -108,9 +108,9 @@ class Solve:
         if self._planner is not None:
             with watched(self._search, self._control.cancelled):
                 # Imported here: few solves are for such a planner.
-                from memplan.solvers.reference import gate
+                from memplan.solvers.reference import checked
 
-                return self._timed(gate.plan_by_reference(self._problem, self._instance, self._planner, self._search))
+                return self._timed(checked.reference_plan(self._problem, self._instance, self._planner, self._search))
         if self._control.start is not None:
             self._offer(self._control.start)
         if len(self._instance) == 0 and not self._instance.unplaceable:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memplan.planner.errors import OptionError
-from memplan.solvers.bench.comparison import compare
+from memplan.solvers.bench.reports.comparison import compare
 from memplan.solvers.bench.results import Result
 
 

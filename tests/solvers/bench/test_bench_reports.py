@@ -5,10 +5,10 @@ from math import inf
 
 import pytest
 
-from memplan.solvers.bench.curves import mean_gap, profile, ratios
+from memplan.solvers.bench.reports.curves import mean_gap, profile, ratios
+from memplan.solvers.bench.reports.summary import Summary, geometric_mean
+from memplan.solvers.bench.reports.text_report import text_report
 from memplan.solvers.bench.results import Moment, Result
-from memplan.solvers.bench.summary import Summary, geometric_mean
-from memplan.solvers.bench.text_report import text_report
 
 
 def row(solver: str, instance: str, seed: int = 1, **facts: object) -> Result:
@@ -125,7 +125,7 @@ def test_results_with_several_limits_are_kept_apart() -> None:
 
 def test_the_page_holds_the_rows_and_needs_no_network() -> None:
     pytest.importorskip("bokeh", reason="bokeh comes with the extra bench")
-    from memplan.solvers.bench.html_report import html_report
+    from memplan.solvers.bench.reports.html_report import html_report
 
     page = html_report(Summary([*ROWS, row("<b>", "x&y", peak=100, wall_time_s=1.0)]), "a < b")
     assert "<td class=word>x&amp;y</td>" in page

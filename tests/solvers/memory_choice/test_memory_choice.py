@@ -14,13 +14,13 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench.generators import random
 from memplan.solvers.heuristics import greedy
-from memplan.solvers.memory_choice import pursuit
-from memplan.solvers.memory_choice.filling import DummyRounds
+from memplan.solvers.memory_choice import decomposition
+from memplan.solvers.memory_choice.choice_search import DummyRounds
+from memplan.solvers.memory_choice.decomposition import Pursuit
+from memplan.solvers.memory_choice.dynamic_program import Effort
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import for_cost
-from memplan.solvers.memory_choice.packing import Packings
-from memplan.solvers.memory_choice.pursuit import Pursuit
-from memplan.solvers.memory_choice.ways import Effort
+from memplan.solvers.memory_choice.subset_packings import Packings
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import SearchState
 from tests.support import oracle, public_problems
@@ -33,7 +33,9 @@ MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
 
 
 def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> SearchState:
-    return SearchState(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({pursuit.NAME}), **options)
+    return SearchState(
+        instance, deadline=time.monotonic() + limit_s, trusted=frozenset({decomposition.NAME}), **options
+    )
 
 
 def settled(problem: Problem) -> tuple[float, ...] | str | None:
@@ -41,7 +43,7 @@ def settled(problem: Problem) -> tuple[float, ...] | str | None:
     instance = compile_problem(problem)
     search = searching(instance)
     if not search.is_over:
-        pursuit.solve(instance, search)
+        decomposition.solve(instance, search)
     if search.infeasible is not None:
         return None
     best = search.best
@@ -93,7 +95,7 @@ def test_a_choice_that_does_not_pack_is_ruled_out_and_the_next_one_is_the_best()
     instance = compile_problem(problem)
     search = searching(instance)
     chosen = Pursuit(_knapsack(instance), search)
-    chosen.run(*pursuit.ROUNDS[0])
+    chosen.run(*decomposition.ROUNDS[0])
     assert [len(nogood.items) for nogood in chosen.nogoods] == [5]
     assert search.best is not None
     assert search.best.score[0] == 2
@@ -183,7 +185,7 @@ def test_a_colocation_group_leaves_a_pool_as_one() -> None:
     problem = Problem.model_validate(
         {"buffers": rows, "pools": pools, "objective": "cost", "together": [[0, 1, 2, 3], [4, 5]]}
     )
-    plan = solve(problem, time_limit_s=20, solver=pursuit.NAME)
+    plan = solve(problem, time_limit_s=20, solver=decomposition.NAME)
     where = {place.id: place.pool for place in plan.placements}
     assert plan.status == "optimal"
     assert [where[k] for k in range(6)] == ["slow"] * 4 + ["fast"] * 2
@@ -202,8 +204,8 @@ def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_ord
     assert search.best is not None
     quick, plain = search.best.score[0], search.bound[0]
     chosen = Pursuit(_knapsack(instance), search)
-    DummyRounds(chosen.knapsack, search, chosen.multipliers).start(pursuit.NAME)
-    assert search.best.by == f"{pursuit.NAME}:fill"
+    DummyRounds(chosen.knapsack, search, chosen.multipliers).start(decomposition.NAME)
+    assert search.best.by == f"{decomposition.NAME}:fill"
     assert search.best.score[0] < 0.85 * quick
     assert plain < search.bound[0] < search.best.score[0]
     assert search.bound[0] > 0.7 * search.best.score[0]
@@ -211,7 +213,7 @@ def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_ord
 
 def test_deterministic_searches_end_with_the_same_plan_and_by_their_work() -> None:
     problem = random_problem(5, 60, frozenset({"pools", "cost"}))
-    plans = [solve(problem, deterministic=True, time_limit_s=2, solver=pursuit.NAME) for _ in range(2)]
+    plans = [solve(problem, deterministic=True, time_limit_s=2, solver=decomposition.NAME) for _ in range(2)]
     assert plans[0] == plans[1]
 
 
@@ -219,7 +221,7 @@ def test_a_search_that_is_over_is_left_alone() -> None:
     instance = compile_problem(random_problem(6, 30, frozenset({"pools", "cost"})))
     search = searching(instance)
     search.stop("cancelled")
-    pursuit.solve(instance, search)
+    decomposition.solve(instance, search)
     assert search.best is None
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
+from memplan.solvers.memory_choice.dynamic_program import NEVER, Choice, Effort, cheapest
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
 from memplan.solvers.memory_choice.timeline import NoGood
-from memplan.solvers.memory_choice.ways import NEVER, Choice, Effort, cheapest
 from tests.support.random_problems import random_problem
 from tests.support.strategies import problems
 

@@ -6,9 +6,9 @@ import pytest
 
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.reference.relay import start_only_cost, token_total
-from memplan.solvers.reference.relay_graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
-from memplan.solvers.reference.relay_storage import Step, Storage, plan_storages
+from memplan.solvers.reference.relay.graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
+from memplan.solvers.reference.relay.planner import start_only_cost, token_total
+from memplan.solvers.reference.relay.storage import Step, Storage, plan_storages
 from tests.support import tvm_problems as tvm
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import ProblemError
-from memplan.solvers.reference.relay_graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
-from memplan.solvers.reference.relay_storage import Storage, plan_storages
+from memplan.solvers.reference.relay.graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
+from memplan.solvers.reference.relay.storage import Storage, plan_storages
 
 BUFFER = TensorType((1,), "uint8")
 

@@ -10,10 +10,10 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.tensors import StoppedError
-from memplan.solvers.reference.tvm_usmp import greedy_by_size
-from memplan.solvers.reference.tvm_usmp_greedy import order_by_conflicts, order_by_size, place_above_conflicts
-from memplan.solvers.reference.tvm_usmp_hill_climb import RandR, hill_climb
-from memplan.solvers.reference.tvm_usmp_workspace import BufferInfo, Workspace, workspace
+from memplan.solvers.reference.usmp.greedy import order_by_conflicts, order_by_size, place_above_conflicts
+from memplan.solvers.reference.usmp.hill_climb import RandR, hill_climb
+from memplan.solvers.reference.usmp.planners import greedy_by_size
+from memplan.solvers.reference.usmp.workspace import BufferInfo, Workspace, workspace
 from tests.support import tvm_problems as tvm
 
 ALGORITHMS = ("greedy-by-size", "greedy-by-conflicts", "hill-climb")

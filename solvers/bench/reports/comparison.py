@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from memplan.planner.errors import OptionError
 from memplan.solvers.bench.peers import PEERS
+from memplan.solvers.bench.reports.summary import Cell, geometric_mean
 from memplan.solvers.bench.results import Result, latest
-from memplan.solvers.bench.summary import Cell, geometric_mean
 
 PEAK_TOLERANCE = 0.001
 """How much larger, as a part, a median peak may be: searches with a time limit vary that much."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.solvers.reference.tensors import Watch
-from memplan.solvers.reference.tvm_usmp_workspace import Workspace
+from memplan.solvers.reference.usmp.workspace import Workspace
 
 Places = dict[int, tuple[int, int]]
 """(pool, offset) by position of a buffer."""

@@ -12,13 +12,13 @@ import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.memory_choice.filling import DummyRounds
+from memplan.solvers.memory_choice.choice_search import DummyRounds
+from memplan.solvers.memory_choice.dynamic_program import NEVER, Choice, Effort, cheapest
 from memplan.solvers.memory_choice.goals import COST, Goals
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
-from memplan.solvers.memory_choice.packing import Packings
+from memplan.solvers.memory_choice.subset_packings import Packings
 from memplan.solvers.memory_choice.timeline import NoGood
-from memplan.solvers.memory_choice.ways import NEVER, Choice, Effort, cheapest
 from memplan.solvers.search.incumbent import Search
 
 NAME = "memory-choice"

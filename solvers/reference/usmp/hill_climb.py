@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memplan.solvers.reference.tensors import Watch
-from memplan.solvers.reference.tvm_usmp_greedy import Places, order_by_size
-from memplan.solvers.reference.tvm_usmp_workspace import Workspace
+from memplan.solvers.reference.usmp.greedy import Places, order_by_size
+from memplan.solvers.reference.usmp.workspace import Workspace
 
 ATTEMPTS = 500
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import inf
 from statistics import mean
 
+from memplan.solvers.bench.reports.summary import SHORTEST_S, Cell, Summary
 from memplan.solvers.bench.results import Result
-from memplan.solvers.bench.summary import SHORTEST_S, Cell, Summary
 
 
 def profile(summary: Summary, solver: str) -> list[float]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memplan.solvers.reference.relay_graph import Bundle, Call, Item, Operation, Parameter, Reshape, check, inputs_of
-from memplan.solvers.reference.relay_tokens import MATCH_RANGE, FreeTextures, FreeTokens, Token
+from memplan.solvers.reference.relay.graph import Bundle, Call, Item, Operation, Parameter, Reshape, check, inputs_of
+from memplan.solvers.reference.relay.tokens import MATCH_RANGE, FreeTextures, FreeTokens, Token
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import lcm
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.relay_graph import TensorType
-from memplan.solvers.reference.relay_tokens import FreeTokens, Token
+from memplan.solvers.reference.relay.graph import TensorType
+from memplan.solvers.reference.relay.tokens import FreeTokens, Token
 from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, step, tensors
 
 _BYTES = TensorType((), "uint8")

@@ -14,9 +14,9 @@ from bokeh.palettes import Category10_10
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from memplan.solvers.bench.curves import mean_gap, profile, ratios, solving_times
-from memplan.solvers.bench.summary import SHORTEST_S, Summary
-from memplan.solvers.bench.text_report import RUN_HEADER, SOLVER_HEADER, remarks, run_rows, solver_rows
+from memplan.solvers.bench.reports.curves import mean_gap, profile, ratios, solving_times
+from memplan.solvers.bench.reports.summary import SHORTEST_S, Summary
+from memplan.solvers.bench.reports.text_report import RUN_HEADER, SOLVER_HEADER, remarks, run_rows, solver_rows
 
 Steps = tuple[Sequence[float], Sequence[float]]
 """The corners (x, y) of a line that goes along and then up."""

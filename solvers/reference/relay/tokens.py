@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass
 from itertools import chain
 
-from memplan.solvers.reference.relay_graph import TensorType
+from memplan.solvers.reference.relay.graph import TensorType
 
 MATCH_RANGE = 16
 """A storage is reused for what is between a 16th and 16 times its size; 0: nothing is reused."""

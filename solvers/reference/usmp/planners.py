@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import Placed, Tensor, Watch
-from memplan.solvers.reference.tvm_usmp_greedy import Places, order_by_conflicts, order_by_size, place_above_conflicts
-from memplan.solvers.reference.tvm_usmp_hill_climb import hill_climb as climb
-from memplan.solvers.reference.tvm_usmp_workspace import MOST_CONFLICTS, TooManyConflictsError, Workspace, workspace
+from memplan.solvers.reference.usmp.greedy import Places, order_by_conflicts, order_by_size, place_above_conflicts
+from memplan.solvers.reference.usmp.hill_climb import hill_climb as climb
+from memplan.solvers.reference.usmp.workspace import MOST_CONFLICTS, TooManyConflictsError, Workspace, workspace
 
 Algorithm = Callable[[Workspace, Watch], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
 """Returns (pool, offset) by position of a buffer, and the positions of those that fit nowhere."""

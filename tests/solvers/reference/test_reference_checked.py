@@ -14,7 +14,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.reference import gate
+from memplan.solvers.reference import checked
 from memplan.solvers.reference.table import BY_NAME, PLANNERS, ReferencePlanner
 from memplan.solvers.reference.tensors import Placed, Watch
 from memplan.solvers.search.incumbent import SearchState
@@ -45,7 +45,7 @@ def plan_of(problem: dict[str, Any], accept: str | None = None, cancelled: threa
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_planner_refuses_explains_or_gives_a_plan_that_holds(name: str, planner: str) -> None:
     problem = PROBLEMS[name]
-    if cannot := gate.asked_features(problem, compile_problem(problem)) - BY_NAME[planner].can:
+    if cannot := checked.asked_features(problem, compile_problem(problem)) - BY_NAME[planner].can:
         with pytest.raises(OptionError, match=f"solver: {planner} cannot do {', '.join(sorted(cannot))}"):
             solve(problem, solver=planner)
         return
@@ -144,7 +144,7 @@ def test_of_many_buffers_that_fit_nowhere_a_few_are_named() -> None:
     problem = Problem.model_validate({"buffers": [{"id": i, "size": i, "start": 0, "end": 1} for i in range(4)]})
     planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:nowhere")
     instance = compile_problem(problem)
-    plan = gate.plan_by_reference(problem, instance, planner, SearchState(instance, deadline=float("inf"))).plan
+    plan = checked.reference_plan(problem, instance, planner, SearchState(instance, deadline=float("inf"))).plan
     assert plan.explanation is not None
     names = "buffer 0 (0 bytes), buffer 1 (1 bytes), buffer 2 (2 bytes), ..."
     assert plan.explanation.message == f"reference:nowhere: cannot fit {names} in any memory"

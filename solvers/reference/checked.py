@@ -28,9 +28,7 @@ _NAMED = 3
 """How many buffers or broken rules are named in a sentence."""
 
 
-def plan_by_reference(
-    problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState
-) -> SolveResult:
+def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState) -> SolveResult:
     """Return the planner's plan, verified, with the search's bound; `unknown`, with an explanation, where it has none.
 
     That nothing fits at all is known only from the search. Raises OptionError for what the planner cannot express.

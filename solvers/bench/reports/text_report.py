@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from memplan.solvers.bench.reports.summary import Summary
 from memplan.solvers.bench.results import Result
-from memplan.solvers.bench.summary import Summary
 
 RUN_HEADER = (
     "instance",

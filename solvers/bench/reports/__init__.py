@@ -1,0 +1,1 @@
+"""Summaries, comparisons and reports of benchmark results."""

@@ -1,0 +1,1 @@
+"""The planners of TVM's unified static memory planner (USMP)."""
