@@ -1,4 +1,4 @@
-"""Where the submodules of control flow have their memory: apart, where the results of one are read behind another.
+"""The memory of the submodules of control flow: apart, where the results of one are read behind another.
 
 ExecuTorch plans each submodule as if the memories were its own, from 0 on, and what a submodule computes stays there
 until it is read. So of two choices in one graph, the second overwrites what the first has computed; 1.5.1 does not see

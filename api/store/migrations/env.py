@@ -1,4 +1,4 @@
-"""What alembic runs; `migrate` hands it the connection, in a transaction that it must not end."""
+"""The entry point of alembic; `migrate` hands it the connection, in a transaction that it must not end."""
 
 from __future__ import annotations
 
