@@ -1,4 +1,4 @@
-"""Can this server solve and store? It tries both; before its first request it solves what loads the kernels."""
+"""The readiness of a server: it solves and stores, as a trial; and the warm-up before its first request."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ _TINY = Problem.model_validate(
 
 @dataclass(frozen=True)
 class Check:
-    """Something that a server must be able to do, and what is said where it is not: `could not …`."""
+    """Something that a server must be able to do, and the sentence that says that it is not: `could not …`."""
 
     holds: Callable[[], Awaitable[bool]]
     otherwise: str
 
 
 class Readiness:
-    """What a server lacks to do its work, asked again when the last answer is a few seconds old."""
+    """The things that a server lacks to do its work, checked again when the last answer is a few seconds old."""
 
     def __init__(self, *checks: Check, patience_s: float = _PATIENCE_S) -> None:
         self.checks, self.patience_s = checks, patience_s
         self._lock = anyio.Lock()
-        self._asked = -_KEPT_S
+        self._checked_at = -_KEPT_S
         self._lacks: tuple[str, ...] = ()
 
     async def lacks(self) -> tuple[str, ...]:
-        """Return a sentence for each check that does not hold; once for all who ask at the same time."""
+        """Return a sentence for each check that does not hold; callers at the same time share one round of checks."""
         async with self._lock:
-            if time.monotonic() - self._asked >= _KEPT_S:
+            if time.monotonic() - self._checked_at >= _KEPT_S:
                 lacks = tuple([check.otherwise for check in self.checks if not await self._holds(check)])
-                self._asked = time.monotonic()
+                self._checked_at = time.monotonic()
                 if lacks != self._lacks:
                     _LOG.warning("not ready: %s" if lacks else "ready again%s", "; ".join(lacks))
                 self._lacks = lacks
             return self._lacks
 
     async def _holds(self, check: Check) -> bool:
-        """Ask, but not for long: who does not answer is not there."""
+        """Run a check, but not for long: without an answer in time it does not hold."""
         with anyio.move_on_after(self.patience_s):
             try:
                 return await check.holds()
@@ -64,7 +64,7 @@ class Readiness:
 
 
 async def solves_a_tiny_problem() -> bool:
-    """Return whether a tiny problem is solved and proved."""
+    """Return True if a tiny problem is solved and proved."""
     return await to_thread.run_sync(_solve_a_tiny_problem, abandon_on_cancel=True)
 
 
@@ -73,7 +73,7 @@ def _solve_a_tiny_problem() -> bool:
 
 
 def warm_up() -> None:
-    """Load what solving needs, the kernels above all, which are compiled where that was not done before."""
+    """Load all that solving needs, above all the kernels, which are compiled where that was not done before."""
     kernels.warm_up()
     for row in SOLVERS:
         if not row.is_isolated:

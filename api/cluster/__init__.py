@@ -1,1 +1,1 @@
-"""Where hard problems are solved: worker processes, here or on many machines, over Dask distributed."""
+"""The workers that solve hard problems: processes, here or on many machines, over Dask distributed."""

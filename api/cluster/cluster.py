@@ -25,9 +25,9 @@ from memplan.solvers.search.result import Progress, SolveResult
 T = TypeVar("T")
 
 MAX_LOST = 3
-"""How often a task that lost its worker is sent to another one at once."""
+"""The number of times that a task which lost its worker is sent to another one at once."""
 _PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""How long it waits from then on, since it may be what harms workers."""
+"""The pauses from then on, since the task may be what harms workers."""
 
 
 class Event(Protocol):
@@ -95,7 +95,7 @@ class Cluster:
         """Solve a task on a worker; return the result, verified, within half a second of the task's deadline.
 
         When `cancelled` is set, that is the best so far. A task whose worker is lost goes on at another one, from
-        the best plan known. Higher priorities go first. Raises what the gate raises, and LostWorkersError or
+        the best plan known. Higher priorities go first. Raises what `solve_request` raises, and LostWorkersError or
         WorkFailedError.
         """
         pending = PendingSolve(task, on_progress)

@@ -11,7 +11,7 @@ from distributed import Client
 
 from memplan.api.cluster import dask
 
-_POLL_EVERY_S, _CONNECT_EVERY_S, _WAIT_EVERY_S = 0.25, 0.5, 0.05
+_POLL_EVERY_S, _IDLE_POLL_EVERY_S, _CONNECT_EVERY_S, _WAIT_EVERY_S = 0.25, 1.0, 0.5, 0.05
 _LOG = logging.getLogger("memplan")
 
 
@@ -48,7 +48,7 @@ class Connection:
                 while client.status == "running":
                     async with asyncio.timeout(dask.SILENT_S):
                         self.threads, self.tasks = await client.nthreads(), await client.processing()
-                    await asyncio.sleep(_POLL_EVERY_S)
+                    await asyncio.sleep(_POLL_EVERY_S if any(self.tasks.values()) else _IDLE_POLL_EVERY_S)
                 _LOG.warning("lost the scheduler at %s", self.address)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with a connection, a new one is the remedy
                 if self.client is not None:

@@ -91,12 +91,11 @@ def scheduler(host: str | None, port: int = 0, protocol: str = "tcp") -> Schedul
     )
 
 
-def worker(scheduler: str, threads: int = 1, name: str | None = None) -> Worker:
+def worker(scheduler: str, threads: int = 1) -> Worker:
     """Make a worker of a scheduler, in this process; it runs when it is awaited, or for as long as it is entered."""
     return Worker(
         scheduler,
         nthreads=threads,
-        name=name,
         memory_limit=0,
         dashboard_address=_NO_PAGES,
         extensions={},

@@ -26,7 +26,7 @@ async def local_cluster(settings: Settings) -> AsyncIterator[str]:
         return
     with _private_folder() as folder:
         unix_sockets.use_folder(Path(folder))
-        async with dask.scheduler(None, protocol="unix") as running, WorkerPool(running.address, settings).at_work():
+        async with dask.scheduler(None, protocol="unix") as running, WorkerPool(running.address, settings).running():
             yield running.address
 
 

@@ -16,17 +16,17 @@ _LOG = logging.getLogger("memplan")
 
 
 def run_workers(settings: Settings) -> None:
-    """Have `settings.workers` processes work for `settings.scheduler`; raises OptionError where there are none."""
+    """Run `settings.workers` processes for `settings.scheduler`; raises OptionError where there are none."""
     if settings.scheduler is None:
         raise OptionError("scheduler: must be given, or be in MEMPLAN_SCHEDULER")
     if settings.workers < 1:
         raise OptionError(f"workers: must be at least 1, got {settings.workers}")
     _LOG.info("workers for the scheduler at %s: %d", settings.scheduler, settings.workers)
-    asyncio.run(_until_signalled(WorkerPool(settings.scheduler, settings).at_work()))
+    asyncio.run(_until_signalled(WorkerPool(settings.scheduler, settings).running()))
 
 
 def run_scheduler(host: str, port: int, protocol: str) -> None:
-    """Be the scheduler; raises OptionError where it cannot listen, or cannot have the protocol."""
+    """Run a scheduler until a signal; raises OptionError where it cannot listen, or cannot have the protocol."""
     dask.set_up()
     asyncio.run(_schedule(host, port, protocol))
 
@@ -41,9 +41,9 @@ async def _schedule(host: str, port: int, protocol: str) -> None:
     await _until_signalled(running)
 
 
-async def _until_signalled(at_work: AbstractAsyncContextManager[object]) -> None:
+async def _until_signalled(running: AbstractAsyncContextManager[object]) -> None:
     is_told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, is_told.set)
-    async with at_work:
+    async with running:
         await is_told.wait()

@@ -1,4 +1,4 @@
-"""The worker processes of one machine: started, watched, and replaced when they end, fall silent or take too much."""
+"""The worker processes of one machine, replaced when they end, give no heartbeat or use too much memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import time
-import uuid
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,14 +19,12 @@ import psutil
 from memplan.api.cluster.dask import MEMORY_BYTES, SILENT_S
 from memplan.api.settings import Settings
 
-JOINED = b"+"
-"""The sign of life of a process that has just joined its scheduler."""
 _START_S = 60.0
-"""How long a process may take to its first sign of life."""
+"""The time that a process may take to its first heartbeat."""
 _WEIGH_EVERY_S = 0.5
 _PART_OF_MEMORY = 0.9
 _SHORT_LIFE_S, _PAUSE_S = 5.0, 2.0
-"""Who ends so soon is replaced only after a pause."""
+"""A process that ends so soon is replaced only after a pause."""
 _LOG = logging.getLogger("memplan")
 
 
@@ -35,14 +32,16 @@ class WorkerPool:
     """`settings.workers` processes for a scheduler, which each solve one task at a time. For one event loop."""
 
     def __init__(self, scheduler: str, settings: Settings) -> None:
-        self.scheduler, self.settings = scheduler, settings
-        self.most_bytes = settings.worker_memory_bytes or _share_of_memory(settings.workers)
+        self.arguments = {"scheduler": scheduler, "log_format": settings.log_format}
+        self.workers = settings.workers
+        # Each may use its part of this machine, or of what its container is given.
+        self.most_bytes = settings.worker_memory_bytes or int(_PART_OF_MEMORY * MEMORY_BYTES / max(1, self.workers))
         self.processes: dict[int, Process] = {}
 
     @asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncIterator[None]:
         """Keep the processes running until the block ends; they are ready some seconds later than it begins."""
-        tasks = [asyncio.create_task(self._keep(number)) for number in range(self.settings.workers)]
+        tasks = [asyncio.create_task(self._keep(number)) for number in range(self.workers)]
         tasks.append(asyncio.create_task(self._weigh()))
         try:
             yield
@@ -52,12 +51,12 @@ class WorkerPool:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _keep(self, number: int) -> None:
-        """Have one process running, again and again."""
+        """Keep one process running, replaced whenever it ends."""
         while True:
             started = time.monotonic()
             process = self.processes[number] = await self._started()
             try:
-                await self._watch(process)
+                await _ended(process)
             finally:
                 del self.processes[number]
                 _kill(process.pid)
@@ -67,31 +66,11 @@ class WorkerPool:
                 await asyncio.sleep(_PAUSE_S)
 
     async def _started(self) -> Process:
-        orders = {
-            "scheduler": self.scheduler,
-            "name": f"memplan-{uuid.uuid4().hex}",
-            "log_format": self.settings.log_format,
-        }
         command = [sys.executable, "-P", "-m", "memplan.api.cluster.worker_process"]
         process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, start_new_session=True)
         assert process.stdin is not None
-        process.stdin.write(json.dumps(orders).encode() + b"\n")
+        process.stdin.write(json.dumps(self.arguments).encode() + b"\n")
         return process
-
-    async def _watch(self, process: Process) -> None:
-        """Return when a process has ended, or gives no sign of life any more."""
-        assert process.stdout is not None
-        patience_s = _START_S
-        with contextlib.suppress(TimeoutError):
-            while True:
-                async with asyncio.timeout(patience_s):
-                    signs = await process.stdout.read(4096)
-                if not signs:
-                    return
-                if JOINED in signs:
-                    _LOG.info("worker process %d joined the scheduler at %s", process.pid, self.scheduler)
-                patience_s = SILENT_S
-        _LOG.warning("worker process %d gave no sign of life for %.0f s", process.pid, patience_s)
 
     async def _weigh(self) -> None:
         while True:
@@ -100,9 +79,15 @@ class WorkerPool:
             await asyncio.to_thread(lighten, pids, self.most_bytes)
 
 
-def _share_of_memory(workers: int) -> int:
-    """Return what each of so many workers may use of this machine, or of what its container is given."""
-    return int(_PART_OF_MEMORY * MEMORY_BYTES / max(1, workers))
+async def _ended(process: Process) -> None:
+    """Return when a process has ended, or gives no heartbeat any more."""
+    assert process.stdout is not None
+    patience_s = _START_S
+    try:
+        while await asyncio.wait_for(process.stdout.read(4096), patience_s):
+            patience_s = SILENT_S
+    except TimeoutError:
+        _LOG.warning("worker process %d gave no heartbeat for %.0f s", process.pid, patience_s)
 
 
 def lighten(pids: list[int], most_bytes: int) -> None:
