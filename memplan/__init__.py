@@ -42,7 +42,7 @@ _MODULE_OF = {
     "read_plan": "files",
     "read_problem": "files",
     "solve": "solvers.portfolio.solve",
-    "verify": "planner.verify.verifier",
+    "verify": "planner.audit",
     "write_plan": "files",
     "write_problem": "files",
 }
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from memplan.files import write_plan as write_plan
     from memplan.files import write_problem as write_problem
     from memplan.planner import __version__ as __version__
+    from memplan.planner.audit import verify as verify
     from memplan.planner.errors import FileError as FileError
     from memplan.planner.errors import FormatError as FormatError
     from memplan.planner.errors import InputError as InputError
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import OffsetMod as OffsetMod
     from memplan.planner.model.rows import Placement as Placement
     from memplan.planner.model.rows import Relative as Relative
-    from memplan.planner.verify.verifier import verify as verify
     from memplan.planner.verify.violation import Violation as Violation
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.portfolio.solve import solve as solve

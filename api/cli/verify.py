@@ -10,8 +10,8 @@ from pydantic_core import to_json
 from memplan.api.cli.arguments import Capacities, PlanFile, ProblemFile, Quiet, refuse_standard_twice
 from memplan.api.cli.streams import read_plan, read_problem, say, warn, write
 from memplan.api.reports.sizes import with_capacities
+from memplan.planner.audit import verify as violations_of
 from memplan.planner.lint.foreign import lint_plan
-from memplan.planner.verify.verifier import verify as violations_of
 
 VIOLATED = 3
 
@@ -36,5 +36,7 @@ def verify(
             say(f"memplan: {violation.rule}: {violation.message}")
         warn(lint_plan(problem, plan.placements))
         if not violations:
-            say(f"memplan: valid, {len(plan.placements):,} placements")
+            is_repeated = plan.proof is None or plan.proof.kind not in ("search", "engines")
+            note = "" if is_repeated else "; its proof by search is not repeated"
+            say(f"memplan: valid, {len(plan.placements):,} placements{note}")
     raise typer.Exit(VIOLATED if violations else 0)

@@ -13,13 +13,14 @@ from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.proofs import claims_of_explanation, claims_of_proof
 from memplan.planner.verify.tie_rules import pairs_that_clash, pairs_that_share, weighted_clashes
 from memplan.planner.verify.violation import Violation, false_claim
 
 
-def claims_of_nothing(plan: Plan) -> Iterator[Violation]:
+def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
     """Yield what a plan without placements claims of them."""
-    made = {"peak": plan.peak, "gap": plan.gap, "cost": plan.cost}
+    made: dict[str, object] = {"peak": plan.peak, "gap": plan.gap, "cost": plan.cost, "proof": plan.proof}
     made |= {f"pools[{k}].used": pool.used for k, pool in enumerate(plan.pools)}
     for name, claim in made.items():
         if claim is not None:
@@ -27,6 +28,8 @@ def claims_of_nothing(plan: Plan) -> Iterator[Violation]:
     for name, pairs in (("shared", plan.shared), ("bank_clashes", plan.bank_clashes)):
         if pairs:
             yield false_claim(name, "empty where nothing is placed", pairs)
+    yield from _names_of_pools(problem, plan)
+    yield from claims_of_explanation(problem, plan)
 
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
@@ -46,6 +49,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     if plan.cost is not None and not isclose(plan.cost, cost := _cost(problem, placed), rel_tol=1e-9):
         yield false_claim("cost", f"{cost}, the sum of traffic x cost and of weights", plan.cost)
     yield from _claims_of_cost_bound(problem, plan, placed)
+    yield from claims_of_proof(problem, plan, placed)
     yield from _claims_of_pairs(problem, plan, placed)
 
 
@@ -80,20 +84,27 @@ def _claims_of_bound(plan: Plan, peak: int, bound: int) -> Iterator[Violation]:
 
 
 def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iterator[Violation]:
-    for first, k in repeated([pool.name for pool in plan.pools]):
-        yield false_claim(f"pools[{k}].name", f"unique (first at pools[{first}])", plan.pools[k].name)
-    sizes = {pool.name: pool.size for pool in problem.pools}
+    yield from _names_of_pools(problem, plan)
     for k, pool in enumerate(plan.pools):
-        if pool.name not in used:
-            yield false_claim(f"pools[{k}].name", "a pool of the problem", pool.name)
+        mine = used.get(pool.name)
+        if mine is None:
             continue
-        mine, size = used[pool.name], sizes[pool.name]
         if pool.used is not None and pool.used != mine:
             yield false_claim(f"pools[{k}].used", f"{mine}, the largest end offset", pool.used)
-        if pool.size is not None and pool.size != size:
-            yield false_claim(f"pools[{k}].size", f"{shown(size)} as in the problem", pool.size)
         if pool.lower_bound is not None and pool.lower_bound > mine:
             yield false_claim(f"pools[{k}].lower_bound", f"at most what is used ({mine})", pool.lower_bound)
+
+
+def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
+    """Yield pools of a plan that are not the problem's, by their names or their sizes."""
+    sizes = {pool.name: pool.size for pool in problem.pools}
+    for first, k in repeated([pool.name for pool in plan.pools]):
+        yield false_claim(f"pools[{k}].name", f"unique (first at pools[{first}])", plan.pools[k].name)
+    for k, pool in enumerate(plan.pools):
+        if pool.name not in sizes:
+            yield false_claim(f"pools[{k}].name", "a pool of the problem", pool.name)
+        elif pool.size is not None and pool.size != sizes[pool.name]:
+            yield false_claim(f"pools[{k}].size", f"{shown(sizes[pool.name])} as in the problem", pool.size)
 
 
 def _cost(problem: Problem, placed: PlacedBuffers) -> float:

@@ -37,7 +37,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     cost) must agree with its placements. Of each kind MAX_LISTED are listed; a last one says if there are more.
     """
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
-        return tuple(_listed(claims_of_nothing(plan)))
+        return tuple(_listed(claims_of_nothing(problem, plan)))
     placed = PlacedBuffers.by(problem, plan.placements)
     kinds = [_every_buffer_has_one_place(problem, plan.placements), every_place_is_legal(problem, placed)]
     if problem.buffers.relatives:

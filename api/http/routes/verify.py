@@ -14,7 +14,7 @@ from memplan.api.http.problem_details import error_answers
 from memplan.api.http.request_body import JSON, media_type, read_body
 from memplan.api.http.submissions import check_size, read_verification
 from memplan.api.settings import Settings
-from memplan.planner.verify.verifier import verify as violations_of
+from memplan.planner.audit import verify as violations_of
 
 router = APIRouter()
 

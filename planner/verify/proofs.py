@@ -1,0 +1,213 @@
+"""Proofs of plans: a bound is computed again from the buffers that its proof names; part of the verifier.
+
+A proof by search or by engines is not repeated, and the bound of several pools, or of costs, is no matter of one live
+set: of these, only what is named is looked at, and the numbers are compared with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import gcd, lcm
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.planner.model.plan import Plan, ProofKind
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.violation import Violation, false_claim
+
+_LIFETIMES_COMPARED = 4_000
+"""The most lifetimes of which all pairs are compared, for a clique."""
+
+Congruence = tuple[int, int]
+"""(m, r): offsets are r modulo m."""
+
+
+def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
+    """Yield what a plan's proof says that is not so, and a bound that it does not give."""
+    proof = plan.proof
+    if proof is None or proof.kind in ("search", "engines"):
+        return
+    if unknown := [name for name in proof.buffers if name not in placed.row]:
+        yield false_claim("proof.buffers", "buffers of the problem", unknown)
+        return
+    named = np.unique(np.array([placed.root_of(name) for name in proof.buffers], dtype=np.int64))
+    wrong = list(_false_witnesses(problem, proof.kind, proof.time, placed, named, "proof"))
+    yield from wrong
+    if wrong or plan.lower_bound is None or len(problem.pools) > 1 or problem.objective == "cost":
+        return
+    least = _least_end(problem, proof.kind, placed, named)
+    if least < plan.lower_bound:
+        yield false_claim("lower_bound", f"at most {least}, which the proof gives", plan.lower_bound)
+
+
+def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
+    """Yield what a plan that places nothing says of the reason that is not so.
+
+    Where it names one pool, and how much is missing there, the buffers that it names must not fit the pool.
+    """
+    why, placed = plan.explanation, PlacedBuffers.by(problem, plan.placements)
+    if why is None:
+        return
+    if why.pool is not None and why.pool not in (pool.name for pool in problem.pools):
+        yield false_claim("explanation.pool", "a pool of the problem", why.pool)
+    if unknown := [name for name in why.buffers if name not in placed.row]:
+        yield false_claim("explanation.buffers", "buffers of the problem", unknown)
+    if unknown or plan.status != "infeasible" or why.missing_bytes is None:
+        return
+    kind: ProofKind = "clique" if why.time is None else "alignment"
+    named = np.unique(np.array([placed.root_of(name) for name in why.buffers], dtype=np.int64))
+    wrong = list(_false_witnesses(problem, kind, why.time, placed, named, "explanation"))
+    yield from wrong
+    if wrong or len(problem.pools) > 1:
+        return
+    size = problem.pools[0].size
+    if _least_end(problem, kind, placed, named) <= (ADDRESS_SPACE - 1 if size is None else size):
+        yield false_claim("explanation.buffers", "buffers that do not fit the pool", why.buffers)
+
+
+def _false_witnesses(
+    problem: Problem, kind: ProofKind, time: int | None, placed: PlacedBuffers, named: I64, claim: str
+) -> Iterator[Violation]:
+    """Yield what the witness of a bound is not: buffers that must lie apart, or one that cannot lie lower."""
+    ids, who = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
+    if kind == "capacity":
+        yield false_claim(f"{claim}.kind", "that of a bound", kind)
+    if kind in ("pinned", "largest-buffer") and len(named) != 1:
+        yield false_claim(f"{claim}.buffers", "one buffer", who)
+    elif kind == "pinned" and not _pins(problem, placed, int(named[0])):
+        yield false_claim(f"{claim}.buffers", "a pinned buffer", who)
+    if kind in ("live-set", "alignment"):
+        if time is None:
+            yield false_claim(f"{claim}.time", "the time step of the live set", None)
+            return
+        is_now = (problem.buffers.start <= time) & (time < problem.buffers.end)
+        if dead := [ids[i] for i in np.setdiff1d(named, placed.lifetime_root[is_now]).tolist()]:
+            yield false_claim(f"{claim}.buffers", f"buffers that are alive at {time}", dead)
+    if kind == "clique" and (apart := _without_conflict(problem, placed, named)):
+        yield false_claim(f"{claim}.buffers", "buffers that conflict pairwise", [ids[i] for i in apart])
+    both = set(named.tolist())
+    for pair in problem.may_share:
+        if both.issuperset(map(placed.root_of, pair)):
+            yield false_claim(f"{claim}.buffers", "buffers that may not share bytes", pair)
+            return
+
+
+def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tuple[int, ...]:
+    """Return two of some buffers that neither lifetimes nor `conflicts` keep apart; none where all are kept apart."""
+    table = problem.buffers
+    rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
+    if len(rows) > _LIFETIMES_COMPARED or len(named) > _LIFETIMES_COMPARED:
+        return ()
+    apart = np.eye(len(named), dtype=np.bool_)
+    owner, start, end = np.searchsorted(named, placed.lifetime_root[rows]), table.start[rows], table.end[rows]
+    a, b = np.nonzero((start[:, None] < end[None, :]) & (start[None, :] < end[:, None]))
+    apart[owner[a], owner[b]] = True
+    position = {i: k for k, i in enumerate(named.tolist())}
+    for pair in problem.conflicts:
+        i, j = (position.get(placed.root_of(name)) for name in pair)
+        if i is not None and j is not None:
+            apart[i, j] = apart[j, i] = True
+    found = np.argwhere(~apart)
+    return tuple(named[found[0]].tolist()) if len(found) else ()
+
+
+def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
+    """Return the least end of the only pool with all that a proof names in it."""
+    size = problem.buffers.size
+    if kind == "pinned":
+        return _pins(problem, placed, int(named[0]))[0] + int(size[named[0]])
+    if kind == "largest-buffer":
+        return _lowest_offset(problem, placed, int(named[0])) + int(size[named[0]])
+    ends = [_end_of(_covered(problem, placed, named), 1, 0, problem.pools[0])]
+    if kind in ("alignment", "clique") and not problem.buffers.relatives and len(named):
+        sizes = size[named].tolist()
+        ends += [_end_of(sizes, step, shift, problem.pools[0]) for step, shift in _grids(problem, placed, named)]
+    return max(ends)
+
+
+def _covered(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
+    """Return the bytes that buffers take together, one number for each group of fixed distances."""
+    group, above = (values[named].tolist() for values in placed.group)
+    rows = sorted(zip(group, above, problem.buffers.size[named].tolist(), strict=True))
+    found: dict[int, int] = {}
+    reached: dict[int, int] = {}
+    for name, low, size in rows:
+        high = max(low + size, reached.get(name, low))
+        found[name] = found.get(name, 0) + high - max(low, reached.get(name, low))
+        reached[name] = high
+    return list(found.values())
+
+
+def _end_of(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
+    """Return the least end of buffers that lie apart, at offsets `shift` + k * `step`, outside of reserved ranges."""
+    rounded = [(-(-size // step) * step, size) for size in sizes]
+    amount = sum(size for size, _ in rounded)
+    if amount == 0:
+        return 0
+    at = 0
+    for low, high in sorted((low, low + size) for low, size in pool.reserved if size > 0):
+        low, high = (max(0, -(-(offset - shift) // step) * step) for offset in (low, high))
+        if amount <= low - at:
+            break
+        amount -= max(0, low - at)
+        at = max(at, high)
+    return shift + at + amount - max(size - own for size, own in rounded)
+
+
+def _grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Congruence]:
+    """Yield the (step, shift) that the offsets of all the named buffers keep to, coarse ones first."""
+    rules = [_congruence(rules) for rules in _rules(problem, placed, named).values()]
+    common, rest = rules[0]
+    for step, start in rules:
+        common = gcd(common, step, start - rest)
+    steps = {common, *(gcd(common, lcm(step, problem.pools[0].alignment)) for step in set(_alignments(problem)))}
+    for step in sorted(steps - {1}, reverse=True):
+        yield step, rest % step
+
+
+def _alignments(problem: Problem) -> list[int]:
+    return [int(step) for step in np.unique(problem.buffers.alignment)]
+
+
+def _rules(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:
+    """Return the congruences of each named buffer's offset: its own, and those of what lies at a distance from it."""
+    table, pool = problem.buffers, problem.pools[0]
+    group, above = placed.group
+    of_group = {int(group[i]): int(i) for i in named}
+    found: dict[int, list[Congruence]] = {int(i): [] for i in named}
+    for j in np.flatnonzero(np.isin(group, group[named])).tolist():
+        i = of_group[int(group[j])]
+        distance = int(above[j]) - int(above[i])
+        found[i].append((lcm(int(table.alignment[j]), pool.alignment), -pool.base_address - distance))
+        if j in table.remainders:
+            modulus, remainder = table.remainders[j]
+            found[i].append((modulus, remainder - distance))
+    return found
+
+
+def _congruence(rules: Iterable[Congruence]) -> Congruence:
+    """Return the one congruence that says what several say; they contradict each other for no buffer with an offset."""
+    step, rest = 1, 0
+    for modulus, remainder in rules:
+        shared = gcd(step, modulus)
+        turns = (remainder - rest) // shared * pow(step // shared, -1, modulus // shared)
+        rest += step * (turns % (modulus // shared))
+        step = lcm(step, modulus)
+    return step, rest % step
+
+
+def _pins(problem: Problem, placed: PlacedBuffers, i: int) -> list[int]:
+    """Return the offsets of a buffer that pins ask for: its own, and those of what lies at a distance from it."""
+    group, above = placed.group
+    tied = np.flatnonzero((group == group[i]) & (problem.buffers.offset != ABSENT)).tolist()
+    return [int(problem.buffers.offset[j]) - int(above[j]) + int(above[i]) for j in tied]
+
+
+def _lowest_offset(problem: Problem, placed: PlacedBuffers, i: int) -> int:
+    """Return the lowest offset of a buffer at which all that lies at a distance from it starts at 0 or above."""
+    group, above = placed.group
+    lowest = int(above[i]) - int(above[group == group[i]].min())
+    step, rest = _congruence(_rules(problem, placed, np.array([i]))[i])
+    return lowest + (rest - lowest) % step

@@ -1,0 +1,142 @@
+"""Plans that claim what is not so: each field of a plan is forged, one at a time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.planner.audit import verify
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from tests.support.tiny import CONSTRAINED, FEATURES
+
+BUFFERS = [
+    {"id": "a", "size": 6, "start": 0, "end": 2},
+    {"id": "b", "size": 4, "start": 1, "end": 3},
+    {"id": "late", "size": 5, "start": 3, "end": 4},
+    {"id": "twin", "size": 3, "start": 2, "end": 3},
+]
+ONE = Problem.model_validate(
+    {
+        "buffers": [*BUFFERS[:3], BUFFERS[3] | {"size": 7}],
+        "pools": [{"name": "p", "size": 64, "bank_size": 64, "cost": 2}],
+        "may_share": [["b", "twin"]],
+        "bank": [{"buffers": ["a", "b"], "weight": 1}],
+    }
+)
+TWO = Problem.model_validate({"buffers": BUFFERS, "pools": [{"name": "p", "size": 6}, {"name": "q"}]})
+SMALL = Problem.model_validate({"buffers": BUFFERS, "pools": [{"name": "p", "size": 9}]})
+ALIGNED = Problem.model_validate({"buffers": [row | {"alignment": 8} for row in BUFFERS]})
+CLIQUE = Problem.model_validate(
+    {
+        "buffers": [*({"id": name, "size": 4} for name in "abc"), {"id": "d", "size": 4, "start": 0, "end": 1}],
+        "conflicts": [["a", "b"], ["b", "c"], ["a", "c"]],
+    }
+)
+PINNED = Problem.model_validate({"buffers": [BUFFERS[0] | {"offset": 9}, BUFFERS[1]]})
+LARGE = Problem.model_validate({"buffers": [BUFFERS[0] | {"offset_mod": {"modulus": 32, "remainder": 8}}, BUFFERS[2]]})
+COST = Problem.model_validate(
+    {"buffers": BUFFERS, "pools": [{"name": "p", "size": 6, "cost": 1}, {"name": "q", "cost": 3}], "objective": "cost"}
+)
+
+
+def forged(problem: Problem, change: dict[str, Any]) -> list[str]:
+    """Return what is said of the plan of a problem where a value is changed, by its path such as `pools.0.used`."""
+    data = json.loads(solve(problem, time_limit_s=2).model_dump_json())
+    assert verify(problem, Plan.model_validate(data)) == ()
+    for path, value in change.items():
+        *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+        target: Any = data
+        for step in steps:
+            target = target[step]
+        assert target[last] != value
+        target[last] = value
+    return [violation.message for violation in verify(problem, Plan.model_validate(data))]
+
+
+@pytest.mark.parametrize(
+    ("problem", "change", "sentence"),
+    [
+        (ONE, {"status": "infeasible"}, "status: must be optimal or feasible where buffers are placed"),
+        (ONE, {"peak": 9}, "peak: must be 10, the sum of what the placements use, got 9"),
+        (ONE, {"lower_bound": 9}, "lower_bound: must be the peak (10) where the status is optimal, got 9"),
+        (ONE, {"gap": 0.5}, "gap: must be 0.0, by which the peak is above the bound, got 0.5"),
+        (ONE, {"cost": 1.0}, "cost: must be 45.0, the sum of traffic x cost and of weights, got 1.0"),
+        (COST, {"cost": 1.0}, "cost: must be 26.0, the sum of traffic x cost and of weights, got 1.0"),
+        (COST, {"cost_lower_bound": 30.0}, "cost_lower_bound: must be at most the cost (26.0), got 30.0"),
+        (ONE, {"pools.0.used": 9}, "pools[0].used: must be 10, the largest end offset, got 9"),
+        (ONE, {"pools.0.lower_bound": 11}, "pools[0].lower_bound: must be at most what is used (10), got 11"),
+        (ONE, {"pools.0.size": 32}, "pools[0].size: must be 64 as in the problem, got 32"),
+        (ONE, {"pools.0.name": "q"}, 'pools[0].name: must be a pool of the problem, got "q"'),
+        (ONE, {"placements.0.pool": "q"}, 'buffer "a": must be in a pool of the problem, got "q"'),
+        (ONE, {"placements.0.id": "b"}, 'buffer "b": must be placed once, got placements[0] and [1]'),
+        (ONE, {"placements.0.offset": 60}, 'buffer "a": must end at 64 at the most, got offset 60 of "p"'),
+        (ONE, {"shared": []}, 'shared: must be [["b", "twin"]] by the placements, got []'),
+        (ONE, {"bank_clashes": []}, 'bank_clashes: must be [["a", "b"]] by the placements, got []'),
+        (ONE, {"problem_hash": "sha256:00"}, "problem_hash: must be sha256:"),
+        (ONE, {"proof.time": 3}, 'proof.buffers: must be buffers that are alive at 3, got ["a", "b"]'),
+        (ONE, {"proof.time": None}, "proof.time: must be the time step of the live set, got null"),
+        (ONE, {"proof.buffers": ["a"]}, "lower_bound: must be at most 6, which the proof gives, got 10"),
+        (ONE, {"proof.buffers": []}, "lower_bound: must be at most 0, which the proof gives, got 10"),
+        (ONE, {"proof.buffers": ["a", "x"]}, 'proof.buffers: must be buffers of the problem, got ["x"]'),
+        (ONE, {"proof.buffers": ["a", "late"]}, 'proof.buffers: must be buffers that are alive at 1, got ["late"]'),
+        (
+            ONE,
+            {"proof.buffers": ["b", "twin"], "proof.time": 2},
+            'proof.buffers: must be buffers that may not share bytes, got ["b", "twin"]',
+        ),
+        (ONE, {"proof.kind": "empty", "proof.buffers": []}, "lower_bound: must be at most 0, which the proof gives"),
+        (ONE, {"proof.kind": "capacity"}, 'proof.kind: must be that of a bound, got "capacity"'),
+        (ONE, {"proof.kind": "pinned"}, 'proof.buffers: must be one buffer, got ["a", "b"]'),
+        (ONE, {"proof.kind": "pinned", "proof.buffers": ["a"]}, 'proof.buffers: must be a pinned buffer, got ["a"]'),
+        (
+            ONE,
+            {"proof.kind": "clique", "proof.buffers": ["a", "late"]},
+            'proof.buffers: must be buffers that conflict pairwise, got ["a", "late"]',
+        ),
+        (ALIGNED, {"proof.kind": "live-set"}, "lower_bound: must be at most 10, which the proof gives, got 12"),
+        (CLIQUE, {"proof.buffers": ["a", "b"]}, "lower_bound: must be at most 8, which the proof gives, got 12"),
+        (PINNED, {"proof.kind": "largest-buffer"}, "lower_bound: must be at most 6, which the proof gives, got 15"),
+        (LARGE, {"proof.buffers": ["late"]}, "lower_bound: must be at most 5, which the proof gives, got 14"),
+        (TWO, {"proof.buffers": ["late"]}, "proof.buffers: must be buffers that are alive at "),
+        (SMALL, {"peak": 9}, "peak: must be null where nothing is placed, got 9"),
+        (SMALL, {"proof": {"kind": "search"}}, "proof: must be null where nothing is placed"),
+        (SMALL, {"pools.0.size": 8}, "pools[0].size: must be 9 as in the problem, got 8"),
+        (SMALL, {"status": "feasible"}, 'buffer "a": must be placed, got no placement'),
+        (SMALL, {"explanation.pool": "q"}, 'explanation.pool: must be a pool of the problem, got "q"'),
+        (SMALL, {"explanation.time": 3}, 'explanation.buffers: must be buffers that are alive at 3, got ["a", "b"]'),
+        (SMALL, {"explanation.buffers": ["x"]}, 'explanation.buffers: must be buffers of the problem, got ["x"]'),
+        (
+            SMALL,
+            {"explanation.buffers": ["a"]},
+            'explanation.buffers: must be buffers that do not fit the pool, got ["a"]',
+        ),
+    ],
+)
+def test_a_forged_field_is_named(problem: Problem, change: dict[str, Any], sentence: str) -> None:
+    assert any(message.startswith(sentence) for message in forged(problem, change))
+
+
+@pytest.mark.parametrize("kind", ["search", "engines"])
+def test_a_proof_that_is_not_repeated_is_held_to_the_numbers_alone(kind: str) -> None:
+    assert forged(ONE, {"proof.kind": kind, "proof.buffers": []}) == []
+    assert forged(ONE, {"proof.kind": kind, "lower_bound": 11}) != []
+
+
+@pytest.mark.parametrize("name", [*FEATURES, *CONSTRAINED])
+def test_every_plan_of_the_product_passes(name: str) -> None:
+    problem = (FEATURES | CONSTRAINED)[name]
+    assert verify(problem, solve(problem, time_limit_s=2)) == ()
+
+
+def test_the_command_says_which_claim_is_forged(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    plan = solve(ONE).model_copy(update={"problem_hash": "sha256:00"})
+    (tmp_path / "problem.json").write_text(ONE.model_dump_json(exclude_defaults=True))
+    (tmp_path / "plan.json").write_text(plan.model_dump_json())
+    assert main(["verify", str(tmp_path / "problem.json"), str(tmp_path / "plan.json")]) == 3
+    assert "memplan: false-claim: problem_hash: must be sha256:" in capfd.readouterr().err
