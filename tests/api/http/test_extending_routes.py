@@ -1,0 +1,113 @@
+"""The guide in docs/extending.md, followed: a toy route, added to a copy of the packages, answers as others do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+MOST_FILES = 4
+ROUTE = '''"""`POST /v1/load`: the bytes that are alive over time."""
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+
+from memplan.api.http.app_state import Service
+from memplan.api.http.auth.gate import may
+from memplan.api.http.problem_details import error_answers
+from memplan.api.http.request_body import JSON, media_type, read_body
+from memplan.api.http.submissions import check_size
+from memplan.planner.bounds.lower_bound import live_bytes
+from memplan.planner.formats import FORMATS
+from memplan.planner.instance.compile import compile_problem
+
+router = APIRouter()
+BODY = {"content": {JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}, "required": True}
+
+
+class Load(BaseModel):
+    """The times at which the most is alive, and how much."""
+
+    load: list[tuple[int, int]]
+
+
+@router.post(
+    "/v1/load",
+    summary="Tell the load",
+    responses=error_answers(400, 413, 415, 422),
+    openapi_extra={"requestBody": BODY},
+    dependencies=[may("plan")],
+)
+async def load(request: Request) -> Load:
+    """Answer with the bytes alive at each time at which others begin to live."""
+    service = Service.of(request)
+    media_type(request, JSON)
+    body = await read_body(request, service.settings.max_body_bytes)
+    problem = FORMATS["json"].read_problem(body)
+    check_size(problem, service.settings)
+    return await service.briefly(lambda: Load(load=live_bytes(compile_problem(problem))))
+'''
+CALL = """
+import sys
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+from memplan.api.http.app import create_app
+from memplan.api.settings import Settings
+
+app = create_app(Settings(data_folder=Path(sys.argv[1]), workers=0, require_keys=True, admin_key="k" * 40))
+problem = {"buffers": [{"id": 0, "size": 8, "start": 0, "end": 2}, {"id": 1, "size": 4, "start": 1, "end": 3}]}
+key = {"Authorization": "Bearer " + "k" * 40}
+with TestClient(app) as client:
+    answer = client.post("/v1/load", json=problem, headers=key)
+    assert (answer.status_code, answer.json()) == (200, {"load": [[1, 12]]}), answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["x-request-id"]
+    refusals = [
+        (client.post("/v1/load", json=problem), 401),
+        (client.post("/v1/load", content=b"{", headers=key), 400),
+        (client.post("/v1/load", json={"buffers": 1}, headers=key), 422),
+        (client.post("/v1/load", content=b"", headers=key | {"Content-Type": "text/html"}), 415),
+    ]
+    for refusal, status in refusals:
+        assert refusal.status_code == status, refusal.text
+        assert refusal.headers["content-type"] == "application/problem+json"
+    described = client.get("/openapi.json").json()["paths"]["/v1/load"]["post"]
+    assert {"200", "400", "401", "403", "413", "415", "422", "429", "503"} <= described["responses"].keys()
+    assert described["security"]
+    assert 'route="/v1/load"' in client.get("/metrics", headers=key).text
+print("answered")
+"""
+
+
+def test_the_guide_lists_the_files_of_a_route_and_they_are_few() -> None:
+    section = (ROOT / "docs/extending.md").read_text().split("## How to add a route")[1].split("\n## ")[0]
+    listed = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+    assert {"api/http/routes/NAME.py", "api/http/app.py"} <= listed
+    assert len(listed) <= MOST_FILES
+    assert all((ROOT / name).exists() for name in listed if "NAME" not in name)
+
+
+def test_a_toy_route_is_served_refused_described_and_counted_as_others_are(tmp_path: Path) -> None:
+    for name in ("planner", "solvers", "api", "memplan"):
+        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "api/http/routes/load.py").write_text(ROUTE)
+    app = tmp_path / "api/http/app.py"
+    text = app.read_text()
+    for found, new in (("liveness, metrics,", "liveness, load, metrics,"), ("(plan, plans,", "(load, plan, plans,")):
+        assert text.count(found) == 1, f"the guide expects {found!r} once"
+        text = text.replace(found, new)
+    app.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, str(tmp_path / "data")],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.stdout == "answered\n", done.stderr
