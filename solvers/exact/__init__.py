@@ -1,1 +1,1 @@
-"""The exact search of one memory, and the smaller and larger problems that help it."""
+"""The exact search of one pool, and the smaller and larger problems that help it."""

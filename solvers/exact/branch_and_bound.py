@@ -1,9 +1,10 @@
-"""The exact search: finds, and proves, the least peak of one memory.
+"""The exact search: finds, and proves, the least peak of one pool.
 
-An instance falls into independent parts. The one with the highest peak is worked on, for it alone makes the peak, until
-none is above the bound. Climbers ask the kernel for placements under one capacity after the other, see `restarts`.
-A run that exhausts the search proves a new bound. In turn with that they search what is easier: nearly full parts with
-their slack filled (`dummy_rounds`), which finds placements, and cores of parts (`infeasible_core`), which proves.
+An instance falls into independent components. The one with the highest peak is worked on, for it alone makes the peak,
+until none is above the bound. Search threads ask the kernel for placements under one capacity after the other, see
+`restarts`. A run that exhausts the search proves a new bound. In turn with that they search what is easier: nearly full
+components with their slack filled (`dummy_rounds`), which finds placements, and cores of components
+(`infeasible_core`), which proves.
 """
 
 from __future__ import annotations
@@ -28,20 +29,21 @@ from memplan.solvers.search.result import Assignment
 
 NAME = "exact"
 ALONE_NODES = 10_000
-"""After so many nodes one climber is joined by the others: what it would take has a heavy tail, others rarely the same.
+"""After so many nodes one search thread is joined by others: run times are heavy-tailed, so other seeds rarely need as
+long.
 """
 NODE_WORK = 4
-"""What a node counts in units of Search.work_limit."""
+"""The units of Search.work_limit that a node counts."""
 MAX_LIFETIMES = 10_000
 
 
 def solve(instance: Instance, search: Search) -> None:
     """Search until the peak is proved, the search is over, or the work limit is reached.
 
-    Honours everything but several memories and costs. After a short time alone, one climber a processor works in a
-    thread of its own, with its own seed, weights and nogoods; they share the best offsets of each part, and the bound.
-    In a deterministic search there is one climber, and nodes are counted. Kernels count in int64, and list the pairs of
-    lifetimes that meet: an instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone.
+    Honours everything but several pools and costs. After a short time alone, one search thread a processor works, each
+    with its own seed, weights and nogoods; they share the best offsets of each component, and the bound. In a
+    deterministic search there is one search thread, and nodes are counted. Kernels count in int64, and list the pairs
+    of lifetimes that meet: an instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone.
     """
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
@@ -49,35 +51,36 @@ def solve(instance: Instance, search: Search) -> None:
         if search.flag[0] == 0:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible(NAME)
         return
-    standing = Standing(instance, search)
-    if not standing.parts:
+    states = ComponentStates(instance, search)
+    if not states.components:
         search.offer(np.zeros(len(instance), dtype=np.int64), instance.pin, NAME)
         return
-    climber = Climber(standing, seed=0)
+    thread = SearchThread(states, seed=0)
     if search.deterministic:
-        climber.climb(search.work_limit // NODE_WORK)
+        thread.run_nodes(search.work_limit // NODE_WORK)
         return
-    climber.climb(ALONE_NODES)
-    if search.is_over or standing.hardest() is None:
+    thread.run_nodes(ALONE_NODES)
+    if search.is_over or states.hardest() is None:
         return
-    climbers = [climber, *(Climber(standing, seed) for seed in range(1, os.cpu_count() or 1))]
-    with ThreadPoolExecutor(len(climbers), thread_name_prefix=NAME) as threads:
-        for done in [threads.submit(each.climb, ENDLESS) for each in climbers]:
+    every_thread = [thread, *(SearchThread(states, seed) for seed in range(1, os.cpu_count() or 1))]
+    with ThreadPoolExecutor(len(every_thread), thread_name_prefix=NAME) as executor:
+        for done in [executor.submit(each.run_nodes, ENDLESS) for each in every_thread]:
             done.result()
 
 
-class Standing:
-    """What the climbers share: the best offsets and the peak of each part, and through `search` those of the whole.
+class ComponentStates:
+    """The best offsets and the peak of each component, shared by the search threads; through `search`, those of the
+    whole.
 
     `is_proving` says that a run was exhausted, and not at once: the peak is likely to be the best, or nearly.
     """
 
     def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
-        self.parts = split(instance)
+        self.components = split(instance)
         self.ceiling = _ceiling(instance)
-        self.offset: list[I64 | None] = [None] * len(self.parts)
-        self.peak = [self.ceiling + 1] * len(self.parts)
+        self.offset: list[I64 | None] = [None] * len(self.components)
+        self.peak = [self.ceiling + 1] * len(self.components)
         self._proved = 0
         self.is_proving = False
         self._seen: Assignment | None = None
@@ -90,7 +93,7 @@ class Standing:
         return max(self._proved, int(self.search.bound[-1]))
 
     def hardest(self) -> int | None:
-        """Return the part with the highest peak, or None if no part is above the bound."""
+        """Return the component with the highest peak, or None if no component is above the bound."""
         k = int(np.argmax(self.peak))
         return k if self.peak[k] > self.bound else None
 
@@ -101,34 +104,34 @@ class Standing:
             if best is None or best is self._seen:
                 return
             self._seen = best
-            for k, part in enumerate(self.parts):
-                offset = best.offset[part.buffers]
-                peak = int((offset + self.instance.size[part.buffers]).max())
+            for k, component in enumerate(self.components):
+                offset = best.offset[component.buffers]
+                peak = int((offset + self.instance.size[component.buffers]).max())
                 if peak < self.peak[k]:
                     self.offset[k], self.peak[k] = offset, peak
 
-    def take(self, part: int, offset: I64) -> int:
-        """Take offsets for the buffers of a part, and return their peak.
+    def take(self, component: int, offset: I64) -> int:
+        """Take offsets for the buffers of a component, and return their peak.
 
-        The whole is offered if they are better than those known, and every part has some.
+        The whole is offered if they are better than those known, and every component has some.
         """
-        peak = int((offset + self.instance.size[self.parts[part].buffers]).max())
+        peak = int((offset + self.instance.size[self.components[component].buffers]).max())
         with self._lock:
-            if peak < self.peak[part]:
-                self.offset[part], self.peak[part] = offset, peak
+            if peak < self.peak[component]:
+                self.offset[component], self.peak[component] = offset, peak
                 self._offer()
         return peak
 
     def _offer(self) -> None:
         whole = np.array(self.instance.pin)
-        for part, offset in zip(self.parts, self.offset, strict=True):
+        for component, offset in zip(self.components, self.offset, strict=True):
             if offset is None:
                 return
-            whole[part.buffers] = offset
+            whole[component.buffers] = offset
         self.search.offer(np.zeros(len(whole), dtype=np.int64), whole, NAME)
 
     def rule_out(self, need: int) -> None:
-        """Learn that a part needs a capacity of at least `need`."""
+        """Learn that a component needs a capacity of at least `need`."""
         with self._lock:
             self._proved = max(self._proved, need)
         if need > self.ceiling:
@@ -145,86 +148,86 @@ def _ceiling(instance: Instance) -> int:
     return min(memory.capacity, stacked)
 
 
-class Climber:
-    """One thread's search; what it learns of a part stays in that part's Ladder."""
+class SearchThread:
+    """The search of one thread; what it learns of a component stays in that component's RestartSchedule."""
 
-    def __init__(self, standing: Standing, seed: int) -> None:
-        self.standing, self.seed = standing, seed
-        self.ladders: dict[int, RestartSchedule] = {}
-        self.fillings: dict[int, DummyRounds] = {}
-        self.relaxings: dict[int, InfeasibleCore] = {}
+    def __init__(self, states: ComponentStates, seed: int) -> None:
+        self.states, self.seed = states, seed
+        self.schedules: dict[int, RestartSchedule] = {}
+        self.dummy_rounds: dict[int, DummyRounds] = {}
+        self.core_rounds: dict[int, InfeasibleCore] = {}
         self.nodes = 0
 
-    def climb(self, nodes: int) -> None:
-        """Run rounds until so many nodes are spent, no part is above the bound, or the search is over."""
+    def run_nodes(self, nodes: int) -> None:
+        """Run rounds until so many nodes are spent, no component is above the bound, or the search is over."""
         end = self.nodes + nodes
-        while self.nodes < end and not self.standing.search.is_over:
-            self.standing.look()
-            k = self.standing.hardest()
+        while self.nodes < end and not self.states.search.is_over:
+            self.states.look()
+            k = self.states.hardest()
             if k is None:
                 return
-            if k not in self.ladders:
-                rng = np.random.default_rng([self.standing.search.seed, self.seed, k])
-                self.ladders[k] = RestartSchedule(self.standing.parts[k], rng, self.seed == 0)
-                self.ladders[k].start_line(self.standing.offset[k], self.standing.peak[k])
-                self.fillings[k] = DummyRounds(self.ladders[k])
-                self.relaxings[k] = InfeasibleCore(self.ladders[k])
-            self._choose_line(k, self.ladders[k])
-            if self.fillings[k].is_due(self.standing.bound, self.standing.search.flag):
-                self._round_filled(k, self.fillings[k], end)
-            elif self.relaxings[k].is_due:
-                self._round_relaxed(k, self.relaxings[k], end)
+            if k not in self.schedules:
+                rng = np.random.default_rng([self.states.search.seed, self.seed, k])
+                self.schedules[k] = RestartSchedule(self.states.components[k], rng, self.seed == 0)
+                self.schedules[k].start_descent(self.states.offset[k], self.states.peak[k])
+                self.dummy_rounds[k] = DummyRounds(self.schedules[k])
+                self.core_rounds[k] = InfeasibleCore(self.schedules[k])
+            self._choose_descent(k, self.schedules[k])
+            if self.dummy_rounds[k].is_due(self.states.bound, self.states.search.flag):
+                self._round_with_dummies(k, self.dummy_rounds[k], end)
+            elif self.core_rounds[k].is_due:
+                self._round_on_core(k, self.core_rounds[k], end)
             else:
-                self._round(k, self.ladders[k], end)
+                self._round(k, self.schedules[k], end)
 
-    def _choose_line(self, part: int, ladder: RestartSchedule) -> None:
-        """End a line that is stalled: take over the best placement of all, or start from nothing where that was it.
+    def _choose_descent(self, component: int, schedule: RestartSchedule) -> None:
+        """End a descent that is stalled: take over the best placement of all, or start from nothing where that was it.
 
-        Proofs want the best placement at once, and no other lines.
+        Proofs want the best placement at once, and no other descents.
         """
-        best, peak = self.standing.offset[part], self.standing.peak[part]
-        is_behind = best is not None and (ladder.offset is None or peak < ladder.peak)
-        ladder.is_proving = self.standing.is_proving
-        if is_behind and (ladder.is_proving or ladder.is_stalled):
-            ladder.start_line(best, peak)
-        elif ladder.is_stalled:
-            ladder.start_line(None, self.standing.ceiling + 1)
+        best, peak = self.states.offset[component], self.states.peak[component]
+        is_behind = best is not None and (schedule.offset is None or peak < schedule.peak)
+        schedule.is_proving = self.states.is_proving
+        if is_behind and (schedule.is_proving or schedule.is_stalled):
+            schedule.start_descent(best, peak)
+        elif schedule.is_stalled:
+            schedule.start_descent(None, self.states.ceiling + 1)
 
-    def _round(self, part: int, ladder: RestartSchedule, end: int) -> None:
+    def _round(self, component: int, schedule: RestartSchedule, end: int) -> None:
         """Ask for one capacity in each order, until one run finds offsets or `end` nodes are spent."""
-        standing = self.standing
-        kind = ladder.kind()
-        limit, fraction = ladder.begin(kind)
+        states = self.states
+        kind = schedule.kind()
+        limit, fraction = schedule.begin(kind)
         for order in range(len(ORDERS)):
-            if standing.peak[part] <= standing.bound or self.nodes >= end or standing.search.is_over:
+            if states.peak[component] <= states.bound or self.nodes >= end or states.search.is_over:
                 break
-            before = ladder.nodes
-            capacity = ladder.capacity(kind, fraction, standing.bound, standing.ceiling)
+            before = schedule.nodes
+            capacity = schedule.capacity(kind, fraction, states.bound, states.ceiling)
             most = min(limit, end - self.nodes)
-            outcome, need, offset = ladder.run(kind, order, capacity, most, standing.search.flag)
-            self.nodes += ladder.nodes - before
+            outcome, need, offset = schedule.run(kind, order, capacity, most, states.search.flag)
+            self.nodes += schedule.nodes - before
             if outcome == EXHAUSTED:
-                standing.rule_out(need)
-                standing.is_proving |= ladder.nodes - before > len(ladder.part.buffers)
+                states.rule_out(need)
+                states.is_proving |= schedule.nodes - before > len(schedule.component.buffers)
             elif outcome == FOUND:
-                ladder.follow(kind, offset, standing.take(part, offset))
+                schedule.follow(kind, offset, states.take(component, offset))
                 break
-        ladder.rounds[kind] += 1
+        schedule.rounds[kind] += 1
 
-    def _round_filled(self, part: int, filling: DummyRounds, end: int) -> None:
+    def _round_with_dummies(self, component: int, rounds: DummyRounds, end: int) -> None:
         """Ask for the bound with the slack filled, until a run finds offsets or `end` nodes are spent."""
-        before = filling.nodes
-        offset = filling.round(end - self.nodes, self.standing.search.flag)
-        self.nodes += filling.nodes - before
+        before = rounds.nodes
+        offset = rounds.round(end - self.nodes, self.states.search.flag)
+        self.nodes += rounds.nodes - before
         if offset is not None:
-            self.standing.take(part, offset)
+            self.states.take(component, offset)
 
-    def _round_relaxed(self, part: int, relaxing: InfeasibleCore, end: int) -> None:
-        """Look for a core of the part that needs its peak, and so proves it, until `end` nodes are spent."""
-        standing, before = self.standing, relaxing.nodes
-        need, offset = relaxing.round(standing.peak[part] - 1, end - self.nodes, standing.search.flag)
-        self.nodes += relaxing.nodes - before
+    def _round_on_core(self, component: int, cores: InfeasibleCore, end: int) -> None:
+        """Look for a core of the component that needs its peak, and so proves it, until `end` nodes are spent."""
+        states, before = self.states, cores.nodes
+        need, offset = cores.round(states.peak[component] - 1, end - self.nodes, states.search.flag)
+        self.nodes += cores.nodes - before
         if need > 0:
-            standing.rule_out(need)
+            states.rule_out(need)
         if offset is not None:
-            standing.take(part, offset)
+            states.take(component, offset)

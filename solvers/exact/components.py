@@ -1,4 +1,4 @@
-"""Cut an instance with one memory into independent parts, for the exact search."""
+"""Cut an instance with one pool into independent components, for the exact search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.solvers.kernels.sections import Lives, Sections, compile_sections
 
 
 @dataclass(eq=False)
-class Part:
+class Component:
     """Free buffers (positions in the instance) that neither a section nor a conflict by name ties to any other."""
 
     instance: Instance
@@ -23,25 +23,27 @@ class Part:
 
     @cached_property
     def sections(self) -> Sections:
-        """The part as the search reads it; made when it is first needed, for most parts are settled without."""
+        """The component as the search reads it; made on first use, as most components are proved without."""
         return compile_sections(self.instance, self.lives, self.buffers)
 
     @cached_property
     def traits(self) -> dict[str, I64]:
-        """What orders go by: width in time (W) and in sections (C), area (A), and the largest section total (T)."""
-        parts = self.sections
-        n = len(parts.size)
-        lifetime_buffer = np.repeat(np.arange(n), np.diff(parts.first))
+        """The measures that orders compare: width in time (W) and in sections (C), area (A), and the largest section
+        total (T).
+        """
+        components = self.sections
+        n = len(components.size)
+        lifetime_buffer = np.repeat(np.arange(n), np.diff(components.first))
         border = self._borders()
         mine = np.isin(self.lives.lifetime_buffer, self.buffers)
-        width, span, load, total = (np.zeros(size, dtype=np.int64) for size in (n, n, len(parts.spare), n))
+        width, span, load, total = (np.zeros(size, dtype=np.int64) for size in (n, n, len(components.spare), n))
         lasting = border[self.lives.end[mine]] - border[self.lives.start[mine]]
         np.add.at(width, lifetime_buffer, np.clip(2 * lasting, 1, 2.0**40).astype(np.int64))
-        np.add.at(span, lifetime_buffer, parts.end - parts.start)
-        section = np.repeat(np.arange(len(load)), np.diff(parts.member_first))
-        np.add.at(load, section, parts.extent[parts.member])
-        np.maximum.at(total, parts.member, load[section])
-        area = np.minimum(width.astype(np.float64) * parts.size, 2.0**62).astype(np.int64)
+        np.add.at(span, lifetime_buffer, components.end - components.start)
+        section = np.repeat(np.arange(len(load)), np.diff(components.member_first))
+        np.add.at(load, section, components.extent[components.member])
+        np.maximum.at(total, components.member, load[section])
+        area = np.minimum(width.astype(np.float64) * components.size, 2.0**62).astype(np.int64)
         return {"W": width, "C": span, "A": area, "T": total}
 
     def _borders(self) -> npt.NDArray[np.float64]:
@@ -54,8 +56,8 @@ class Part:
         return np.concatenate((times[:1] - 1, between, later))
 
 
-def split(instance: Instance) -> list[Part]:
-    """Return the independent parts of an instance, in time order; pinned buffers are in none."""
+def split(instance: Instance) -> list[Component]:
+    """Return the independent components of an instance, in time order; pinned buffers are in none."""
     lives = _lives(instance)
     free = np.flatnonzero(instance.pin < 0)
     leftmost, rightmost = _hulls(len(instance), lives)
@@ -68,10 +70,10 @@ def split(instance: Instance) -> list[Part]:
     np.subtract.at(change, right, 1)
     # Border s, between the sections s - 1 and s, is crossed by what starts before it and ends after it.
     is_wall = np.cumsum(change)[: lives.n_sections] == 0
-    part = np.cumsum(is_wall)[leftmost[free]]
-    order = np.argsort(part, kind="stable")
-    cuts = np.flatnonzero(np.diff(part[order])) + 1
-    return [Part(instance, lives, free[group]) for group in np.split(order, cuts) if len(group)]
+    component = np.cumsum(is_wall)[leftmost[free]]
+    order = np.argsort(component, kind="stable")
+    cuts = np.flatnonzero(np.diff(component[order])) + 1
+    return [Component(instance, lives, free[group]) for group in np.split(order, cuts) if len(group)]
 
 
 def _pairs(instance: Instance) -> tuple[I64, I64]:
@@ -83,7 +85,9 @@ def _pairs(instance: Instance) -> tuple[I64, I64]:
 
 
 def _lives(instance: Instance) -> Lives:
-    """Return the free buffers' lifetimes; those who have none get cliques for sections, after the live sets."""
+    """Return the free buffers' lifetimes; those of buffers that have none are cliques for sections, after the live
+    sets.
+    """
     free = instance.pin[instance.lifetime_buffer] < 0
     rows = [np.stack((instance.lifetime_buffer, instance.start, instance.end))[:, free]]
     timeless = np.flatnonzero((np.diff(instance.first) == 0) & (instance.pin < 0))

@@ -1,8 +1,9 @@
-"""Fillers: buffers of nobody that take up the slack of a part, so that the exact search is not free to waste memory.
+"""Dummy buffers: they take up the slack of a component, so that the exact search is not free to waste bytes.
 
 Where a section has slack, a search may leave gaps, in many ways; where it has none, every move is forced or fails at
-once. What can be placed together with fillers can be placed without them. So where the slack is made of little, it is
-worth guessing of what: it rises where a filler begins, and falls where one ends. A guess that is wrong proves nothing.
+once. What can be placed together with dummy buffers can be placed without them. So where the slack is made of little,
+it is worth guessing of what: it rises where a dummy buffer begins, and falls where one ends. A guess that is wrong
+proves nothing.
 """
 
 from __future__ import annotations
@@ -13,41 +14,41 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.exact.components import Part
+from memplan.solvers.exact.components import Component
 from memplan.solvers.formulation.subinstance import with_dummies
 from memplan.solvers.kernels.sections import Lives
 
 GUESSES = 30
-"""How many guesses one is chosen from: what the fewest fillers explain is likely to be so."""
+"""Guesses from which the one with the fewest dummy buffers is taken: the simplest explanation is the likeliest."""
 
 
-class Filler(NamedTuple):
-    """A filler of so many granules, alive in the sections [start, end) of a part."""
+class DummyBuffer(NamedTuple):
+    """A dummy buffer of so many granules, alive in the sections [start, end) of a component."""
 
     start: int
     end: int
     size: int
 
 
-def fillers(slack: I64, rng: np.random.Generator) -> list[Filler]:
-    """Return fillers that add up to the slack of each section, in granules: a guess with few of them."""
+def dummy_buffers(slack: I64, rng: np.random.Generator) -> list[DummyBuffer]:
+    """Return dummy buffers that add up to the slack of each section, in granules: a guess with few of them."""
     return min((_guess(slack, rng) for _ in range(GUESSES)), key=len)
 
 
-def _guess(slack: I64, rng: np.random.Generator) -> list[Filler]:
+def _guess(slack: I64, rng: np.random.Generator) -> list[DummyBuffer]:
     """Read the slack from one end of time, drawn by lot, to the other."""
     if rng.random() < 0.5:
         return _read(slack, rng)
     k = len(slack)
-    return [Filler(k - row.end, k - row.start, row.size) for row in _read(slack[::-1], rng)]
+    return [DummyBuffer(k - row.end, k - row.start, row.size) for row in _read(slack[::-1], rng)]
 
 
-def _read(slack: I64, rng: np.random.Generator) -> list[Filler]:
-    """Begin a filler where the slack rises, and end some where it falls.
+def _read(slack: I64, rng: np.random.Generator) -> list[DummyBuffer]:
+    """Begin a dummy buffer where the slack rises, and end some where it falls.
 
     If those that end are too large, the last of them goes on with the rest, or another one begins with that.
     """
-    done: list[Filler] = []
+    done: list[DummyBuffer] = []
     alive: list[tuple[int, int]] = []  # (start, size)
     for s, change in enumerate(np.diff(slack, prepend=0, append=0).tolist()):
         if change > 0:
@@ -63,12 +64,12 @@ def _read(slack: I64, rng: np.random.Generator) -> list[Filler]:
             goes_on = rng.random() < 0.5
             alive.append((start if goes_on else s, rest))
             ended.append((start, size - rest if goes_on else size))
-        done += [Filler(start, s, size) for start, size in ended]
+        done += [DummyBuffer(start, s, size) for start, size in ended]
     return done
 
 
 def _ended(alive: list[tuple[int, int]], fall: int) -> list[tuple[int, int]]:
-    """Return which fillers end: one or two that are as large as the fall, else one that is larger, else several."""
+    """Return the dummy buffers that end: one or two as large as the fall, else one that is larger, else several."""
     for count in (1, 2):
         for chosen in combinations(alive, count):
             if sum(size for _, size in chosen) == fall:
@@ -81,18 +82,18 @@ def _ended(alive: list[tuple[int, int]], fall: int) -> list[tuple[int, int]]:
     return ended
 
 
-def filled(part: Part, rows: list[Filler]) -> Part:
-    """Return the part with fillers after its buffers."""
-    whole, sections = part.instance, part.sections
+def filled(component: Component, rows: list[DummyBuffer]) -> Component:
+    """Return the component with dummy buffers after its buffers."""
+    whole, sections = component.instance, component.sections
     n, granule = len(whole), sections.granule
     start, end, size = column(np.array(rows).reshape(-1, 3).T)
-    shift = int(part.lives.start[np.isin(part.lives.lifetime_buffer, part.buffers)].min())
+    shift = int(component.lives.start[np.isin(component.lives.lifetime_buffer, component.buffers)].min())
     each, mine = np.ones(len(rows), dtype=np.int64), n + np.arange(len(rows))
     lives = Lives(
-        np.append(part.lives.lifetime_buffer, mine),
-        np.append(part.lives.start, shift + start),
-        np.append(part.lives.end, shift + end),
-        part.lives.n_sections,
+        np.append(component.lives.lifetime_buffer, mine),
+        np.append(component.lives.start, shift + start),
+        np.append(component.lives.end, shift + end),
+        component.lives.n_sections,
     )
     instance = with_dummies(
         whole,
@@ -104,4 +105,4 @@ def filled(part: Part, rows: list[Filler]) -> Part:
         alignment=np.append(whole.alignment, [granule * each], axis=1),
         residue=np.append(whole.residue, [sections.residue[0] % granule * each], axis=1),
     )
-    return Part(instance, lives, np.append(part.buffers, mine))
+    return Component(instance, lives, np.append(component.buffers, mine))

@@ -1,4 +1,4 @@
-"""Proofs by fewer buffers: a part needs its peak if some of its buffers, a core, need it by themselves.
+"""Proofs by fewer buffers: a component needs its peak if some of its buffers, a core, need it by themselves.
 
 The search of a core is often exhausted in a moment where that of the whole is not. So a core grows by what stands in
 the way: as long as it has a placement under the peak, the others are packed around it, and the first ones that do not
@@ -13,35 +13,39 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.exact.components import Part
+from memplan.solvers.exact.components import Component
 from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, ORDERS, RestartSchedule
 from memplan.solvers.kernels.exact import EXHAUSTED, FOUND, STOPPED
 
 HEAD_START = 250
-"""So many nodes for each buffer of a part are spent on the whole before any on cores; then both have as many."""
+"""So many nodes for each buffer of a component are spent on the whole before any on cores; then both have as many."""
 SMALL = 100
-"""Larger parts have cores searched only once some capacity above the bound is ruled out: most have placements there."""
+"""Larger components have cores searched only once some capacity above the bound is ruled out: most have placements
+there.
+"""
 FIRST_LIMIT, LONGER = 250, 1.2
-"""How many nodes for each buffer of a part a core is worth, and how many times as many the next one."""
+"""Nodes for each buffer of a component that the first core may take, and the factor for each next one."""
 COMPILING = 16
-"""What making the sections of a core counts, in nodes for each of its buffers."""
+"""The price of making the sections of a core, in nodes for each of its buffers."""
 FIRST_SHARE = 8
-"""A core begins with one buffer, and one more for each so many in the part."""
+"""A core begins with one buffer, and one more for each so many in the component."""
 JOINING = 16
 """One buffer joins a core at a time, and one more for each so many in it."""
 NOISE = 0.5
-"""How far what says which buffers join first is shaken: the standard deviation of its logarithm."""
+"""Noise in the order in which buffers join: the standard deviation of the logarithm of the value that ranks them."""
 NOGOOD_BITS = 16
 
 
 @dataclass(eq=False)
 class InfeasibleCore:
-    """One climber's cores of one part, whose own rounds are those of `ladder`; positions are those in the part.
+    """One search thread's cores of one component, whose own rounds are those of `schedule`; positions are those in the
+    component.
 
-    `order` says who joins first; `core` is ascending, and `search` is the ladder of its rounds, if there is a core.
+    `order` says which buffers join first; `core` is ascending, and `search` is the schedule of its rounds, if there is
+    a core.
     """
 
-    ladder: RestartSchedule
+    schedule: RestartSchedule
     cores: int = 0
     nodes: int = 0
     core: list[int] = field(default_factory=list)
@@ -50,16 +54,17 @@ class InfeasibleCore:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next round should be one on a core."""
-        n = len(self.ladder.part.buffers)
-        return (self.ladder.is_proving or n <= SMALL) and self.nodes <= self.ladder.nodes - HEAD_START * n
+        """True if the next round should be one on a core."""
+        n = len(self.schedule.component.buffers)
+        return (self.schedule.is_proving or n <= SMALL) and self.nodes <= self.schedule.nodes - HEAD_START * n
 
     def round(self, capacity: int, most: int, flag: I64) -> tuple[int, I64 | None]:
         """Search a core for at most `most` nodes, and have it grow, or give it up.
 
-        Returns (need, None), where need > 0 is a capacity that the part takes at least, or (0, offsets) of the part.
+        Returns (need, None), where need > 0 is a capacity that the component takes at least, or (0, offsets) of the
+        component.
         """
-        n = len(self.ladder.part.buffers)
+        n = len(self.schedule.component.buffers)
         search = self.search or self._other_core()
         before = search.nodes
         outcome, need, offset = _run(search, capacity, min(most, self._limit - search.nodes), flag)
@@ -68,7 +73,7 @@ class InfeasibleCore:
             self.search = None
             return 0, offset
         if outcome == FOUND:
-            joining = self._who_does_not_fit(offset, capacity)[: 1 + len(self.core) // JOINING]
+            joining = self._misfits(offset, capacity)[: 1 + len(self.core) // JOINING]
             self._set_core(self.core + joining if joining else list(range(n)))
         elif outcome == EXHAUSTED or search.nodes >= self._limit:
             self.search = None
@@ -76,35 +81,35 @@ class InfeasibleCore:
 
     @property
     def _limit(self) -> int:
-        return int(FIRST_LIMIT * len(self.ladder.part.buffers) * LONGER ** (self.cores - 1))
+        return int(FIRST_LIMIT * len(self.schedule.component.buffers) * LONGER ** (self.cores - 1))
 
     def _other_core(self) -> RestartSchedule:
         """Begin another core: first come buffers that are large and alive where searches of the whole have failed."""
-        sections, kind = self.ladder.part.sections, (ABOVE, ABOVE_WIDE)[self.cores % 2]
-        failures = np.append(0.0, np.cumsum(self.ladder.weights[kind]))
+        sections, kind = self.schedule.component.sections, (ABOVE, ABOVE_WIDE)[self.cores % 2]
+        failures = np.append(0.0, np.cumsum(self.schedule.weights[kind]))
         value = np.log(sections.extent * (failures[sections.rightmost] - failures[sections.leftmost]))
         if self.cores > 0:
-            value += self.ladder.rng.normal(0, NOISE, len(value))
+            value += self.schedule.rng.normal(0, NOISE, len(value))
         self.order = np.argsort(-value, kind="stable").tolist()
         self.cores += 1
         return self._set_core(self.order[: 1 + len(value) // FIRST_SHARE])
 
     def _set_core(self, core: list[int]) -> RestartSchedule:
         """Make what is needed to search a core."""
-        part = self.ladder.part
+        component = self.schedule.component
         self.core = sorted(core)
         self.nodes += COMPILING * len(core)
         nogoods = np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64)
-        piece = Part(part.instance, part.lives, part.buffers[self.core])
-        self.search = RestartSchedule(piece, self.ladder.rng, nogoods=nogoods, is_proving=True)
+        piece = Component(component.instance, component.lives, component.buffers[self.core])
+        self.search = RestartSchedule(piece, self.schedule.rng, nogoods=nogoods, is_proving=True)
         return self.search
 
-    def _who_does_not_fit(self, offset: I64, capacity: int) -> list[int]:
+    def _misfits(self, offset: I64, capacity: int) -> list[int]:
         """Pack the others around the core by first fit, in their order; return those that end above the capacity.
 
         Alignments and obstacles are not looked at: this is but a way to choose.
         """
-        sections = self.ladder.part.sections
+        sections = self.schedule.component.sections
         extent, first, neighbour = sections.extent.tolist(), sections.neighbour_first.tolist(), sections.neighbour
         placed = dict(zip(self.core, offset.tolist(), strict=True))
         found = []

@@ -5,9 +5,9 @@ a core that is searched to exhaustion proves a bound for the whole. And what mak
 where the search lowers the core's peak, the core is packed first, in the order of its offsets, which by first fit
 leaves every buffer of it there or lower, and then the others around it.
 
-Cores of several sizes take turns, each with a climber of its own. A core is done with where its peak meets the bound,
-be it the whole's or, once it is exhausted, its own. Pinned buffers are in every core. The largest one is everything,
-where that is not too large.
+Cores of several sizes take turns, each with a search thread of its own. A core is done with where its peak meets the
+bound, be it the whole's or, once it is exhausted, its own. Pinned buffers are in every core. The largest one is
+everything, where that is not too large.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.solvers.exact.branch_and_bound import NODE_WORK, Climber, Standing
+from memplan.solvers.exact.branch_and_bound import NODE_WORK, ComponentStates, SearchThread
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.orders import Rule, Traits
 from memplan.solvers.packing.packers import QuickPacker, work
@@ -31,19 +31,19 @@ NAME = "core"
 SHARES = (0.999, 0.99, 0.97, 0.9, 0.8, 0.0)
 """A core is what is alive in a live set with at least this share of the largest load."""
 LARGEST = 2_000
-"""How many lifetimes a core may have."""
+"""The most lifetimes that a core may have."""
 TURN, LONGEST_TURN = 10_000, 160_000
 """Nodes for a core before the next one has its turn; twice as many in each round, up to the limit."""
 PATIENCE = 4_000_000
 """Nodes without a gain after which others should have the time."""
 AROUND = (Rule(("pressure^16", "size"), "start", 2), Rule(("size",), "start"))
-"""In which orders the others are packed."""
+"""The orders in which the others are packed."""
 
 
 def solve(instance: Instance, search: Search) -> None:
     """Search cores until the search is over, all of them are done with, or nothing seems left to gain.
 
-    Honours everything but several memories and costs. In a deterministic search nodes and packings are counted.
+    Honours everything but several pools and costs. In a deterministic search nodes and packings are counted.
     """
     if search.is_over or not instance.is_small_numbered:
         return
@@ -55,7 +55,7 @@ def solve(instance: Instance, search: Search) -> None:
     if (instance.pin != ABSENT).all():
         search.offer(np.zeros(len(instance), dtype=np.int64), instance.pin, NAME)
         return
-    cores = [Core(instance, kept, search) for kept in heaviest(instance)]
+    cores = [PeakCore(instance, kept, search) for kept in heaviest(instance)]
     turn, spent, gained = TURN, 0, 0
     most = search.work_limit // NODE_WORK if search.deterministic else 2**62
     known: object = None
@@ -69,7 +69,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def heaviest(instance: Instance) -> Iterator[Bool]:
-    """Yield which buffers each core has, the smallest one first."""
+    """Yield masks of the buffers of each core, the smallest core first."""
     is_pinned = instance.pin != ABSENT
     load = instance.load()
     last = is_pinned
@@ -84,29 +84,29 @@ def heaviest(instance: Instance) -> Iterator[Bool]:
         last = kept
 
 
-class Core:
-    """A core, and how far the search of it has come."""
+class PeakCore:
+    """A core, its best packing, and the thread that searches it."""
 
     def __init__(self, instance: Instance, kept: Bool, search: Search) -> None:
         self.instance, self.search = instance, search
         self.members, self.others = column(np.flatnonzero(kept)), np.flatnonzero(~kept)
-        self.inner = Inner(part_of(instance, kept), search)
-        self.standing = Standing(self.inner.instance, self.inner)
-        self.climber = Climber(self.standing, seed=0)
+        self.inner = CoreSearch(part_of(instance, kept), search)
+        self.states = ComponentStates(self.inner.instance, self.inner)
+        self.thread = SearchThread(self.states, seed=0)
 
     @property
     def is_done(self) -> bool:
-        """Whether the search has nothing left to look for."""
-        return self.standing.hardest() is None
+        """True if no component of the core is above the bound."""
+        return self.states.hardest() is None
 
     def take_turn(self, nodes: int, packer: QuickPacker) -> int:
         """Search for so many nodes, and pack the whole around what is found; return the nodes, and packings as such."""
-        before = self.climber.nodes
+        before = self.thread.nodes
         self._look()
-        self.climber.climb(nodes)
-        spent = self.climber.nodes - before
-        if self.inner.has_news and not self.search.is_over:
-            self.inner.has_news = False
+        self.thread.run_nodes(nodes)
+        spent = self.thread.nodes - before
+        if self.inner.is_improved and not self.search.is_over:
+            self.inner.is_improved = False
             spent += self._pack_around(packer)
         return spent
 
@@ -136,15 +136,15 @@ class Core:
         return len(AROUND) * work(self.instance) // NODE_WORK
 
 
-class Inner:
-    """What the search of a core is given: its bounds are the whole's too, its assignments are kept here."""
+class CoreSearch:
+    """The Search of a core: its bounds are passed on to the whole's search, its assignments are kept."""
 
     def __init__(self, instance: Instance, outer: Search) -> None:
         self.instance, self.outer = instance, outer
         self.flag, self.seed = outer.flag, outer.seed
         self.deterministic, self.work_limit = outer.deterministic, outer.work_limit
         self.best: Assignment | None = None
-        self.has_news = False
+        self.is_improved = False
 
     @property
     def bound(self) -> Score:
@@ -153,7 +153,7 @@ class Inner:
 
     @property
     def is_over(self) -> bool:
-        """Whether the whole search is over."""
+        """True if the search of the whole is over."""
         return self.outer.is_over
 
     @property
@@ -166,15 +166,15 @@ class Inner:
         value = score(self.instance, pool, offset)
         if self.best is not None and self.best.score <= value:
             return False
-        self.best, self.has_news = Assignment(column(pool), column(offset), value, by), True
+        self.best, self.is_improved = Assignment(column(pool), column(offset), value, by), True
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Say it of the whole, which cannot be lower."""
+        """Offer the bound for the whole, which cannot be lower."""
         self.outer.offer_bound(bound, NAME)
 
     def claim_infeasible(self, by: str) -> None:
-        """Say it of the whole, which cannot fit where the core does not."""
+        """Claim that the whole is infeasible: it cannot fit where the core does not."""
         self.outer.claim_infeasible(NAME)
 
     def log(self, line: str) -> None:

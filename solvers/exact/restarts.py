@@ -1,10 +1,12 @@
-"""The rounds that one climber of the exact search runs on one part: what to ask of the kernel, and for how long.
+"""The rounds that one search thread of the exact search runs on one component: what to ask of the kernel, and for how
+long.
 
 A round asks for a placement under one capacity, in several orders: in some rounds that of the bound itself, in the
 others one between the bound and the peak of the last placement. The latter are guided by that placement: they try first
 to start a buffer where it starts there (Beck's solution-guided search, 2007). As sections that fail are branched on
 first, what is wrong with the placement is mended first, and the rest of it is kept. Where that leads no further,
-another line of placements begins. Runs are short (Luby restarts); failure weights and nogoods survive them, and learn.
+another descent begins, a series of better and better placements. Runs are short (Luby restarts); failure weights and
+nogoods survive them, and learn.
 """
 
 from __future__ import annotations
@@ -15,18 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.exact.components import Part
+from memplan.solvers.exact.components import Component
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.exact import FULL, LEAST, NODES, ExactRun, search
 from memplan.solvers.kernels.exact_state import State
 from memplan.solvers.kernels.sections import Sections
 
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
-"""The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Part.traits."""
+"""The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Component.traits."""
 AT_BOUND, ABOVE, ABOVE_WIDE = 0, 1, 2
 """The kinds of rounds."""
 SKIP_WEIGHTS = (1.0, 1.0, 3.0)
-"""What the option to leave a gap weighs against a buffer, for each kind."""
+"""The weight of leaving a gap, compared with a buffer, for each kind of round."""
 SHORTEST_RUN, SHORTEST_LONG_RUN = 4, 16
 """Nodes for each buffer; the latter above the bound in proofs."""
 ROUNDS_AT_BOUND, FEW_NODES = 4, 1000
@@ -38,25 +40,26 @@ CLEAN_ROUNDS = 2
 that is long one way may be short the other way.
 """
 NOISE = 0.03
-"""How far orders are shaken later: the standard deviation, as a part of all buffers."""
+"""Noise in later orders: the standard deviation of a position, as a fraction of the number of buffers."""
 LOWEST, HIGHEST = 0.4, 0.95
-"""Between which parts of the gap, from the bound up, a capacity is drawn."""
+"""The range, as fractions of the gap from the bound up, in which a capacity is drawn."""
 PATIENCE = 1000
-"""A line ends after so many nodes for each buffer without a better placement, or after as many as it had taken."""
+"""A descent ends after so many nodes for each buffer without a better placement, or after as many as it had taken."""
 NOGOOD_BITS = 18
 ENDLESS = 2**62
 
 
 @dataclass(eq=False)
 class RestartSchedule:
-    """One climber's rounds on one part; lists have an entry for each kind of round.
+    """One search thread's rounds on one component; lists have an entry for each kind of round.
 
-    `offset`, if any, and `peak` are the last placement of its line, which began at node `began` and got it at `found`.
-    Of several climbers one `is_first`: it begins with the orders as they are, which the others need not do again.
-    `is_proving`, from when on a run was exhausted, means that better placements are few: then rounds are not guided.
+    `offset`, if any, and `peak` are the last placement of its descent, which began at node `began` and got it at
+    `found`. Of several search threads one `is_first`: it begins with the orders as they are, which the others need not
+    do again. `is_proving`, from when on a run was exhausted, means that better placements are few: then rounds are not
+    guided.
     """
 
-    part: Part
+    component: Component
     rng: np.random.Generator
     is_first: bool = True
     orders: list[I64] = field(init=False)
@@ -76,21 +79,21 @@ class RestartSchedule:
     no_guide: I64 = field(init=False)
 
     def __post_init__(self) -> None:
-        traits = self.part.traits
+        traits = self.component.traits
         self.orders = [_rank(np.lexsort([-traits[letter] for letter in reversed(order)])) for order in ORDERS]
-        self.weights = [np.ones(len(self.part.sections.spare)) for _ in SKIP_WEIGHTS]
-        self.sections = Reference(self.part.sections)
-        self.state = Reference(State.for_sections(self.part.sections))
-        self.no_guide = np.full(len(self.part.buffers), -1)
+        self.weights = [np.ones(len(self.component.sections.spare)) for _ in SKIP_WEIGHTS]
+        self.sections = Reference(self.component.sections)
+        self.state = Reference(State.for_sections(self.component.sections))
+        self.no_guide = np.full(len(self.component.buffers), -1)
 
     @property
     def is_stalled(self) -> bool:
-        """Whether the line should end."""
+        """True if the descent should end."""
         return not self.is_proving and self.nodes - self.found > max(
-            PATIENCE * len(self.part.buffers), self.found - self.began
+            PATIENCE * len(self.component.buffers), self.found - self.began
         )
 
-    def start_line(self, offset: I64 | None, peak: int) -> None:
+    def start_descent(self, offset: I64 | None, peak: int) -> None:
         """Go on from a placement, or from none."""
         self.offset, self.peak = offset, peak
         self.began = self.found = self.nodes
@@ -107,21 +110,23 @@ class RestartSchedule:
         k = sum(self.rounds)
         if k == 0 and self.offset is None:
             return ABOVE
-        is_early = self.nodes < FEW_NODES * len(self.part.buffers)
+        is_early = self.nodes < FEW_NODES * len(self.component.buffers)
         if k < ROUNDS_AT_BOUND or (k - ROUNDS_AT_BOUND) % (2 if is_early else 4) == 0:
             return AT_BOUND
         return (ABOVE, ABOVE_WIDE)[(k // 2 if is_early else k) % 2]
 
     def begin(self, kind: int) -> tuple[int, float]:
-        """Begin a round; return the nodes that each of its runs may take, and which part of the gap it asks for."""
+        """Begin a round; return the nodes that each of its runs may take, and the fraction of the gap it asks for."""
         if self.rounds[kind] % RESET_EVERY == 0 or self.rounds[kind] < CLEAN_ROUNDS:
             self.weights[kind][:] = 1.0
         self.since_found[kind] += 1
         shortest = SHORTEST_LONG_RUN if self.is_proving and kind != AT_BOUND else SHORTEST_RUN
-        return shortest * len(self.part.buffers) * luby(self.since_found[kind]), self.rng.uniform(LOWEST, HIGHEST)
+        return shortest * len(self.component.buffers) * luby(self.since_found[kind]), self.rng.uniform(LOWEST, HIGHEST)
 
     def capacity(self, kind: int, fraction: float, bound: int, ceiling: int) -> int:
-        """Return the capacity to ask for: below the line's peak, or the ceiling where the line has no placement yet."""
+        """Return the capacity to ask for: below the descent's peak, or the ceiling where the descent has no placement
+        yet.
+        """
         if kind == AT_BOUND or self.peak <= bound:
             return bound
         if self.offset is None:
@@ -137,7 +142,7 @@ class RestartSchedule:
         return _rank(np.argsort(rank + self.rng.normal(0, NOISE * n, n) * self.rng.random()))
 
     def _guide(self, kind: int) -> I64:
-        """Return the placement to follow, if any: the line's, above the bound, where something may yet be found."""
+        """Return the placement to follow, if any: the descent's, above the bound, where something may yet be found."""
         return self.no_guide if kind == AT_BOUND or self.is_proving or self.offset is None else self.offset
 
     def run(self, kind: int, order: int, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
@@ -153,14 +158,14 @@ class RestartSchedule:
             node_limit=limit,
             is_thorough=self.rounds[kind] >= 2,
             flag=flag,
-            offset=np.zeros(len(self.part.buffers), dtype=np.int64),
+            offset=np.zeros(len(self.component.buffers), dtype=np.int64),
             answer=np.zeros(2, dtype=np.int64),
         )
         outcome = search(self.sections, self.state, Reference(run))
         self.nodes += int(run.answer[NODES])
         if outcome == FULL:
             self.room *= 2
-            self.state = Reference(State.for_sections(self.part.sections, self.room))
+            self.state = Reference(State.for_sections(self.component.sections, self.room))
         return outcome, int(run.answer[LEAST]), run.offset
 
 

@@ -67,12 +67,12 @@ def test_a_bound_above_the_largest_live_set_is_proved() -> None:
 
 
 def test_independent_parts_are_solved_apart_and_the_highest_makes_the_peak() -> None:
-    parts = [full_load(seed, n=14) for seed in range(5)]
-    peaks = [solved(compile_problem(part)).bound[0] for part in parts]
+    components = [full_load(seed, n=14) for seed in range(5)]
+    peaks = [solved(compile_problem(component)).bound[0] for component in components]
     joined = [
         {"id": f"{k}-{row.id}", "size": row.size, "start": (row.start or 0) + 100 * k, "end": (row.end or 0) + 100 * k}
-        for k, part in enumerate(parts)
-        for row in part.buffers
+        for k, component in enumerate(components)
+        for row in component.buffers
     ]
     assert solved(compile_problem(Problem.model_validate({"buffers": joined}))).bound[0] == max(peaks)
 

@@ -1,4 +1,4 @@
-"""Fillers: what they add up to, and that what is found with them is a placement without them."""
+"""Dummy buffers: what they add up to, and that what is found with them is a placement without them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 from memplan.solvers.bench.generators import perfect
 from memplan.solvers.exact import dummy_rounds
-from memplan.solvers.exact.branch_and_bound import Climber, Standing
-from memplan.solvers.exact.components import Part, split
-from memplan.solvers.exact.dummies import Filler, filled, fillers
+from memplan.solvers.exact.branch_and_bound import ComponentStates, SearchThread
+from memplan.solvers.exact.components import Component, split
+from memplan.solvers.exact.dummies import DummyBuffer, dummy_buffers, filled
 from memplan.solvers.exact.dummy_rounds import A_GUESS, HEAD_START, DummyRounds
 from memplan.solvers.exact.restarts import AT_BOUND, RestartSchedule
 from memplan.solvers.kernels.exact import FOUND
@@ -32,47 +32,47 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def sums(rows: list[Filler], k: int) -> list[int]:
+def sums(rows: list[DummyBuffer], k: int) -> list[int]:
     total = np.zeros(k, dtype=np.int64)
     for row in rows:
         total[row.start : row.end] += row.size
     return total.tolist()
 
 
-def root_slack(part: Part, capacity: int) -> I64:
-    ladder = RestartSchedule(part, rng())
-    ladder.run(AT_BOUND, 0, capacity, 1, FLAG)
-    return ladder.state.table.slack // part.sections.granule
+def root_slack(component: Component, capacity: int) -> I64:
+    schedule = RestartSchedule(component, rng())
+    schedule.run(AT_BOUND, 0, capacity, 1, FLAG)
+    return schedule.state.table.slack // component.sections.granule
 
 
 def test_fillers_add_up_to_the_slack_of_every_section() -> None:
     for seed in range(100):
         slack = rng(seed).integers(0, 6, 12) * rng(seed + 1).integers(0, 2, 12)
-        rows = fillers(slack, rng(seed))
+        rows = dummy_buffers(slack, rng(seed))
         assert sums(rows, 12) == slack.tolist()
         assert all(row.size > 0 and row.start < row.end for row in rows)
 
 
 def test_the_fewest_fillers_that_explain_the_slack_are_found() -> None:
-    rows = [Filler(1, 7, 5), Filler(3, 9, 11), Filler(4, 12, 2), Filler(8, 10, 3)]
+    rows = [DummyBuffer(1, 7, 5), DummyBuffer(3, 9, 11), DummyBuffer(4, 12, 2), DummyBuffer(8, 10, 3)]
     slack = np.array(sums(rows, 14))
     for seed in range(10):
-        assert sorted(fillers(slack, rng(seed))) == rows
+        assert sorted(dummy_buffers(slack, rng(seed))) == rows
 
 
 def test_no_slack_asks_for_no_filler() -> None:
-    assert fillers(np.zeros(5, dtype=np.int64), rng()) == []
+    assert dummy_buffers(np.zeros(5, dtype=np.int64), rng()) == []
 
 
 @pytest.mark.parametrize("feature", ["plain", "holes", "conflicts", "one alignment", "pins"])
 def test_a_filled_part_has_no_slack(feature: str) -> None:
-    parts = [part for seed in range(20) for part in split(compile_problem(tight_problem(seed, feature)))]
-    for part in parts:
-        capacity = int(part.sections.size.sum() + part.sections.step.max()) + 20
-        slack = root_slack(part, capacity)
+    components = [component for seed in range(20) for component in split(compile_problem(tight_problem(seed, feature)))]
+    for component in components:
+        capacity = int(component.sections.size.sum() + component.sections.step.max()) + 20
+        slack = root_slack(component, capacity)
         assert slack.max() > 0
-        more = filled(part, fillers(slack, rng()))
-        assert len(more.buffers) > len(part.buffers)
+        more = filled(component, dummy_buffers(slack, rng()))
+        assert len(more.buffers) > len(component.buffers)
         assert root_slack(more, capacity).tolist() == [0] * len(slack)
 
 
@@ -86,11 +86,11 @@ def test_what_is_found_with_fillers_is_a_placement_without_them(feature: str) ->
             continue
         whole = np.array(instance.pin)
         outcomes = []
-        for part in split(instance):
-            capacity = int(part.sections.size.sum() + part.sections.step.max()) + 20
-            ladder = RestartSchedule(filled(part, fillers(root_slack(part, capacity), rng())), rng())
-            outcome, _, offset = ladder.run(AT_BOUND, 0, capacity, 10_000, FLAG)
-            whole[part.buffers] = offset[: len(part.buffers)]
+        for component in split(instance):
+            capacity = int(component.sections.size.sum() + component.sections.step.max()) + 20
+            schedule = RestartSchedule(filled(component, dummy_buffers(root_slack(component, capacity), rng())), rng())
+            outcome, _, offset = schedule.run(AT_BOUND, 0, capacity, 10_000, FLAG)
+            whole[component.buffers] = offset[: len(component.buffers)]
             outcomes.append(outcome)
         if all(outcome == FOUND for outcome in outcomes):
             found += 1
@@ -99,28 +99,28 @@ def test_what_is_found_with_fillers_is_a_placement_without_them(feature: str) ->
     assert found > 0
 
 
-def standing(problem: Problem) -> Standing:
+def states(problem: Problem) -> ComponentStates:
     instance: Instance = compile_problem(problem)
-    return Standing(instance, exact_search(instance))
+    return ComponentStates(instance, exact_search(instance))
 
 
 def test_a_climber_finds_with_fillers_what_it_does_not_find_without(monkeypatch: pytest.MonkeyPatch) -> None:
     left = []
     for most in (dummy_rounds.MOST, 0.0):
         monkeypatch.setattr(dummy_rounds, "MOST", most)
-        here = standing(LOOSE.problem)
-        Climber(here, seed=0).climb(30_000)
+        here = states(LOOSE.problem)
+        SearchThread(here, seed=0).run_nodes(30_000)
         left.append(here.hardest())
     assert left == [None, 0]
 
 
 def test_rounds_with_fillers_wait_for_others_and_take_as_many_nodes() -> None:
-    (part,) = split(compile_problem(LOOSE.problem))
-    ladder = RestartSchedule(part, rng())
-    turns = DummyRounds(ladder)
-    n = len(part.buffers)
+    (component,) = split(compile_problem(LOOSE.problem))
+    schedule = RestartSchedule(component, rng())
+    turns = DummyRounds(schedule)
+    n = len(component.buffers)
     dues = []
-    for ladder.nodes, turns.nodes in ((0, 0), (HEAD_START * n, 0), (HEAD_START * n + 500, 501)):
+    for schedule.nodes, turns.nodes in ((0, 0), (HEAD_START * n, 0), (HEAD_START * n + 500, 501)):
         dues.append(turns.is_due(1024, FLAG))
     assert dues == [False, True, False]
 
@@ -128,26 +128,26 @@ def test_rounds_with_fillers_wait_for_others_and_take_as_many_nodes() -> None:
 def test_nothing_is_filled_where_there_is_no_slack_or_too_much_or_a_proof_to_be_made() -> None:
     (full,) = split(compile_problem(full_load(1, n=30, live=6)))
     (loose,) = split(compile_problem(LOOSE.problem))
-    for part, capacity, is_proving, is_due in (
+    for component, capacity, is_proving, is_due in (
         (full, 1000, False, False),
         (full, 1001, False, True),
         (full, 1001, True, False),
         (loose, 1024, False, True),
     ):
-        ladder = RestartSchedule(part, rng(), is_proving=is_proving)
-        ladder.nodes = 10**6
-        assert DummyRounds(ladder).is_due(capacity, FLAG) == is_due
+        schedule = RestartSchedule(component, rng(), is_proving=is_proving)
+        schedule.nodes = 10**6
+        assert DummyRounds(schedule).is_due(capacity, FLAG) == is_due
 
 
 def test_a_guess_is_given_up_when_its_nodes_are_spent() -> None:
     posed = perfect(seed=8001, n=300, kind="pinwheel", granule=1024, slack=10.0, by="shrinking")
-    (part,) = split(compile_problem(posed.problem))
-    ladder = RestartSchedule(part, rng())
-    ladder.nodes = 10**6
-    turns = DummyRounds(ladder)
+    (component,) = split(compile_problem(posed.problem))
+    schedule = RestartSchedule(component, rng())
+    schedule.nodes = 10**6
+    turns = DummyRounds(schedule)
     assert turns.is_due(1024, FLAG)
     guesses = []
-    while turns.nodes < 3 * A_GUESS * len(part.buffers):
+    while turns.nodes < 3 * A_GUESS * len(component.buffers):
         assert turns.round(10**6, FLAG) is None
         if turns.filled is not None and turns.filled not in guesses:
             guesses.append(turns.filled)
@@ -155,8 +155,8 @@ def test_a_guess_is_given_up_when_its_nodes_are_spent() -> None:
 
 
 def test_a_guess_that_is_refuted_at_once_costs_its_turn_all_the_same() -> None:
-    (part,) = split(compile_problem(LOOSE.problem))
-    turns = DummyRounds(RestartSchedule(part, rng()), capacity=1024, slack=root_slack(part, 1025))
+    (component,) = split(compile_problem(LOOSE.problem))
+    turns = DummyRounds(RestartSchedule(component, rng()), capacity=1024, slack=root_slack(component, 1025))
     assert turns.round(10**6, FLAG) is None
     assert turns.filled is None
-    assert turns.nodes == dummy_rounds.GUESSING * len(part.buffers)
+    assert turns.nodes == dummy_rounds.GUESSING * len(component.buffers)

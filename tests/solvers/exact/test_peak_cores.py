@@ -87,7 +87,7 @@ def test_no_part_needs_more_than_the_whole(seed: int) -> None:
     search = exact_search(instance)
     kept = np.random.default_rng(seed).random(len(instance)) < 0.7
     kept[seed % len(instance)] = True
-    core = peak_cores.Core(instance, kept, search)
+    core = peak_cores.PeakCore(instance, kept, search)
     core.take_turn(10**5, QuickPacker(instance, search.flag))
     least = oracle.best_score(problem)
     assert least is not None
@@ -102,10 +102,10 @@ def test_a_core_starts_where_the_best_plan_has_it() -> None:
     stacked = column(np.cumsum(instance.size) - instance.size)
     search.offer(column(np.zeros(len(instance))), stacked, "a test")
     kept = next(iter(peak_cores.heaviest(instance)))
-    core = peak_cores.Core(instance, kept, search)
+    core = peak_cores.PeakCore(instance, kept, search)
     core.take_turn(1, QuickPacker(instance, search.flag))
     assert core.inner.best is not None
-    assert core.standing.peak[0] <= int((stacked + instance.size)[kept].max())
+    assert core.states.peak[0] <= int((stacked + instance.size)[kept].max())
 
 
 def test_work_is_counted_where_the_search_is_deterministic() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
-from memplan.solvers.exact.components import Part, split
+from memplan.solvers.exact.components import Component, split
 from memplan.solvers.kernels.sections import Sections
 
 
-def part(*rows: dict[str, Any], **rest: Any) -> Part:
+def part(*rows: dict[str, Any], **rest: Any) -> Component:
     buffers = [{"id": k} | row for k, row in enumerate(rows)]
     (only,) = split(compile_problem(Problem.model_validate({"buffers": buffers, **rest})))
     return only
