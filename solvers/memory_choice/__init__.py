@@ -1,1 +1,1 @@
-"""Which buffer goes to which memory: bounds for the choice, the best choices, and packings of them."""
+"""The choice of a pool for each buffer: bounds for the choice, the best choices, and packings of them."""

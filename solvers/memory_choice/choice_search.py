@@ -1,9 +1,9 @@
-"""Plans at any size: fill the preferred memories with what gains most for its room, and pack that in quick orders.
+"""Plans at any size: fill the preferred pools with the items that gain most for their bytes, and pack in quick orders.
 
-What an item gains is what it would pay elsewhere; what its room is worth, the multipliers say. So items go in by the
-ratio of the two, the better memory first, as far as loads allow; some room is left, as packings are not perfect. What
-finds no room in a packing goes on to the next memory, and fills gaps there. Then local search over the choice: items of
-low ratio leave a stretch of time, others take their room, and all is packed again.
+What an item gains is what it would pay elsewhere; what its bytes are worth, the multipliers say. So items go in by the
+ratio of the two, the better pool first, as far as loads allow; some capacity is left, as packings are not perfect. What
+finds no offset in a packing goes on to the next pool, and fills gaps there. Then local search over the choice: items of
+low ratio leave a stretch of time, others take their bytes, and all is packed again.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from memplan.solvers.packing.orders import RULES, Traits
 from memplan.solvers.packing.packers import QuickPacker, work
 from memplan.solvers.search.incumbent import Search
 
-_FILLED = (1.0, 0.98, 0.95, 0.92, 0.88)
-"""The parts of each room that a choice may take."""
+_CAPACITY_PARTS = (1.0, 0.98, 0.95, 0.92, 0.88)
+"""The parts of each capacity that a choice may take."""
 _RULES = (RULES[3], RULES[1], RULES[7])
 _SHARES = (0.02, 0.05, 0.1, 0.2)
-"""Which part of all items leaves."""
+"""The parts of all items that may leave their pool at once."""
 _STRETCHES = (0.02, 0.05, 0.1, 1.0)
-"""For how long, as a part of all rows."""
+"""The lengths of the stretches of time in which items leave, as parts of all rows."""
 _PATIENCE = 300
 """Packings without a gain after which nothing more is expected."""
 
 
-class DummyRounds:
-    """Fills the memories of a knapsack; `ratio[q, j]` is what item `j` gains in memory `q` for what it takes there."""
+class ChoiceSearch:
+    """Fills the pools of a knapsack; `ratio[q, j]` is what item `j` gains in pool `q` for what it takes there."""
 
     def __init__(self, knapsack: Knapsack, search: Search, multipliers: Multipliers) -> None:
         self.knapsack, self.search = knapsack, search
@@ -44,7 +44,7 @@ class DummyRounds:
 
     def start(self, name: str) -> None:
         """Offer the plans of some choices, in some orders."""
-        for part in _FILLED:
+        for part in _CAPACITY_PARTS:
             home = self._choice(part)
             for rule in _RULES:
                 if self.search.is_over:
@@ -68,23 +68,23 @@ class DummyRounds:
             tried += 1
 
     def _choice(self, part: float) -> I64:
-        """Choose a memory for each item by ratio, within such a part of the rooms; in the last one all may lie."""
+        """Choose a pool for each item by ratio, within such a part of the capacities; in the last one all may lie."""
         knapsack = self.knapsack
         home = np.full(knapsack.n_items, ABSENT)
         spans = _spans(knapsack)
         for q in self.pools[:-1]:
-            room = (part * knapsack.rooms[q].below(self.instance.pools[q].capacity)).astype(np.int64)
+            capacity = (part * knapsack.row_capacities[q].below(self.instance.pools[q].capacity)).astype(np.int64)
             load = np.zeros(knapsack.rows, dtype=np.int64)
             order = np.argsort(-self.ratio[q], kind="stable")
             for j in order[(home[order] == ABSENT) & (self.ratio[q, order] >= 1)].tolist():
-                if all((load[low:high] + knapsack.size[q, i] <= room[low:high]).all() for i, low, high in spans[j]):
+                if all((load[low:high] + knapsack.size[q, i] <= capacity[low:high]).all() for i, low, high in spans[j]):
                     for i, low, high in spans[j]:
                         load[low:high] += knapsack.size[q, i]
                     home[j] = q
         return np.where(home == ABSENT, self.pools[-1], home)
 
     def _leavers(self, pool: I64) -> Bool:
-        """Draw buffers that leave their memory, rather those of low ratio, in some stretch of time."""
+        """Draw buffers that leave their pool, rather those of low ratio, in some stretch of time."""
         rows, knapsack = self.knapsack.rows, self.knapsack
         ratio = self.ratio[pool, knapsack.item]
         key = ratio * np.exp(0.5 * self.rng.standard_normal(len(ratio)))
@@ -96,9 +96,9 @@ class DummyRounds:
         return np.asarray(chosen & meets)
 
     def _pack(self, pool: I64, order: I64, ratio: F64) -> tuple[I64, I64] | None:
-        """Pack a choice in an order, a memory after the other; others fill the gaps, by ratio.
+        """Pack a choice in an order, a pool after the other; others fill the gaps, by ratio.
 
-        Returns (memory, offset) of each buffer, or None where one fits nowhere.
+        Returns (pool, offset) of each buffer, or None where one fits nowhere.
         """
         instance, item = self.instance, self.knapsack.item
         found_pool, found = np.zeros(len(item), dtype=np.int64), np.full(len(item), ABSENT)
@@ -107,8 +107,8 @@ class DummyRounds:
             waiting = (found == ABSENT) & instance.allowed[q]
             chosen = order[waiting[order] & (pool[order] == q)]
             by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
-            fillers = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
-            mine = np.concatenate((chosen, fillers))
+            others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
+            mine = np.concatenate((chosen, others))
             mine = mine[np.argsort(instance.pin[mine] < 0, kind="stable")]
             found[mine], found_pool[mine] = self.packer.pack(q, mine), q
             is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
@@ -120,14 +120,16 @@ class DummyRounds:
         return packed is not None and self.search.offer(*packed, by)
 
 
-def _ratios(knapsack: Knapsack, multipliers: Multipliers, memories: tuple[int, ...]) -> F64:
-    """Return (p, k): what an item would pay in the best later memory, with its room, for what it takes here."""
+def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]) -> F64:
+    """Return (p, k): what an item would pay in the best later pool, with what its bytes are worth, for what it takes
+    here.
+    """
     prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
     own = np.where(knapsack.homes, knapsack.price, np.inf)
     taken = np.maximum(prices - knapsack.price, 1e-9)
     ratio = np.zeros(prices.shape)
-    for rank, q in enumerate(memories):
-        later = prices[list(memories[rank + 1 :])].min(axis=0, initial=np.inf)
+    for rank, q in enumerate(pools):
+        later = prices[list(pools[rank + 1 :])].min(axis=0, initial=np.inf)
         gain = np.where(np.isfinite(own[q]), later - np.where(np.isfinite(own[q]), own[q], 0), -np.inf)
         ratio[q] = np.clip(gain / np.where(np.isfinite(taken[q]), taken[q], 1.0), -1e12, 1e12)
     return ratio

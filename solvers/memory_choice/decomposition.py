@@ -1,9 +1,9 @@
-"""Choose memories and pack them in turn, goal after goal of the objective, until nothing better is left.
+"""Choose pools and pack them in turn, goal after goal of the objective, until nothing better is left.
 
-The cheapest choice is found without offsets, and its memories are packed one by one. What a search proves not to fit is
+The cheapest choice is found without offsets, and its pools are packed one by one. What a search proves not to fit is
 kept as a no-good, and the choice is made anew: a Benders decomposition, whose cuts are sets of buffers (Hooker and
-Ottosson, Mathematical Programming 96, 2003). With the cost settled, the same goes for the end of the last memory, then
-of the one before it, and so on; all later choices keep what is settled.
+Ottosson, Mathematical Programming 96, 2003). With the cost proved, the same goes for the end of the last pool, then
+of the one before it, and so on; all later choices keep what is proved.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.memory_choice.choice_search import DummyRounds
-from memplan.solvers.memory_choice.dynamic_program import NEVER, Choice, Effort, cheapest
+from memplan.solvers.memory_choice.choice_search import ChoiceSearch
+from memplan.solvers.memory_choice.dynamic_program import NEVER, ChoiceEffort, PoolChoice, cheapest
 from memplan.solvers.memory_choice.goals import COST, Goals
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
-from memplan.solvers.memory_choice.subset_packings import Packings
+from memplan.solvers.memory_choice.subset_packings import SubsetPackings
 from memplan.solvers.memory_choice.timeline import NoGood
 from memplan.solvers.search.incumbent import Search
 
 NAME = "memory-choice"
-ROUNDS = ((250_000, Effort()), (2_500_000, Effort(300_000, 24_000_000)))
+ROUNDS = ((250_000, ChoiceEffort()), (2_500_000, ChoiceEffort(300_000, 24_000_000)))
 """The work put into a packing and into a choice; when the goals stand still, the next round goes on."""
 _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
-"""How often multipliers are bettered at most, and what that may cost, counted in items and rows looked at."""
+"""The most steps that improve multipliers, and their cost, counted in items and rows looked at."""
 _PARTS = (0.99, 0.98, 0.97, 0.96, 0.94, 0.92, 0.9)
-"""Which part of the rooms a choice may take where those that take all could not be packed."""
+"""The parts of the capacities that a choice may take where those that take all could not be packed."""
 _OPEN_AT_MOST = 3
-"""How many choices whose packing is not known are tried for a goal."""
+"""The most choices of unknown packing that are tried for a goal."""
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -41,28 +41,28 @@ def solve(instance: Instance, search: Search) -> None:
     if knapsack is None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
-    pursuit = Pursuit(knapsack, search)
-    filling = DummyRounds(knapsack, search, pursuit.multipliers)
-    filling.start(NAME)
+    decomposition = Decomposition(knapsack, search)
+    choice_search = ChoiceSearch(knapsack, search, decomposition.multipliers)
+    choice_search.start(NAME)
     for work, effort in ROUNDS:
-        if pursuit.run(work, effort):
+        if decomposition.run(work, effort):
             return
-        filling.improve(NAME)
+        choice_search.improve(NAME)
 
 
-class Pursuit:
-    """What is settled and ruled out so far. `ends` are what no memory may reach beyond, in units."""
+class Decomposition:
+    """The proved goals and the no-goods so far. No pool may reach beyond its one of `ends`, in units."""
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         self.knapsack, self.search = knapsack, search
         self.instance = knapsack.instance
-        self.packings = Packings(self.instance, search)
-        self.ends = [memory.capacity for memory in self.instance.pools]
+        self.packings = SubsetPackings(self.instance, search)
+        self.ends = [pool.capacity for pool in self.instance.pools]
         self.dearest = int(knapsack.price.max(axis=0, initial=0).sum())
         self.goals = Goals(knapsack, search)
         self.nogoods: list[NoGood] = []
         self.doubts: list[NoGood] = []
-        self.effort = Effort()
+        self.effort = ChoiceEffort()
         self.spent = 0
         self.iterations = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // (knapsack.n_items + knapsack.rows)))
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
@@ -76,10 +76,10 @@ class Pursuit:
         floor = self._raised(self.goals.known_floor())
         multipliers = for_load(knapsack, limit, goal, float(limit[goal].max(initial=0)), self.iterations, self._is_over)
         load = multipliers.load_bound(knapsack, limit, goal)
-        return multipliers, self._raised(knapsack.rooms[goal].least_reach(load), floor)
+        return multipliers, self._raised(knapsack.row_capacities[goal].least_reach(load), floor)
 
-    def run(self, work: int, effort: Effort) -> bool:
-        """Pursue the goals that are not settled yet; return whether nothing is left to do."""
+    def run(self, work: int, effort: ChoiceEffort) -> bool:
+        """Pursue the goals that are not proved yet; return True if nothing is left to do."""
         self.effort = effort
         for goal in self.goals.left:
             self.doubts = []
@@ -88,23 +88,23 @@ class Pursuit:
                 self._compromise(work)
             if value is None or self.search.is_over:
                 return self.search.is_over
-            self.goals.settled.append(value)
+            self.goals.proved_values.append(value)
             if goal != COST:
                 self.ends[goal] = value
         return True
 
     def _least_cost(self, work: int) -> int | None:
         """Return the least cost once it is reached and proved, in steps; None if that does not come to an end."""
-        multipliers, floor, asked = self.multipliers, self.floor, (-1, -1)
-        proved = Choice(None, 0, 0)
+        multipliers, floor, requested = self.multipliers, self.floor, (-1, -1)
+        proved = PoolChoice(None, 0, 0)
         while not self._is_over():
             reached = self.goals.reached(COST)
             if reached is not None and floor >= reached:
                 return reached
             most = self.dearest if reached is None else reached - 1
-            if asked != (len(self.nogoods), most):
+            if requested != (len(self.nogoods), most):
                 proved = self._cheapest(self.ends, multipliers, self.nogoods, most)
-                asked = len(self.nogoods), most
+                requested = len(self.nogoods), most
             if proved.bound > most and reached is None:
                 self.search.claim_infeasible(NAME)
                 return None
@@ -117,9 +117,11 @@ class Pursuit:
         return None
 
     def _compromise(self, work: int) -> None:
-        """Take choices that leave more and more room, until one of them packs; a better plan is all that they bring."""
+        """Take choices that leave more and more capacity, until one of them packs; a better plan is all that they
+        bring.
+        """
         limit = self.knapsack.limits(self.ends)
-        is_tight = limit < np.array([[room.most] for room in self.knapsack.rooms])
+        is_tight = limit < np.array([[capacity.most] for capacity in self.knapsack.row_capacities])
         for part in _PARTS:
             reached = self.goals.reached(COST)
             most = self.dearest if reached is None else reached - 1
@@ -133,11 +135,11 @@ class Pursuit:
                 return
 
     def _least_end(self, q: int, work: int) -> int | None:
-        """Return the least end of memory `q`, with all that is settled kept, likewise."""
+        """Return the least end of pool `q`, with all that is proved kept; None if no search proves it."""
         multipliers = None
         if self.goals.has_cost:
             floor = self._raised(self.goals.known_floor())
-        elif self.goals.settled:
+        elif self.goals.proved_values:
             multipliers, floor = self._first_bound(q)
         else:
             multipliers, floor = self.multipliers, self.floor
@@ -160,50 +162,50 @@ class Pursuit:
     def _lowest(
         self, q: int, floor: int, top: int, nogoods: list[NoGood], multipliers: Multipliers | None
     ) -> tuple[int, int, I64 | None]:
-        """Look for the lowest end of memory `q`, from `floor` to `top`, that leaves a choice.
+        """Look for the lowest end of pool `q`, from `floor` to `top`, that leaves a choice.
 
         What was found last is the lowest more often than not, so the one below it is asked for before halving.
         Returns (a proved bound on that end, the lowest one with a choice that was found, that choice).
         """
-        proved, low, asked = floor, floor, floor
+        proved, low, requested = floor, floor, floor
         found, home = top + 1, None
         ends = list(self.ends)
         worth = multipliers
         while low < found and not self._is_over():
-            ends[q] = asked
+            ends[q] = requested
             limit = self.knapsack.limits(ends)
-            most = self.goals.settled[0] if self.goals.has_cost else 0
+            most = self.goals.proved_values[0] if self.goals.has_cost else 0
             if multipliers is None and (worth is None or worth.cost_bound(self.knapsack, limit) <= most):
                 worth = for_cost(self.knapsack, limit, self.dearest, self.iterations // 4, self._is_over)
             assert worth is not None
             choice = self._cheapest(ends, worth, nogoods, most)
             if choice.home is not None:
                 home = choice.home
-                found = max(low, min(asked, self._reach(q, home, nogoods)))
+                found = max(low, min(requested, self._reach(q, home, nogoods)))
             else:
-                low = asked + 1
+                low = requested + 1
                 proved = low if choice.bound > most else proved
-            is_new = choice.home is not None or asked == floor
-            asked = found - 1 if is_new else (low + found) // 2
+            is_new = choice.home is not None or requested == floor
+            requested = found - 1 if is_new else (low + found) // 2
         return proved, found, home
 
     def _reach(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return the least end of memory `q` that a choice needs, as far as loads and no-goods tell."""
-        said = [nogood.need for nogood in nogoods if nogood.memory == q and all(home[j] == q for j in nogood.items)]
-        return max(self.knapsack.rooms[q].reach(self.knapsack.loads(home)[q]), *said, 0)
+        """Return the least end of pool `q` that a choice needs, as far as loads and no-goods tell."""
+        said = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
+        return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *said, 0)
 
-    def _cheapest(self, ends: list[int], multipliers: Multipliers, nogoods: list[NoGood], most: int) -> Choice:
-        """Look for the cheapest choice with all memories below their ends that costs at most so much."""
+    def _cheapest(self, ends: list[int], multipliers: Multipliers, nogoods: list[NoGood], most: int) -> PoolChoice:
+        """Look for the cheapest choice with all pools below their ends that costs at most so much."""
         limit = self.knapsack.limits(ends)
-        speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.memory]]
+        speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.pool]]
         choice = cheapest(self.knapsack, limit, multipliers, speaking, most, self.effort, self._is_over)
         self.spent += choice.work
         return choice
 
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
-        """Pack a choice, the fullest memory first, and offer the plan; learn from what does not fit.
+        """Pack a choice, the fullest pool first, and offer the plan; learn from what does not fit.
 
-        The memory that is the goal should end at `end`. Returns whether to go on.
+        The pool that is the goal should end at `end`. Returns whether to go on.
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))
@@ -215,7 +217,7 @@ class Pursuit:
             target, at_most = self.ends[q], self.ends[q]
             if q == goal:
                 target, at_most = end, at_most if reached is None else reached - 1
-            packing = self.packings.ask(q, kept, target, at_most, work)
+            packing = self.packings.pack(q, kept, target, at_most, work)
             if packing.end > target:
                 self._learn(q, kept, target, at_most, work, packing.need)
             if packing.offset is None or packing.end > at_most:

@@ -1,10 +1,11 @@
-"""The cheapest choice by dynamic programming along the rows: all ways to house what is alive, and what each costs.
+"""The cheapest choice by dynamic programming along the rows: all pools for what is alive, and what each choice costs.
 
-Of two ways to come to a row with everything alive in the same memories, the cheaper one is kept: their futures are the
-same. A way that cannot become cheap enough any more is dropped. What a way has cost is counted with multipliers: each
-item at its reduced price, each row passed at the worth of the room that was left free in it. That never falls, so it is
-a bound on what the whole will cost; at the end it is that cost, as what was charged for and what was left free are all
-the room there is. Where there are too many ways, the most promising go on, and the least that was dropped is the bound.
+A partial choice has pools for the items that have arrived so far. Of two partial choices that reach a row with
+everything alive in the same pools, the cheaper one is kept: their futures are the same. A partial choice that cannot
+become cheap enough any more is dropped. Its cost is counted with multipliers: each item at its reduced price, each row
+passed at the worth of the capacity that was left free in it. That never falls, so it bounds the cost of the whole; at
+the end it is that cost, as what was charged for and what was left free are all the capacity there is. Where there are
+too many partial choices, the most promising go on, and the least that was dropped is the bound.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from memplan.solvers.memory_choice.timeline import NoGood, Timeline
 NEVER = 2**62
 """A bound that says: there is no choice at all."""
 _FIRST_SPAN = 0.02
-"""How far above the bound the first search looks, as a part of the bound; each next one looks twice as far."""
-_ROW_WORK, _WAYS_A_UNIT = 50, 4
-"""What a row counts in units of work, and how many ways that are kept count one."""
+"""The first search looks so far above the bound, as a part of it; each next one looks twice as far."""
+_ROW_WORK, _PARTIALS_A_UNIT = 50, 4
+"""The units of work that a row counts, and the number of kept partial choices that count one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """The cheapest choice found, if any: a memory for each item. No choice costs less than `bound` steps.
+class PoolChoice:
+    """The cheapest choice found, if any: a pool for each item. No choice costs less than `bound` steps.
 
     `work` is what the search took, in units of Search.work_limit.
     """
@@ -42,15 +43,15 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How many ways may go on from a row, and how many may be kept in all, of 5 bytes each."""
+class ChoiceEffort:
+    """The most partial choices that go on from a row, and that are kept in all, of 5 bytes each."""
 
-    ways: int = 50_000
+    partials: int = 50_000
     kept: int = 8_000_000
 
     def widest(self, items: int) -> int:
-        """Return how many ways may go on from each row."""
-        return max(1, min(self.ways, self.kept // max(1, items)))
+        """Return the most partial choices that may go on from each row."""
+        return max(1, min(self.partials, self.kept // max(1, items)))
 
 
 def cheapest(
@@ -59,32 +60,33 @@ def cheapest(
     multipliers: Multipliers,
     nogoods: Sequence[NoGood],
     at_most: int,
-    effort: Effort,
+    effort: ChoiceEffort,
     is_over: Callable[[], bool],
-) -> Choice:
+) -> PoolChoice:
     """Return the cheapest choice within limits (p, rows) that costs at most so many steps, or a bound above them."""
     floor = max(0, multipliers.cost_bound(knapsack, limit))
     timeline = Timeline(knapsack, limit, nogoods)
-    if timeline.is_refuted or (timeline.room < 0).any():
-        return Choice(None, 0, NEVER)
+    if timeline.is_refuted or (timeline.capacity < 0).any():
+        return PoolChoice(None, 0, NEVER)
     widest = effort.widest(int(timeline.has_choice.sum()))
     span = max(1, int(floor * _FIRST_SPAN), at_most // 4096)
-    best, most, is_crowded, work = Choice(None, 0, floor), at_most, False, 0
+    best, most, is_crowded, work = PoolChoice(None, 0, floor), at_most, False, 0
     while floor <= most and not is_over():
-        asked = min(most, floor + span)
-        found = _Ways(timeline, multipliers, limit, asked, widest).go(is_over)
+        requested = min(most, floor + span)
+        found = _PartialChoices(timeline, multipliers, limit, requested, widest).go(is_over)
         floor, span, work = max(floor, found.bound), 2 * span, work + found.work
         if found.home is not None:
             best, most = found, found.cost - 1
-        if found.bound <= asked and floor <= most:  # ways were dropped: the rest is asked for once, as far as it goes
+        # Where partial choices were dropped, the rest is asked for once, as far as it goes.
+        if found.bound <= requested and floor <= most:
             if is_crowded:
                 break
             is_crowded, span = True, most
-    return Choice(best.home, best.cost, floor if best.home is None else min(floor, best.cost), work)
+    return PoolChoice(best.home, best.cost, floor if best.home is None else min(floor, best.cost), work)
 
 
-class _Ways:
-    """The ways that go on: their keys (words, w), loads (p, w), costs in parts of a step, and where they came from."""
+class _PartialChoices:
+    """The partial choices that go on: keys (words, w), loads (p, w), costs in parts of a step, and origins."""
 
     def __init__(self, timeline: Timeline, multipliers: Multipliers, limit: I64, at_most: int, widest: int) -> None:
         knapsack = timeline.knapsack
@@ -101,8 +103,8 @@ class _Ways:
         self.dropped, self.above = NEVER, NEVER
         self.seen = [0] * len(timeline.nogoods)
 
-    def go(self, is_over: Callable[[], bool]) -> Choice:
-        """Go through all rows; return the cheapest choice within the asked cost, as far as ways were not dropped."""
+    def go(self, is_over: Callable[[], bool]) -> PoolChoice:
+        """Go through all rows; return the cheapest choice within the cost asked for, unless it was dropped."""
         for t, row in enumerate(self.timeline.rows[:-1]):
             for j, i in row.ending:
                 self._lift(j, -self.size[:, i])
@@ -116,21 +118,23 @@ class _Ways:
                 break
         else:
             return self._cheapest()
-        return Choice(None, 0, self._steps(min(self.dropped, self.above)) if len(self.cost) == 0 else 0, self._work())
+        return PoolChoice(
+            None, 0, self._steps(min(self.dropped, self.above)) if len(self.cost) == 0 else 0, self._work()
+        )
 
     def _home(self, j: int) -> I64:
-        """Return where item `j` lives, of each way."""
+        """Return the pool of item `j` in each partial choice."""
         field = self.timeline.fields[j]
         return np.asarray(self.key[field.word] >> field.shift & field.mask)
 
     def _lift(self, j: int, amount: I64) -> None:
-        """Add to the load of the memory where item `j` lives."""
+        """Add to the load of the pool where item `j` lives."""
         home = self._home(j)
         for q in np.flatnonzero(self.homes[:, j]).tolist():
             self.load[q] += amount[q] * (home == q)
 
     def _forget(self, items: list[int]) -> None:
-        """Forget where these items live; of ways that differ in nothing else now, keep the cheapest."""
+        """Forget where these items live; of partial choices that differ in nothing else now, keep the cheapest."""
         for j in items:
             field = self.timeline.fields[j]
             self.key[field.word] &= ~(field.mask << field.shift)
@@ -141,12 +145,12 @@ class _Ways:
             self._keep(order[is_first])
 
     def _branch(self, t: int, j: int, amount: I64) -> None:
-        """House an arriving item in each memory that has room for it in row `t`."""
+        """Put an arriving item into each pool that has capacity for it in row `t`."""
         field = self.timeline.fields[j]
         children, homes = [], []
         for q in np.flatnonzero(self.homes[:, j]).tolist():
             cost = self.cost + self.price[q, j]
-            fits = self.load[q] + amount[q] <= self.timeline.room[q, t]
+            fits = self.load[q] + amount[q] <= self.timeline.capacity[q, t]
             is_cheap = cost <= self.top
             self.above = min(self.above, int(cost.min(initial=NEVER, where=fits & ~is_cheap)))
             children.append(np.flatnonzero(fits & is_cheap))
@@ -156,7 +160,7 @@ class _Ways:
         self.cost += self.price[home, j]
         self.key[field.word] |= home.astype(np.int64) << field.shift
         self.load[home, np.arange(len(home))] += amount[home]
-        self._watch(j)
+        self._note_nogoods(j)
         if len(self.cost) > self.widest:
             order = np.argsort(self.cost, kind="stable")
             self.dropped = min(self.dropped, int(self.cost[order[self.widest]]))
@@ -164,11 +168,11 @@ class _Ways:
         self.steps.append((j, self.origin.astype(np.int32), self._home(j).astype(np.int8)))
         self.origin = np.arange(len(self.cost))
 
-    def _watch(self, j: int) -> None:
-        """Note of each no-good whether all its items so far are where it speaks of; drop ways where all of them are."""
-        for number in self.timeline.watched[j]:
+    def _note_nogoods(self, j: int) -> None:
+        """Note for each no-good if all its items so far are in its pool; drop partial choices where all of them are."""
+        for number in self.timeline.nogoods_of[j]:
             nogood, field = self.timeline.nogoods[number], self.timeline.fields[-1 - number]
-            is_there = self._home(j) == nogood.memory
+            is_there = self._home(j) == nogood.pool
             if self.seen[number]:
                 is_there &= self._home(-1 - number) != 0
             self.seen[number] += 1
@@ -181,7 +185,7 @@ class _Ways:
 
     def _pass(self, t: int) -> None:
         """Charge for what is left free in row `t`; drop what does not fit or has become too dear."""
-        free = self.timeline.room[:, t, None] - self.load
+        free = self.timeline.capacity[:, t, None] - self.load
         self.cost = self.cost + (self.worth[:, t, None] * free).sum(axis=0)
         fits = (free >= 0).all(axis=0)
         is_cheap = self.cost <= self.top
@@ -189,21 +193,21 @@ class _Ways:
         if not (fits & is_cheap).all():
             self._keep(np.flatnonzero(fits & is_cheap))
 
-    def _keep(self, ways: I64) -> None:
-        self.key, self.load = self.key[:, ways], self.load[:, ways]
-        self.cost, self.origin = self.cost[ways], self.origin[ways]
+    def _keep(self, partials: I64) -> None:
+        self.key, self.load = self.key[:, partials], self.load[:, partials]
+        self.cost, self.origin = self.cost[partials], self.origin[partials]
 
-    def _cheapest(self) -> Choice:
+    def _cheapest(self) -> PoolChoice:
         best = int(self.cost.argmin())
         cost = int(self.cost[best]) // self.scale
         home, at = np.array(self.timeline.home), int(self.origin[best])
         for j, parent, homes in reversed(self.steps):
             home[j], at = homes[at], int(parent[at])
-        return Choice(home, cost, min(cost, self._steps(self.dropped)), self._work())
+        return PoolChoice(home, cost, min(cost, self._steps(self.dropped)), self._work())
 
     def _steps(self, cost: int) -> int:
         """Return a bound in whole steps."""
         return NEVER if cost == NEVER else -(-cost // self.scale)
 
     def _work(self) -> int:
-        return len(self.timeline.rows) * _ROW_WORK + sum(len(homes) for _, _, homes in self.steps) // _WAYS_A_UNIT
+        return len(self.timeline.rows) * _ROW_WORK + sum(len(homes) for _, _, homes in self.steps) // _PARTIALS_A_UNIT

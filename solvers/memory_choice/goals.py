@@ -1,4 +1,4 @@
-"""The goals of an objective in turn, what is settled of them, and what a bound on the next one means as a score."""
+"""The goals of an objective in turn, what is proved of them, and what a bound on the next one means as a score."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.search.incumbent import Search
 
 COST = -1
-"""The goal that is no memory's end."""
+"""The goal that is no pool's end."""
 
 
 class Goals:
-    """The cost, where it counts, in steps; then the ends of the memories, last one first, in units.
+    """The cost, where it counts, in steps; then the ends of the pools, last one first, in units.
 
-    `settled` has the proved least value of each goal so far, which the best plan of the search reaches.
+    `proved_values` has the proved least value of each goal so far, which the best plan of the search reaches.
     """
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         self.knapsack, self.search = knapsack, search
-        p = len(knapsack.rooms)
+        p = len(knapsack.row_capacities)
         self.has_cost = knapsack.costs is not None
         self.order = [COST] * self.has_cost + list(reversed(range(p)))
-        self.settled: list[int] = []
+        self.proved_values: list[int] = []
         self._initial = search.bound
         self._initial_ends = tuple(int(end) for end in search.bound[self.has_cost :])
         self._is_exact = _is_exact(knapsack.instance, knapsack.costs)
 
     @property
     def left(self) -> list[int]:
-        """The goals that are not settled."""
-        return self.order[len(self.settled) :]
+        """The goals that are not proved."""
+        return self.order[len(self.proved_values) :]
 
     def reached(self, goal: int) -> int | None:
         """Return what the best plan has of a goal, if there is one."""
@@ -47,12 +47,12 @@ class Goals:
 
     def known_floor(self) -> int:
         """Return what the first bound says of the next end; it counts where the ends before it are as it says."""
-        ends = tuple(self.settled[self.has_cost :])
+        ends = tuple(self.proved_values[self.has_cost :])
         return self._initial_ends[len(ends)] if ends == self._initial_ends[: len(ends)] else 0
 
     def score(self, floor: int) -> Score:
         """Return the score that nothing is below, as nothing is below `floor` in the next goal."""
-        values = [*self.settled, floor]
+        values = [*self.proved_values, floor]
         ends = tuple(values[self.has_cost :])
         is_as_before = ends == self._initial_ends[: len(ends)]
         rest = self._initial_ends[len(ends) :]
@@ -74,8 +74,8 @@ def _is_exact(instance: Instance, costs: Costs | None) -> bool:
     """Say whether costs are never rounded: prices are what they are written as, and no sum takes more than 53 bits."""
     if costs is None:
         return True
-    prices = [Fraction(memory.cost) for memory in instance.pools]
-    written = [Fraction(repr(float(memory.cost))) for memory in instance.pools]
+    prices = [Fraction(pool.cost) for pool in instance.pools]
+    written = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
     parts = lcm(*(price.denominator for price in prices))
     dearest = sum(instance.traffic.tolist()) * max(prices)
     return prices == written and dearest * parts < 2**53

@@ -1,7 +1,7 @@
-"""Choosing memories without offsets: in no live set may what a memory holds exceed its room.
+"""Choosing pools without offsets: in no live set may what a pool holds exceed its capacity.
 
 Every assignment is such a choice, so a bound on choices is one on assignments. It is a multiple-choice knapsack problem
-with a row for each live set and memory.
+with a row for each live set and pool.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact.components import cliques
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.memory_choice.row_capacity import Rooms
+from memplan.solvers.memory_choice.row_capacity import RowCapacity
 
 _LARGEST = 2**58
-"""What sums of sizes, and of costs, must stay below, so that products with small multipliers fit int64."""
+"""Sums of sizes, and of costs, must stay below, so that products with small multipliers fit int64."""
 
 
 @dataclass(eq=False)
 class Knapsack:
-    """The choice that an instance leaves: `k` items over `rows` rows, for `p` memories.
+    """The choice that an instance leaves: `k` items over `rows` rows, for `p` pools.
 
     An item is all the buffers that must lie together. Rows are the live sets in time order, and after them cliques of
-    buffers that have no lifetimes. Lifetime `m` of buffer owner[m] spans the rows `start[m]:end[m]`. In memory `q`
-    buffer `i` takes size[q, i] units, whole granules of that memory. Item `j` may lie where homes[q, j], and adds
+    buffers that have no lifetimes. Lifetime `m` of buffer lifetime_buffer[m] spans the rows `start[m]:end[m]`. In pool
+    `q` buffer `i` takes size[q, i] units, whole granules of that pool. Item `j` may lie where homes[q, j], and adds
     price[q, j] there to the cost, in whole steps above the cheapest conceivable.
     """
 
@@ -41,7 +41,7 @@ class Knapsack:
     start: I64 = field(init=False)
     end: I64 = field(init=False)
     rows: int = field(init=False)
-    rooms: list[Rooms] = field(init=False)
+    row_capacities: list[RowCapacity] = field(init=False)
 
     @classmethod
     def of(cls, instance: Instance) -> Knapsack | None:
@@ -63,8 +63,8 @@ class Knapsack:
         self.end = column(np.concatenate((instance.end, row + 1)))
         self.rows = instance.n_live_sets + len(timeless)
         lives = self.lifetime_buffer, self.start, self.end
-        self.rooms = [Rooms(instance, q, lives, self.rows) for q in range(len(instance.pools))]
-        self.size = np.stack([room.size for room in self.rooms])
+        self.row_capacities = [RowCapacity(instance, q, lives, self.rows) for q in range(len(instance.pools))]
+        self.size = np.stack([capacity.size for capacity in self.row_capacities])
 
     def _items(self) -> tuple[I64, Bool, I64]:
         """Return the item of each buffer, where each item may lie, and what that costs."""
@@ -81,7 +81,7 @@ class Knapsack:
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return int(self.homes.shape[1])
 
     @cached_property
@@ -91,30 +91,31 @@ class Knapsack:
 
     @cached_property
     def each_lives_once(self) -> bool:
-        """Whether item `j` has one lifetime, the `j`-th."""
+        """True if item `j` has one lifetime, the `j`-th."""
         return np.array_equal(self.item_of_lifetime, np.arange(self.n_items))
 
     @cached_property
     def size_of_lifetime(self) -> I64:
-        """What each lifetime's buffer takes in each memory, (p, m)."""
+        """The units that each lifetime's buffer takes in each pool, (p, m)."""
         return self.size[:, self.lifetime_buffer]
 
     def limits(self, ends: list[int]) -> I64:
-        """Return the room of each memory in each row where they end there; (p, rows)."""
-        return np.stack([room.below(end) for room, end in zip(self.rooms, ends, strict=True)])
+        """Return the capacity of each pool in each row where they end there; (p, rows)."""
+        return np.stack([capacity.below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
 
     def loads(self, home: I64) -> I64:
-        """Return the load of each memory in each row, (p, rows), with item `j` in memory home[j]."""
-        change = np.zeros(len(self.rooms) * (self.rows + 1), dtype=np.int64)  # flat, where numpy adds much faster
+        """Return the load of each pool in each row, (p, rows), with item `j` in pool home[j]."""
+        # Flat, as numpy adds much faster there.
+        change = np.zeros(len(self.row_capacities) * (self.rows + 1), dtype=np.int64)
         where = home[self.item_of_lifetime]
         amount = self.size[where, self.lifetime_buffer]
         before = where * (self.rows + 1)
         np.add.at(change, before + self.start, amount)
         np.subtract.at(change, before + self.end, amount)
-        return np.asarray(np.cumsum(change.reshape(len(self.rooms), -1), axis=1)[:, :-1])
+        return np.asarray(np.cumsum(change.reshape(len(self.row_capacities), -1), axis=1)[:, :-1])
 
     def home_of(self, pool: I64) -> I64:
-        """Return the choice that an assignment makes: the memory of each item."""
+        """Return the choice that an assignment makes: the pool of each item."""
         home = np.zeros(self.n_items, dtype=np.int64)
         home[self.item] = pool
         return home

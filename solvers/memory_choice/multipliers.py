@@ -1,7 +1,7 @@
-"""What a unit of room is worth in each row and memory: Lagrangian multipliers, and the bounds that they prove.
+"""Lagrangian multipliers: the worth of a unit of capacity in each row and pool, and the bounds that they prove.
 
 With the rows' limits lifted and excess charged for, each item goes where it is cheapest by itself; what that costs,
-less what all the room is worth, is no more than what any choice costs (Fisher, Management Science 27, 1981).
+less what all the capacity is worth, is no more than what any choice costs (Fisher, Management Science 27, 1981).
 Multipliers are found in floating point and rounded to integers: any give a bound, which is then counted exactly.
 """
 
@@ -30,13 +30,13 @@ _FINEST = 2**40
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """`worth[q, t]` is what a unit of memory `q` is worth in row `t`; a step of cost counts as `scale`."""
+    """`worth[q, t]` is what a unit of pool `q` is worth in row `t`; a step of cost counts as `scale`."""
 
     worth: I64  # (p, rows)
     scale: int
 
     def prices(self, knapsack: Knapsack) -> I64:
-        """Return what each item costs in each memory, with what the room that it takes is worth; (p, k)."""
+        """Return what each item costs in each pool, with what the capacity that it takes is worth; (p, k)."""
         return knapsack.price * self.scale + _charges(knapsack, self.worth)
 
     def value(self, knapsack: Knapsack, limit: I64) -> int:
@@ -51,7 +51,7 @@ class Multipliers:
         return -(-self.value(knapsack, limit) // self.scale)
 
     def load_bound(self, knapsack: Knapsack, limit: I64, q: int) -> int:
-        """Return a largest load of memory `q` that no choice stays below which keeps the other limits.
+        """Return a largest load of pool `q` that no choice stays below which keeps the other limits.
 
         For a knapsack without costs.
         """
@@ -70,7 +70,7 @@ def for_cost(knapsack: Knapsack, limit: I64, upper: float, iterations: int, is_o
 def for_load(
     knapsack: Knapsack, limit: I64, q: int, upper: float, iterations: int, is_over: Callable[[], bool]
 ) -> Multipliers:
-    """Return multipliers that make the bound on the largest load of memory `q` large, where nothing costs anything."""
+    """Return multipliers that make the bound on the largest load of pool `q` large, where nothing costs anything."""
     worth = _ascend(knapsack, limit, q, upper, iterations, is_over)
     return _whole(knapsack, worth)
 
@@ -78,23 +78,23 @@ def for_load(
 def _ascend(
     knapsack: Knapsack, limit: I64, goal: int | None, upper: float, iterations: int, is_over: Callable[[], bool]
 ) -> F64:
-    """Climb by deflected subgradients (Camerini, Fratta and Maffioli 1975) with steps after Polyak.
+    """Ascend by deflected subgradients (Camerini, Fratta and Maffioli 1975) with steps after Polyak.
 
-    For a goal, the load of one memory, its multipliers are kept at a sum of 1, and its limit is what is maximised.
+    For a goal, the load of one pool, its multipliers are kept at a sum of 1, and its limit is what is maximised.
     """
     everything = np.arange(knapsack.n_items)
     price = np.where(knapsack.homes, knapsack.price, np.inf)
-    room = limit.astype(np.float64)
-    worth = np.zeros((len(room), knapsack.rows))
+    capacity = limit.astype(np.float64)
+    worth = np.zeros((len(capacity), knapsack.rows))
     if goal is not None:
-        room[goal] = 0.0
+        capacity[goal] = 0.0
         worth[goal] = 1.0 / knapsack.rows
     best, best_worth = -np.inf, worth
     direction, step, stalled = np.zeros_like(worth), 1.0, 0
     for _ in range(iterations):
         prices = price + _charges(knapsack, worth)
         home = prices.argmin(axis=0)
-        value = float(prices[home, everything].sum() - (worth * room).sum())
+        value = float(prices[home, everything].sum() - (worth * capacity).sum())
         stalled = 0 if value > best + 1e-4 * abs(best) else stalled + 1
         if value > best:
             best, best_worth = value, worth
@@ -102,7 +102,7 @@ def _ascend(
             worth, direction, step, stalled = best_worth, np.zeros_like(worth), step * _SHORTER, 0
             if step < _SHORTEST:
                 break
-        excess = knapsack.loads(home) - room
+        excess = knapsack.loads(home) - capacity
         if goal is not None:
             excess[goal] -= value
         excess[(worth <= 0) & (excess < 0)] = 0
@@ -118,7 +118,7 @@ def _ascend(
 
 
 def _charges(knapsack: Knapsack, worth: Worth) -> Worth:
-    """Return what the room is worth that each item takes in each memory; (p, k)."""
+    """Return what the capacity is worth that each item takes in each pool; (p, k)."""
     below = np.zeros((len(worth), knapsack.rows + 1), dtype=worth.dtype)
     np.cumsum(worth, axis=1, out=below[:, 1:])
     each: Worth = (below[:, knapsack.end] - below[:, knapsack.start]) * knapsack.size_of_lifetime
@@ -132,7 +132,7 @@ def _charges(knapsack: Knapsack, worth: Worth) -> Worth:
 
 def _whole(knapsack: Knapsack, worth: F64) -> Multipliers:
     """Round multipliers to integers, as fine as leaves all sums in int64; to zeros, where that is not fine enough."""
-    most = np.array([[room.most] for room in knapsack.rooms])
+    most = np.array([[capacity.most] for capacity in knapsack.row_capacities])
     charged = knapsack.price + _charges(knapsack, worth)
     largest = float(charged.max(axis=0, initial=0).sum() + (worth * most).sum()) + 1.0
     scale = _FINEST

@@ -1,7 +1,7 @@
-"""How much the memories hold in each row: in whole granules, without what is reserved.
+"""The capacity of each pool in each row: in whole granules, without what is reserved.
 
-All offsets in a memory are multiples of its granule. So buffers that are alive together lie in different granules, and
-take as many as they touch; only the last granule of the topmost one may reach beyond where the memory ends.
+All offsets in a pool are multiples of its granule. So buffers that are alive together lie in different granules, and
+take as many as they touch; only the last granule of the topmost one may reach beyond where the pool ends.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from memplan.planner.instance.instance import CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64
 
 _MOST_KINDS = 64
-"""How many kinds of waste are told apart from row to row."""
+"""The most kinds of waste that are told apart from row to row."""
 
 
-class Rooms:
-    """The rooms of a memory, in units, for `rows` rows over which buffer owner[m] lives from `start[m]` to `end[m]`.
+class RowCapacity:
+    """The capacities of a pool, in units, for `rows` rows over which buffer lifetime_buffer[m] lives from `start[m]` to
+    `end[m]`.
 
     A buffer takes `size[i]`, `most` is what all of them take together.
     """
@@ -34,7 +35,7 @@ class Rooms:
         self.horizon = last + self.most + self.granule
 
     def below(self, end: int) -> I64:
-        """Return how much can lie in each row where the memory ends there, no more than there is to put there."""
+        """Return how much can lie in each row where the pool ends there, no more than there is to put there."""
         ends = (min(end, self.horizon) + self.waste) // self.granule * self.granule
         free = ends.copy()
         for low, high in self.reserved:
@@ -42,11 +43,11 @@ class Rooms:
         return np.minimum(self.most, free)
 
     def reach(self, load: I64) -> int:
-        """Return the least end of the memory at which it holds so much in each row."""
+        """Return the least end of the pool at which it holds so much in each row."""
         return int((self._ends(load) - np.where(load > 0, self.waste, 0)).max(initial=0))
 
     def least_reach(self, load: int) -> int:
-        """Return an end that the memory must have to hold so much at a time, in whatever row."""
+        """Return an end that the pool must have to hold so much at a time, in whatever row."""
         return int(self._ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
     def _ends(self, load: I64) -> I64:
@@ -56,9 +57,9 @@ class Rooms:
         return ends
 
 
-def _widened(memory: CompiledPool, granule: int) -> list[tuple[int, int]]:
+def _widened(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
     """Return the reserved ranges, to the ends of their granules: whatever begins in one of these begins after it."""
-    rows = memory.reserved.tolist()
+    rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 
 

@@ -1,4 +1,4 @@
-"""Whether a set of buffers fits into one memory below an end: quick orders first, then the exact search."""
+"""Packings of a set of buffers in one pool below an end, or proofs that there is none: orders, then exact search."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from memplan.solvers.search.incumbent import Search, SearchState
 from memplan.solvers.search.result import Progress
 
 _LOOK_EVERY_S = 0.02
-_SETTLED_PART = 20
-"""What is settled takes about this part of the work allowed."""
+_PROVED_PART = 20
+"""A set that is packed or proved takes about this part of the work allowed."""
 _MAX_EXACT = 4_000
 """Sets of more buffers are packed by local search."""
 _NARROWEST = 32
@@ -29,8 +29,8 @@ _NARROWEST = 32
 
 
 @dataclass(eq=False)
-class Packing:
-    """What is known of a set in a memory: offsets and where they end, what it needs at least, and the work put in."""
+class SubsetPacking:
+    """The best packing of a set in a pool: offsets and their end, the end it needs at least, and the work put in."""
 
     offset: I64 | None = None
     end: int = 2**63
@@ -38,8 +38,8 @@ class Packing:
     work: int = 0
 
 
-class Packings:
-    """Answers about sets of buffers of one instance in its single memories; nothing is asked twice.
+class SubsetPackings:
+    """Answers about sets of buffers of one instance in its single pools; nothing is asked twice.
 
     `spent` estimates the work that all answers took, in units of Search.work_limit.
     """
@@ -47,20 +47,20 @@ class Packings:
     def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
         self.spent = 0
-        self._known: dict[tuple[int, bytes], Packing] = {}
+        self._packings: dict[tuple[int, bytes], SubsetPacking] = {}
 
-    def ask(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> Packing:
-        """Try to pack the buffers that are `kept` into memory `q` below `end`, else as low as can be up to `at_most`.
+    def pack(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> SubsetPacking:
+        """Try to pack the buffers that are `kept` into pool `q` below `end`, else as low as can be up to `at_most`.
 
         Spends about so much work, unless more was spent before.
         """
         if not kept.any():
-            return Packing(np.zeros(0, dtype=np.int64), 0)
-        known = self._known.setdefault((q, np.packbits(kept).tobytes()), Packing())
-        self._look(q, kept, known)
-        if known.end > end >= known.need and work > known.work:
-            self._search(q, kept, end, at_most, work, known)
-        return known
+            return SubsetPacking(np.zeros(0, dtype=np.int64), 0)
+        packing = self._packings.setdefault((q, np.packbits(kept).tobytes()), SubsetPacking())
+        self._look(q, kept, packing)
+        if packing.end > end >= packing.need and work > packing.work:
+            self._search(q, kept, end, at_most, work, packing)
+        return packing
 
     def narrowed(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> tuple[Bool, int]:
         """Return those of a set alive in as short a stretch of time as still needs more than `end`, and what they need.
@@ -74,12 +74,12 @@ class Packings:
             while step >= shortest and not self.search.is_over:
                 stretch = (low, high - step) if is_upper else (low + step, high)
                 fewer = kept & self._alive(*stretch)
-                if self.ask(q, fewer, end, at_most, work).need > end:
+                if self.pack(q, fewer, end, at_most, work).need > end:
                     kept, (low, high) = fewer, stretch
                     step = min(step, (high - low) // 2)
                 else:
                     step //= 2
-        return kept, self.ask(q, kept, end, at_most, work).need
+        return kept, self.pack(q, kept, end, at_most, work).need
 
     def _alive(self, low: int, high: int) -> Bool:
         instance = self.instance
@@ -87,18 +87,18 @@ class Packings:
         alive[instance.lifetime_buffer[(instance.start < high) & (instance.end > low)]] = True
         return alive
 
-    def _look(self, q: int, kept: Bool, known: Packing) -> None:
-        """Take over the offsets of the best plan, where it has the same set in this memory."""
+    def _look(self, q: int, kept: Bool, packing: SubsetPacking) -> None:
+        """Take over the offsets of the best plan, where it has the same set in this pool."""
         best = self.search.best
         if best is not None and np.array_equal(best.pool == q, kept):
-            self._take(known, best.offset[kept], self.instance.size[kept])
+            self._take(packing, best.offset[kept], self.instance.size[kept])
 
-    def _take(self, known: Packing, offset: I64, size: I64) -> None:
+    def _take(self, packing: SubsetPacking, offset: I64, size: I64) -> None:
         end = int((offset + size).max())
-        if end < known.end:
-            known.offset, known.end = offset, end
+        if end < packing.end:
+            packing.offset, packing.end = offset, end
 
-    def _search(self, q: int, kept: Bool, end: int, at_most: int, work: int, known: Packing) -> None:
+    def _search(self, q: int, kept: Bool, end: int, at_most: int, work: int, packing: SubsetPacking) -> None:
         part = part_of(self.instance, kept, q)
         part = replace(part, pools=(_cut(part.pools[0], at_most),), objective="peak")
         inner = SearchState(
@@ -121,18 +121,18 @@ class Packings:
                 local_search.solve(part, inner)
             elif not inner.is_over and warm_up.wait(inner.flag):
                 branch_and_bound.solve(part, inner)
-        known.work = max(known.work, work)
+        packing.work = max(packing.work, work)
         if inner.best is not None:
-            self._take(known, inner.best.offset, part.size)
+            self._take(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasible is None
-        self.spent += work if is_open else work // _SETTLED_PART
-        known.need = max(known.need, at_most + 1 if inner.infeasible is not None else int(inner.bound[-1]))
+        self.spent += work if is_open else work // _PROVED_PART
+        packing.need = max(packing.need, at_most + 1 if inner.infeasible is not None else int(inner.bound[-1]))
 
 
-def _cut(memory: CompiledPool, end: int) -> CompiledPool:
-    """Return a memory that ends there; what is reserved never lies beyond the end of a memory."""
-    reserved = memory.reserved[memory.reserved[:, 0] < end]
-    return replace(memory, capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
+def _cut(pool: CompiledPool, end: int) -> CompiledPool:
+    """Return a pool that ends there; what is reserved never lies beyond the end of a pool."""
+    reserved = pool.reserved[pool.reserved[:, 0] < end]
+    return replace(pool, capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
 
 
 @contextmanager
@@ -140,16 +140,16 @@ def _stopped_with(outer: Search, inner: SearchState) -> Iterator[None]:
     """Stop the inner search when the outer one is over."""
     done = threading.Event()
 
-    def watch() -> None:
+    def stop_inner() -> None:
         while not done.wait(_LOOK_EVERY_S):
             if outer.is_over or inner.is_over:
                 inner.stop("cancelled")
                 return
 
-    watcher = threading.Thread(target=watch, name="memplan-packing", daemon=True)
-    watcher.start()
+    stopper = threading.Thread(target=stop_inner, name="memplan-packing", daemon=True)
+    stopper.start()
     try:
         yield
     finally:
         done.set()
-        watcher.join()
+        stopper.join()

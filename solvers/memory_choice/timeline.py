@@ -1,4 +1,4 @@
-"""When items come and go along the rows, and in which bits of a key it stands where each one lives."""
+"""The rows at which items come and go, and the bits of a key that hold the pool of each."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _WORD_BITS = 62
 
 @dataclass(frozen=True)
 class NoGood:
-    """These items do not all fit into a memory together, unless it reaches up to `need` units."""
+    """These items do not all fit into a pool together, unless it reaches up to `need` units."""
 
-    memory: int
+    pool: int
     items: frozenset[int]
     need: int
 
 
 @dataclass(frozen=True)
-class Field:
-    """Where a number stands in the words of a key."""
+class KeyField:
+    """The word and the bits of a key that hold a number."""
 
     word: int
     shift: int
@@ -34,11 +34,11 @@ class Field:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """What changes before a row: lifetimes end, items leave for good, lifetimes start, items arrive.
+class RowEvents:
+    """The changes before a row: lifetimes end, items leave for good, lifetimes start, items arrive.
 
     Lifetimes are (item, buffer) pairs of items that are known already; those that items arrive with are in `arriving`,
-    as (item, the units it takes in each memory).
+    as (item, the units it takes in each pool).
     """
 
     ending: list[tuple[int, int]]
@@ -48,10 +48,10 @@ class Row:
 
 
 class Timeline:
-    """The items that have a choice, row by row; what the others take is off the room of each row.
+    """The items that have a choice, row by row; what the others take is off the capacity of each row.
 
-    `room` is (p, rows); it is negative where nothing fits. `home` has a memory for each item, the right one for those
-    that have no choice. `watched[j]` are the no-goods that item `j` is in; one that only concerns items without a
+    `capacity` is (p, rows); it is negative where nothing fits. `home` has a pool for each item, the right one for those
+    that have no choice. `nogoods_of[j]` are the no-goods that item `j` is in; one that only concerns items without a
     choice makes `is_refuted` true.
     """
 
@@ -59,7 +59,7 @@ class Timeline:
         self.knapsack = knapsack
         self.has_choice = knapsack.homes.sum(axis=0) > 1
         self.home = column(knapsack.homes.argmax(axis=0))
-        self.room = limit - self._settled()
+        self.capacity = limit - self._fixed_loads()
         self.first = np.full(knapsack.n_items, knapsack.rows)
         self.last = np.zeros(knapsack.n_items, dtype=np.int64)
         np.minimum.at(self.first, knapsack.item_of_lifetime, knapsack.start)
@@ -67,18 +67,18 @@ class Timeline:
         self.nogoods = [nogood for nogood in nogoods if self._is_open(nogood)]
         self.members = [[j for j in sorted(nogood.items) if self.has_choice[j]] for nogood in self.nogoods]
         self.is_refuted = not all(self.members)
-        self.watched: dict[int, list[int]] = defaultdict(list)
+        self.nogoods_of: dict[int, list[int]] = defaultdict(list)
         for number, members in enumerate(self.members):
             for j in members:
-                self.watched[j].append(number)
+                self.nogoods_of[j].append(number)
         self.fields = self._fields()
         self.words = 1 + max((field.word for field in self.fields.values()), default=0)
         self.rows = self._rows()
 
-    def _settled(self) -> I64:
+    def _fixed_loads(self) -> I64:
         """Return the loads of the items that have no choice."""
         knapsack = self.knapsack
-        change = np.zeros((len(knapsack.rooms), knapsack.rows + 1), dtype=np.int64)
+        change = np.zeros((len(knapsack.row_capacities), knapsack.rows + 1), dtype=np.int64)
         mine = ~self.has_choice[knapsack.item_of_lifetime]
         where, buffer = self.home[knapsack.item_of_lifetime[mine]], knapsack.lifetime_buffer[mine]
         np.add.at(change, (where, knapsack.start[mine]), knapsack.size[where, buffer])
@@ -87,19 +87,19 @@ class Timeline:
 
     def _is_open(self, nogood: NoGood) -> bool:
         """Say whether the items without a choice are all where a no-good speaks of."""
-        return all(self.has_choice[j] or self.home[j] == nogood.memory for j in nogood.items)
+        return all(self.has_choice[j] or self.home[j] == nogood.pool for j in nogood.items)
 
-    def _fields(self) -> dict[int, Field]:
-        """Give each item with a choice bits of its own as long as it lives, and likewise each no-good.
+    def _fields(self) -> dict[int, KeyField]:
+        """Give each item with a choice bits of its own as long as it lives, and each no-good, too.
 
-        No-good `g` has the key -1 - g; it is watched from the first arrival of an item in it to the last.
+        No-good `g` has the key -1 - g; it is tracked from the first arrival of an item in it to the last.
         """
-        bits = max(1, (len(self.knapsack.rooms) - 1).bit_length())
+        bits = max(1, (len(self.knapsack.row_capacities) - 1).bit_length())
         spans = {j: (int(self.first[j]), int(self.last[j])) for j in np.flatnonzero(self.has_choice).tolist()}
         for number, members in enumerate(self.members):
             arrivals = self.first[members].tolist()
             spans[-1 - number] = min(arrivals, default=0), max(arrivals, default=0) + 1
-        fields: dict[int, Field] = {}
+        fields: dict[int, KeyField] = {}
         busy: list[tuple[int, int]] = []
         spare: list[int] = []
         in_word = _WORD_BITS // bits
@@ -109,12 +109,12 @@ class Timeline:
                 heappush(spare, heappop(busy)[1])
             slot = heappop(spare) if spare else len(busy)
             heappush(busy, (end, slot))
-            fields[name] = Field(slot // in_word, slot % in_word * bits, (1 << bits) - 1)
+            fields[name] = KeyField(slot // in_word, slot % in_word * bits, (1 << bits) - 1)
         return fields
 
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[RowEvents]:
         knapsack = self.knapsack
-        rows = [Row([], [], [], []) for _ in range(knapsack.rows + 1)]
+        rows = [RowEvents([], [], [], []) for _ in range(knapsack.rows + 1)]
         taken: dict[int, I64] = {}
         mine = self.has_choice[knapsack.item_of_lifetime]
         columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)

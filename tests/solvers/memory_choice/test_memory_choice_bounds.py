@@ -1,4 +1,4 @@
-"""The choice of memories without offsets: knapsack, multipliers and dynamic program against brute force."""
+"""The choice of pools without offsets: knapsack, multipliers and dynamic program against brute force."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.memory_choice.dynamic_program import NEVER, Choice, Effort, cheapest
+from memplan.solvers.memory_choice.dynamic_program import NEVER, ChoiceEffort, PoolChoice, cheapest
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
 from memplan.solvers.memory_choice.timeline import NoGood
@@ -21,7 +21,7 @@ from tests.support.strategies import problems
 
 FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
 ROOMY = 2**40
-"""An end that no memory here reaches."""
+"""An end that no pool here reaches."""
 COSTS = {"objective": "cost"}
 
 
@@ -51,17 +51,21 @@ def least(knapsack: Knapsack, limit: I64, nogoods: tuple[NoGood, ...] = ()) -> i
         knapsack.cost(home)
         for home in choices(knapsack)
         if (knapsack.loads(home) <= limit).all()
-        and not any(all(home[j] == nogood.memory for j in nogood.items) for nogood in nogoods)
+        and not any(all(home[j] == nogood.pool for j in nogood.items) for nogood in nogoods)
     ]
     return min(costs, default=None)
 
 
 def find(
-    knapsack: Knapsack, limit: I64, nogoods: tuple[NoGood, ...] = (), at_most: int = ROOMY, effort: Effort | None = None
-) -> Choice:
+    knapsack: Knapsack,
+    limit: I64,
+    nogoods: tuple[NoGood, ...] = (),
+    at_most: int = ROOMY,
+    effort: ChoiceEffort | None = None,
+) -> PoolChoice:
     most = int(knapsack.price.max(axis=0).sum())
     multipliers = for_cost(knapsack, limit, most, 100, never)
-    return cheapest(knapsack, limit, multipliers, nogoods, min(at_most, most), effort or Effort(), never)
+    return cheapest(knapsack, limit, multipliers, nogoods, min(at_most, most), effort or ChoiceEffort(), never)
 
 
 def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
@@ -69,7 +73,7 @@ def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
     rng = np.random.default_rng(seed)
     mixed = {name for name in FEATURES if rng.random() < 0.5} | {"pools", "cost"}
     knapsack = knapsack_of(random_problem(seed, n, frozenset(mixed)))
-    ends = [int(rng.integers(3, 40)) * int(knapsack.size.max()) // 12 for _ in knapsack.rooms]
+    ends = [int(rng.integers(3, 40)) * int(knapsack.size.max()) // 12 for _ in knapsack.row_capacities]
     return knapsack, knapsack.limits(ends)
 
 
@@ -102,7 +106,7 @@ def test_what_is_ruled_out_is_not_chosen_and_the_next_best_is(seed: int) -> None
 def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     expected = least(knapsack, limit)
-    found = find(knapsack, limit, effort=Effort(ways=2))
+    found = find(knapsack, limit, effort=ChoiceEffort(partials=2))
     if expected is not None:
         assert found.bound <= expected
     if found.home is not None:
@@ -131,7 +135,7 @@ def test_any_multipliers_give_a_bound(seed: int) -> None:
 
 
 def test_multipliers_come_close_to_what_the_relaxation_can_prove() -> None:
-    """Of five equal buffers two and a half fit into the fast memory, so two and a half, that is three, do not."""
+    """Of five equal buffers two and a half fit into the fast pool, so two and a half, that is three, do not."""
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = posed({"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS)
     limit = knapsack.limits([5, ROOMY])
@@ -142,7 +146,7 @@ def test_multipliers_come_close_to_what_the_relaxation_can_prove() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_the_bound_on_a_load_holds(seed: int) -> None:
     knapsack = knapsack_of(random_problem(seed, 8, frozenset({"pools", "alignment"})))
-    ends = [int(knapsack.size.max()) * 2] * len(knapsack.rooms)
+    ends = [int(knapsack.size.max()) * 2] * len(knapsack.row_capacities)
     limit = knapsack.limits(ends)
     last = len(ends) - 1
     bound = for_load(knapsack, limit, last, float(limit[last].max()), 300, never).load_bound(knapsack, limit, last)
@@ -159,9 +163,9 @@ def test_room_is_counted_in_granules_without_what_is_reserved() -> None:
     knapsack = posed({"size": 12, "start": 0, "end": 1}, {"size": 4, "start": 0, "end": 1}, pools=[pool])
     assert knapsack.instance.unit == 4
     assert knapsack.size.tolist() == [[4, 2]]
-    rooms = {end: int(knapsack.rooms[0].below(end)[0]) for end in (3, 4, 5, 6, 8, 9, 12, 25)}
-    assert rooms == {3: 4, 4: 4, 5: 4, 6: 4, 8: 6, 9: 6, 12: 6, 25: 6}
-    assert [knapsack.rooms[0].least_reach(load) for load in (0, 2, 4, 6)] == [0, 1, 3, 7]
+    row_capacities = {end: int(knapsack.row_capacities[0].below(end)[0]) for end in (3, 4, 5, 6, 8, 9, 12, 25)}
+    assert row_capacities == {3: 4, 4: 4, 5: 4, 6: 4, 8: 6, 9: 6, 12: 6, 25: 6}
+    assert [knapsack.row_capacities[0].least_reach(load) for load in (0, 2, 4, 6)] == [0, 1, 3, 7]
 
 
 def test_buffers_that_must_lie_together_are_one_item() -> None:
@@ -187,11 +191,11 @@ def test_numbers_that_int64_does_not_hold_are_left_to_others() -> None:
 @settings(max_examples=60, deadline=None)
 @given(problem=problems(5))
 def test_no_choice_of_a_plan_breaks_a_room(problem: Problem) -> None:
-    """Everything that can be placed at all is a choice: each buffer alone at its lowest place keeps to its room."""
+    """Everything that can be placed at all is a choice: each buffer alone at its lowest place keeps to its capacity."""
     instance = compile_problem(problem)
     knapsack = Knapsack.of(instance)
     if knapsack is None or instance.unplaceable:
         return
-    for q, memory in enumerate(instance.pools):
+    for q, pool in enumerate(instance.pools):
         for i in np.flatnonzero(instance.allowed[q]).tolist():
-            assert knapsack.size[q, i] <= knapsack.rooms[q].below(memory.capacity).min()
+            assert knapsack.size[q, i] <= knapsack.row_capacities[q].below(pool.capacity).min()

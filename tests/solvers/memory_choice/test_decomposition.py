@@ -15,12 +15,12 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench.generators import random
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.memory_choice import decomposition
-from memplan.solvers.memory_choice.choice_search import DummyRounds
-from memplan.solvers.memory_choice.decomposition import Pursuit
-from memplan.solvers.memory_choice.dynamic_program import Effort
+from memplan.solvers.memory_choice.choice_search import ChoiceSearch
+from memplan.solvers.memory_choice.decomposition import Decomposition
+from memplan.solvers.memory_choice.dynamic_program import ChoiceEffort
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import for_cost
-from memplan.solvers.memory_choice.subset_packings import Packings
+from memplan.solvers.memory_choice.subset_packings import SubsetPackings
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import SearchState
 from tests.support import oracle, public_problems
@@ -38,7 +38,7 @@ def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> Sear
     )
 
 
-def settled(problem: Problem) -> tuple[float, ...] | str | None:
+def proved_values(problem: Problem) -> tuple[float, ...] | str | None:
     """Return the score (bytes) that is proved best, None where it is proved that nothing fits, or what is wrong."""
     instance = compile_problem(problem)
     search = searching(instance)
@@ -59,20 +59,22 @@ def test_small_problems_are_settled_as_brute_force_says(seed: int) -> None:
     for problem in small_problems(seed, 4):
         if problem.objective != "fit" and not compile_problem(problem).unplaceable:
             expected = oracle.best_score(problem)
-            assert settled(problem) == (None if expected is None else pytest.approx(expected, rel=1e-12))
+            assert proved_values(problem) == (None if expected is None else pytest.approx(expected, rel=1e-12))
 
 
 @pytest.mark.parametrize("seed", range(1, 200, 8))
 def test_what_is_left_open_proves_nothing(seed: int) -> None:
-    """With hardly any work for a packing and few ways for a choice, what is claimed must be true all the same."""
+    """With hardly any work for a packing and few partial choices for a choice, what is claimed must be true all the
+    same.
+    """
     for problem in small_problems(seed, 3):
         instance, least = compile_problem(problem), oracle.best_score(problem)
         search = searching(instance)
         if search.is_over or problem.objective == "fit":
             continue
-        chosen = Pursuit(_knapsack(instance), search)
+        chosen = Decomposition(_knapsack(instance), search)
         for _ in range(2):
-            chosen.run(1, Effort(ways=2))
+            chosen.run(1, ChoiceEffort(partials=2))
         assert (search.infeasible is not None) <= (least is None)
         if least is not None:
             p = len(instance.pools)
@@ -81,7 +83,7 @@ def test_what_is_left_open_proves_nothing(seed: int) -> None:
 
 
 def test_a_choice_that_does_not_pack_is_ruled_out_and_the_next_one_is_the_best() -> None:
-    """No two of a ring are more than the fast memory holds, but all five do not fit side by side: one has to go."""
+    """No two of a ring are more than the fast pool holds, but all five do not fit side by side: one has to go."""
     ring = FEATURES["a ring of conflicts"]
     fast: dict[str, Any] = {"name": "fast", "size": 5}
     problem = Problem.model_validate(
@@ -94,12 +96,12 @@ def test_a_choice_that_does_not_pack_is_ruled_out_and_the_next_one_is_the_best()
     )
     instance = compile_problem(problem)
     search = searching(instance)
-    chosen = Pursuit(_knapsack(instance), search)
+    chosen = Decomposition(_knapsack(instance), search)
     chosen.run(*decomposition.ROUNDS[0])
     assert [len(nogood.items) for nogood in chosen.nogoods] == [5]
     assert search.best is not None
     assert search.best.score[0] == 2
-    assert settled(problem) == oracle.best_score(problem)
+    assert proved_values(problem) == oracle.best_score(problem)
 
 
 def _knapsack(instance: Instance) -> Knapsack:
@@ -123,16 +125,16 @@ def test_an_end_that_loads_allow_and_a_no_good_does_not_is_not_asked_for_again_a
             ],
         }
     )
-    assert settled(problem) == oracle.best_score(problem)
+    assert proved_values(problem) == oracle.best_score(problem)
 
 
 def test_a_set_that_does_not_fit_is_cut_down_to_a_stretch_of_time() -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(40)]
     rows += [{"id": "wide", "size": 3, "start": 20, "end": 22}]
     instance = compile_problem(Problem.model_validate({"buffers": rows}))
-    packings = Packings(instance, searching(instance))
+    packings = SubsetPackings(instance, searching(instance))
     everything = np.ones(len(rows), dtype=np.bool_)
-    assert packings.ask(0, everything, 2, 2, 1000).need == 3
+    assert packings.pack(0, everything, 2, 2, 1000).need == 3
     kept, need = packings.narrowed(0, everything, 2, 2, 1000)
     assert need == 3
     assert kept[40]
@@ -141,12 +143,12 @@ def test_a_set_that_does_not_fit_is_cut_down_to_a_stretch_of_time() -> None:
 
 def test_what_is_known_of_a_packing_is_not_asked_again() -> None:
     instance = compile_problem(random_problem(1, 12))
-    packings = Packings(instance, searching(instance))
+    packings = SubsetPackings(instance, searching(instance))
     everything = np.ones(len(instance), dtype=np.bool_)
-    first = packings.ask(0, everything, 10**6, 10**6, 1000)
+    first = packings.pack(0, everything, 10**6, 10**6, 1000)
     assert first.offset is not None
     spent = packings.spent
-    assert packings.ask(0, everything, first.end, 10**6, 1000) is first
+    assert packings.pack(0, everything, first.end, 10**6, 1000) is first
     assert packings.spent == spent
 
 
@@ -155,10 +157,10 @@ def test_the_memories_of_the_best_plan_are_packed_already() -> None:
     search = searching(instance)
     greedy.solve(instance, search)
     assert search.best is not None
-    packings = Packings(instance, search)
+    packings = SubsetPackings(instance, search)
     for q in range(len(instance.pools)):
         kept = search.best.pool == q
-        assert packings.ask(q, kept, 10**6, 10**6, 1).offset is not None
+        assert packings.pack(q, kept, 10**6, 10**6, 1).offset is not None
     assert packings.spent == 0
 
 
@@ -169,12 +171,12 @@ def test_filled_plans_pass_a_pairwise_check_and_loads_are_kept_in_mind(mix: int)
     instance = compile_problem(problem)
     search = searching(instance, deterministic=True, work_limit=2_000)
     knapsack = _knapsack(instance)
-    limit = knapsack.limits([memory.capacity for memory in instance.pools])
-    filling = DummyRounds(knapsack, search, for_cost(knapsack, limit, 10**6, 200, lambda: False))
-    filling.start("x")
+    limit = knapsack.limits([pool.capacity for pool in instance.pools])
+    choice_search = ChoiceSearch(knapsack, search, for_cost(knapsack, limit, 10**6, 200, lambda: False))
+    choice_search.start("x")
     assert search.best is not None
     before = search.best.score
-    filling.improve("x")
+    choice_search.improve("x")
     assert search.best.score <= before
     assert oracle.check(problem, lift(problem, instance, search.best.pool, search.best.offset)) == []
 
@@ -203,8 +205,8 @@ def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_ord
     greedy.solve(instance, search)
     assert search.best is not None
     quick, plain = search.best.score[0], search.bound[0]
-    chosen = Pursuit(_knapsack(instance), search)
-    DummyRounds(chosen.knapsack, search, chosen.multipliers).start(decomposition.NAME)
+    chosen = Decomposition(_knapsack(instance), search)
+    ChoiceSearch(chosen.knapsack, search, chosen.multipliers).start(decomposition.NAME)
     assert search.best.by == f"{decomposition.NAME}:fill"
     assert search.best.score[0] < 0.85 * quick
     assert plain < search.bound[0] < search.best.score[0]
@@ -226,7 +228,7 @@ def test_a_search_that_is_over_is_left_alone() -> None:
 
 
 def real(entry: dict[str, Any], objective: str) -> Problem:
-    """Return a recorded problem; where costs count, what lies in the last memory costs 1, and what lies before 0."""
+    """Return a recorded problem; where costs count, what lies in the last pool costs 1, and what lies before 0."""
     table = public_problems.problem(f"executorch_cadence/{entry['file']}")
     pools = [dict(pool) for pool in entry["pools"]]
     if objective == "cost":
