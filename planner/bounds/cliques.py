@@ -8,7 +8,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 
 _EDGES_AT_MOST = 400_000
-"""How many conflicts are looked at, each from both ends: what takes about a tenth of a second."""
+"""The most conflicts that are looked at, each from both ends: about a tenth of a second."""
 
 
 def heavy_clique(instance: Instance) -> I64:

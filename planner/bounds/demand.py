@@ -1,7 +1,7 @@
-"""What buffers that are alive together need room for, where some may lie in others' room: the sums behind bounds.
+"""The bytes that buffers alive together need at least, where some may lie on the bytes of others.
 
 A live set needs the sizes of its buffers, but for two things. Of two that may share an offset, the smaller one may lie
-in the larger one's room. And members of a rigid group need what they cover together, each byte once.
+on the larger one's bytes. And members of a rigid group need what they cover together, each byte once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Spans = list[tuple[int, int]]
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """Rows, (r,) each: `size` units of buffer `owner` count in the live sets `start` to `end`, half-open."""
+    """Terms of the demand, (r,) each: `size` units of a buffer count in the live sets `start` to `end`, half-open."""
 
     lifetime_buffer: I64
     size: I64
@@ -31,7 +31,7 @@ class Demand:
 
     @classmethod
     def of(cls, instance: Instance) -> Demand:
-        """Return what counts of the buffers of an instance."""
+        """Return the terms of an instance: every lifetime of a buffer that shares no bytes, and parts of the others."""
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         is_joined = np.isin(instance.anchor, instance.anchor[instance.anchor != np.arange(len(instance))])
         is_smaller = np.diff(instance.share_first) > 0
@@ -91,7 +91,7 @@ def _counted(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
 
 
 def _covered(instance: Instance, members: list[int], alive: dict[int, Spans]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield what the members of a rigid group cover together, cut at their starts and ends: rows of Demand.
+    """Yield what the members of a rigid group cover together, cut at their starts and ends: rows of a Demand.
 
     Each cut counts when one of those that cover it counts, and is one of theirs.
     """

@@ -1,7 +1,7 @@
 """Lower bounds, each with its witness, and live bytes over time.
 
 The largest live set must fit: what is alive at one time lies side by side, in the pools it may use, but for what may
-lie in others' free (`demand`); so does what conflicts pairwise. Aligned buffers take whole granules, which lifts
+lie on the bytes of others (`demand`); so does what conflicts pairwise. Aligned buffers take whole granules, which lifts
 the bound; reserved ranges and pins push ends up.
 """
 
@@ -22,15 +22,15 @@ from memplan.planner.model.plan import ProofKind
 
 _PEAKS_TRIED = 8
 _GRIDS_TRIED = 4
-"""How many alignments are looked at for a bound of their own, beside what divides them all."""
+"""The most alignments with a bound of their own, beside what divides them all."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """Why a bound holds, or why nothing fits: buffers (positions in the instance) alive together at a time.
+    """The reason of a bound, or of infeasibility: buffers (positions in the instance) alive together at a time.
 
     Where `kind` is "clique" they conflict pairwise, but for various reasons, and there is no one time.
-    `missing` is what `pool` lacks, in units, where nothing fits; `by` says who searched, where a search is the proof.
+    `missing` is what `pool` lacks, in units, where nothing fits; `by` names the solvers, where a search is the proof.
     """
 
     kind: ProofKind
@@ -96,12 +96,12 @@ def _least_cost(instance: Instance) -> float:
 
 
 def _unplaceable(instance: Instance) -> Witness | None:
-    """Say that a buffer fits no pool that it may use, even alone; the instance names it."""
+    """Return the witness of a buffer that fits no pool that it may use, even alone; the instance names it."""
     return Witness("capacity") if instance.unplaceable else None
 
 
 def _has_cliques(instance: Instance) -> bool:
-    """Say whether conflicts may tell more than live sets; not where some that conflict may share bytes all the same."""
+    """Return True if conflicts may tell more than live sets; not where some that conflict may share bytes."""
     is_plain = instance.features.isdisjoint({"relative", "sharing"})
     return is_plain and len(instance.conflict) > 0 and len(instance.pools) == 1
 
@@ -118,7 +118,7 @@ class _OffsetGrid:
 def _grids(instance: Instance) -> list[_OffsetGrid]:
     """Return the grid of all offsets, and those of the buffers with coarser alignments, of the commonest ones.
 
-    Not of these where there are rigid groups: in them, whole granules may overlap where the buffers do not.
+    With rigid groups, only the grid of single units: in a group, whole granules may overlap where the buffers do not.
     """
     everywhere = _OffsetGrid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))
     if "relative" in instance.features or not (instance.alignment > 1).any():
@@ -160,14 +160,14 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
 
 @dataclass(eq=False)
 class _PoolGroup:
-    """Memories that some buffers are confined to, the heaviest live sets of those buffers, and the largest load.
+    """Pools that some buffers are confined to, the heaviest live sets of those buffers, and the largest load.
 
-    `free` is what is free for them in these pools, each up to its capacity, or to the end it is limited to.
+    `free` is the sum of what is free for them in these pools, each up to its capacity, or to the end it is limited to.
     """
 
     pools: list[int]
     load: int
-    live_sets: list[tuple[int, I64]]  # its time, and its rows of demand whose buffers are confined to the group
+    live_sets: list[tuple[int, I64]]  # its time, and its terms of the demand whose buffers are confined to the group
     free: int
 
 
@@ -225,11 +225,11 @@ class _LiveSetPacking:
         return Reserve([(self._above(q, low), self._above(q, high)) for low, high in ranges])
 
     def _free(self, q: int, end: int) -> int:
-        """Return how much below `end` is free for buffers, in whole granules."""
+        """Return the free bytes below `end`, in units of whole granules."""
         return self.reserves[q].free_below(self._above(q, end))
 
     def overflow(self) -> Witness | None:
-        """Say which live set does not fit the pools that it may use."""
+        """Return a live set that does not fit the pools that it may use."""
         for group in self.groups:
             if group.load > group.free:
                 when, rows = group.live_sets[0]
@@ -258,7 +258,7 @@ class _LiveSetPacking:
         return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
     def _end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
-        """Return the least end of pool `q` where all but `elsewhere` of what must lie apart lies in it."""
+        """Return the least end of pool `q` where all but `elsewhere` of the bytes that must lie apart are in it."""
         amount = sum(size.tolist()) - elsewhere
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 

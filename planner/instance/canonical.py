@@ -1,8 +1,8 @@
-"""One content hash for all spellings of a problem, and the order of buffers that goes with it.
+"""The content hash of a problem, however it is written, and the order of buffers that goes with it.
 
 Names, the order of buffers, time stamps, hints, buffers of no bytes and a common divisor of all bytes make no
 difference; whatever the optimum depends on does. Equal hashes mean isomorphic problems: the k-th buffers in their
-canonical orders correspond. Another spelling of a problem may, rarely, get another hash: where buffers can hardly be
+canonical orders correspond. A problem written otherwise may, rarely, get another hash: where buffers can hardly be
 told apart by a large or very regular graph of explicit conflicts and other ties.
 """
 
@@ -24,7 +24,7 @@ from memplan.planner.model.problem import Problem
 
 _VERSION = b"memplan problem 1"
 _HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
-"""Those of instances that are in use: who looks a problem up and then solves it asks twice."""
+"""Hashes of instances that are in use: looking a problem up and then solving it asks twice."""
 _LOOKS = 2_000_000
 """The number of buffers, and of ties between them, that are looked at to tell buffers apart by their neighbours."""
 _TOLD_BY_NUMBERS = "pages"
@@ -34,7 +34,7 @@ _TOLD_BY_NUMBERS = "pages"
 def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 | None = None) -> str:
     """Return `sha256:…` of all that matters in a problem.
 
-    `instance` is the same, compiled, and `order` its canonical order, where they exist already.
+    `instance` is the compiled problem and `order` its canonical order, where they exist already.
     """
     found = compile_problem(problem) if instance is None else instance
     if found not in _HASHES:
@@ -111,7 +111,7 @@ def _one_of_many(ties: list[Neighbours | Groups], colour: U64) -> int | None:
 
 
 def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield arrays that say all of an instance that matters, its buffers in canonical order."""
+    """Yield arrays of all that counts of an instance, its buffers in canonical order."""
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     yield _word(instance.objective)
@@ -186,7 +186,7 @@ def _sums(values: U64, first: I64) -> U64:
 
 
 def _mixed(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
-    """Stir values into colours, so that different ones hardly ever come out equal (the steps of splitmix64)."""
+    """Stir values into colours, so that different ones are hardly ever equal afterwards (the steps of splitmix64)."""
     mixed = colour * np.uint64(0x9E3779B97F4A7C15) + values.astype(np.uint64)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -82,7 +82,8 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
 def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
     """Place buffers of no bytes: in the first pool whose peak they leave alone, else as low as can be.
 
-    Those of one company go where its other buffers are (`home`, ABSENT: nowhere yet), or where the highest is lowest.
+    Those of one colocation group go where its other buffers are (`home`, ABSENT: nowhere yet), or where the highest of
+    them is lowest.
     """
     offset = np.where(places.pin >= 0, places.pin, places.residue)[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
@@ -111,7 +112,7 @@ def _pool(pool: Pool, reserved: I64, unit: int) -> CompiledPool:
 
 
 def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64, I64]:
-    """Return the lifetimes of the kept buffers as (owner, start, end), sorted by owner and time, disjoint and apart."""
+    """Return the lifetimes of the kept buffers as (buffer, start, end), sorted by these, disjoint and apart."""
     counts = np.diff(table.first)
     lifetime_buffer = position[family[np.repeat(np.arange(len(table)), counts)]]
     kept = lifetime_buffer >= 0
@@ -121,17 +122,17 @@ def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64
         return lifetime_buffer[order], start[order], end[order]
     order = np.lexsort((start, lifetime_buffer))
     merged: list[tuple[int, int, int]] = []
-    for who, low, high in zip(lifetime_buffer[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True):
-        if merged and merged[-1][0] == who and low <= merged[-1][2]:
-            merged[-1] = (who, merged[-1][1], max(high, merged[-1][2]))
+    for i, low, high in zip(lifetime_buffer[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True):
+        if merged and merged[-1][0] == i and low <= merged[-1][2]:
+            merged[-1] = (i, merged[-1][1], max(high, merged[-1][2]))
         else:
-            merged.append((who, low, high))
+            merged.append((i, low, high))
     rows = np.array(merged, dtype=np.int64)
     return rows[:, 0], rows[:, 1], rows[:, 2]
 
 
 def _live_sets(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
-    """Cut time into maximal live sets, given the lifetimes of `n` buffers, sorted by owner.
+    """Cut time into maximal live sets, given the lifetimes of `n` buffers, sorted by buffer.
 
     Returns each buffer's first lifetime, (n + 1,), each lifetime's first set and the set after its last, (m,), and a
     time in each set. Going through all starts and ends in time order, ends first, a set is a run of starts that an end

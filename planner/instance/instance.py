@@ -55,7 +55,7 @@ class Instance:
 
     Rigid groups: buffer `i` lies distance[i] above buffer anchor[i] in the same pool, the lowest of its group (which
     is itself, where it is alone). Members never conflict with each other. `allowed`, `alignment`, `residue` and `pin`
-    of each member say what all of them ask together; pages, capacities and reserved ranges are asked for one by one.
+    of each member hold what all of them ask together; pages, capacities and reserved ranges hold for each one.
 
     Buffers in the (symmetric) lists `share`, all of them alive together, may have the same offset all the same. Buffers
     in the lists `bank_with` must touch no common bank of a pool that has banks, whatever their lifetimes; each row
@@ -102,7 +102,7 @@ class Instance:
 
     @property
     def n_live_sets(self) -> int:
-        """How many maximal live sets there are."""
+        """The number of maximal live sets."""
         return len(self.live_set_time)
 
     @cached_property
@@ -112,7 +112,7 @@ class Instance:
 
     @cached_property
     def has_holes(self) -> bool:
-        """Whether a buffer has several lifetimes."""
+        """True if a buffer has several lifetimes."""
         return bool((np.diff(self.first) > 1).any())
 
     @cached_property
@@ -122,7 +122,7 @@ class Instance:
 
     @cached_property
     def is_small_numbered(self) -> bool:
-        """Whether no sum of sizes and waste, on a pin or a reserved range, can pass 2^62: int64 is safe.
+        """True if no sum of sizes and waste, on a pin or a reserved range, can pass 2^62, so that int64 is safe.
 
         Waste is what alignments, pages, banks and the distances in rigid groups may leave free.
         """

@@ -1,4 +1,4 @@
-"""Where buffers may lie: pins, reserved ranges, alignments with base addresses, for whole families of aliases."""
+"""Legal offsets of single buffers: pins, reserved ranges, alignments with base addresses; with all their aliases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def families(problem: Problem) -> I64:
 
 @dataclass(frozen=True, eq=False)
 class LegalPlaces:
-    """Where each buffer of a problem that is no alias may lie; in bytes.
+    """The pools and offsets that each buffer of a problem, other than aliases, may have; in bytes.
 
     `allowed`, `alignment` and `residue` are (pools, buffers), and mean what they do in an instance; `pin` is I64_MAX
     where a pin cannot be kept; `colocation` is the first of the buffers that must lie in one pool with each.
@@ -131,7 +131,7 @@ def _where_allowed(
 
 
 def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
-    """Say which buffers may use a pool by its name, with all that is bound to them."""
+    """Return True for the buffers that may use a pool by its name, with all that is bound to them."""
     table = problem.buffers
     is_open = [not names or pool.name in names for names in table.pool_choices]
     found = np.array(is_open, dtype=np.bool_)[table.pool_choice]
@@ -168,7 +168,7 @@ def _congruences(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: P
 
 
 def _meets(pin: I64, size: I64, ranges: I64) -> Bool:
-    """Say which buffers of some bytes, pinned at `pin`, share bytes with one of some disjoint ascending ranges."""
+    """Return True for buffers of some bytes, pinned at `pin`, that share bytes with disjoint ascending ranges."""
     # Of the ranges that end above the pin, the lowest is touched if any is.
     first = np.searchsorted(ranges[:, 1], pin, side="right")
     lows = np.append(ranges[:, 0], I64_MAX)

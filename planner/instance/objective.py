@@ -1,4 +1,4 @@
-"""What a solver minimises, as a tuple that compares like the problem's objective does."""
+"""The score of an assignment: a tuple that solvers minimise, as the objective of the problem says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.planner.model.buffer_table import I64
 Score = tuple[float, ...]
 """Smaller is better, compared entry by entry. For `peak` and `fit`: what is used (int, in units) of the last pool,
 then of the one before it, and so on to the first. For `cost`: the total cost (bytes x cost, and weights of pairs in a
-common bank), then the same."""
+common bank), then what is used of the pools as for `peak`."""
 
 
 def used(instance: Instance, pool: I64, offset: I64) -> list[int]:
@@ -39,7 +39,7 @@ def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
 
 
 def clashes(instance: Instance, pairs: I64, pool: I64, offset: I64) -> Bool:
-    """Say which pairs, (k, 2), touch a common bank; (k,)."""
+    """Return True for the pairs, (k, 2), that touch a common bank; (k,)."""
     if len(pairs) == 0:
         return np.zeros(0, dtype=np.bool_)
     i, j = pairs.T

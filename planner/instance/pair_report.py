@@ -1,4 +1,4 @@
-"""What a plan tells of pairs of buffers: which share an offset in the end, and which touch a common bank."""
+"""Pairs of buffers in a plan: those that share an offset, and those that touch a common bank."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shared_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
     """Return the pairs of `bank` entries with a weight that touch a common bank, as the problem has them.
 
-    The placements are in the problem's order, their pools in any. Who touches a bank is the whole family of an alias.
+    The placements are in the problem's order, their pools in any. With an alias, its whole family touches a bank.
     """
     found: list[tuple[int | str, int | str]] = []
     for use in problem.bank:
@@ -49,7 +49,7 @@ def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
 
 
 def _banks(problem: Problem, placements: PlacementTable, rows: I64) -> tuple[Bool, U64, U64]:
-    """Return whether buffers touch a bank at all, and the first and the last that they touch."""
+    """Return (True where a buffer touches a bank at all, the first bank, the last bank)."""
     pools = [problem.pools[problem.pool_index[name]] for name in placements.pool_names]
     width = np.array([pool.bank_size or 0 for pool in pools], dtype=np.uint64)[placements.pool[rows]]
     base = np.array([pool.base_address for pool in pools], dtype=np.uint64)[placements.pool[rows]]

@@ -21,7 +21,7 @@ __all__ = ["MAX_LISTED", "Finding", "lint"]
 
 
 def lint(problem: Problem) -> tuple[Finding, ...]:
-    """Return what looks wrong, at most MAX_LISTED findings of a rule; O(m log m) for m lifetimes."""
+    """Return the findings, at most MAX_LISTED of a rule; O(m log m) for m lifetimes."""
     return tuple(finding for rule in _RULES for finding in islice(rule(problem), MAX_LISTED))
 
 

@@ -26,7 +26,7 @@ I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 ABSENT = -1
-"""What a column of optional, non-negative numbers holds where there is none."""
+"""The value of a column of optional, non-negative numbers where there is none."""
 _CHUNK = 8192
 _BUFFERS = TypeAdapter(list[Buffer], config=ConfigDict(defer_build=True))
 
@@ -43,7 +43,7 @@ def column(values: npt.ArrayLike) -> I64:
 
 
 def frozen(values: Array) -> Array:
-    """Return the array itself, read-only from now on; for one that nobody else writes to, and need not be copied."""
+    """Return the array itself, read-only from now on: for one that nothing else writes to."""
     values.setflags(write=False)
     return values
 
@@ -130,12 +130,12 @@ class BufferTable(Columns, Sequence[Buffer]):
         return Buffer.model_construct(**self.fields(i))
 
     def intervals(self, i: int) -> list[tuple[int, int]]:
-        """Return when row `i` is alive, half-open."""
+        """Return the lifetimes of row `i`, half-open."""
         rows = slice(int(self.first[i]), int(self.first[i + 1]))
         return list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
 
     def fields(self, i: int) -> dict[str, Any]:
-        """Return row `i` in the spelling of the wire format: what is absent or default is left out."""
+        """Return row `i` as the wire format writes it: what is absent or default is left out."""
         row: dict[str, Any] = {"id": self.ids[i], "size": int(self.size[i])}
         low, high = int(self.first[i]), int(self.first[i + 1])
         if high - low == 1:
@@ -281,7 +281,7 @@ def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
-    """Hold the columns to the rules of Buffer, and say breaks in the same words."""
+    """Hold the columns to the rules of Buffer; raises pydantic.ValidationError with the sentences of Buffer."""
     breaks: list[tuple[Location, str]] = []
 
     def check(bad: npt.NDArray[np.bool_], name: str, values: I64, rule: str) -> None:

@@ -1,4 +1,4 @@
-"""Which ids occur again."""
+"""Ids that occur again."""
 
 from __future__ import annotations
 

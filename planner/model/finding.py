@@ -1,11 +1,11 @@
-"""What lint says: something legal that was surely not meant."""
+"""A finding of lint: something legal that was surely not meant."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MAX_LISTED = 20
-"""How many findings of one rule are listed."""
+"""The most findings of one rule that are listed."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a problem is made of, and how its names are looked up, before its rules are checked."""
+"""The fields of a problem and the look-up of its names, before its rules are checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.planner.model.rigid_groups import rigid_groups, target
 from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Value, as_tuple
 
 ADDRESS_SPACE = 2**63
-"""Where a pool without a size ends, in bytes: no runtime of any client addresses more."""
+"""The end of a pool without a size, in bytes: no runtime of any client addresses more."""
 MAX_COST = 1e30
 """The largest cost of moving one byte: sums of costs stay finite numbers."""
 
@@ -83,7 +83,7 @@ class ProblemFields(Value):
         return {pool.name: i for i, pool in enumerate(self.pools)}
 
     def target(self, i: int) -> tuple[int, int]:
-        """Return what buffer `i` is `relative` to, as (a buffer that is no alias, bytes above its start)."""
+        """Return the target of a `relative` buffer `i`, as (a buffer that is no alias, bytes above its start)."""
         return target(self.buffers.relatives[i], self.index, self.roots)
 
     def allowed_pools(self, i: int) -> tuple[int, ...]:

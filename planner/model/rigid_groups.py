@@ -1,4 +1,4 @@
-"""Which buffers lie at fixed distances from each other: `relative`."""
+"""Rigid groups: buffers that lie at fixed distances from each other, as `relative` says."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rigid_groups(relatives: Relatives, index: Mapping[Name, int], roots: Roots) 
 
 
 def target(relative: tuple[Name, int], index: Mapping[Name, int], roots: Roots) -> tuple[int, int]:
-    """Return what a buffer is relative to, as (a buffer that is no alias, bytes above its start)."""
+    """Return the target of a `relative` buffer, as (a buffer that is no alias, bytes above its start)."""
     name, distance = relative
     at = index[name]
     root, more = roots.get(at, (at, 0))

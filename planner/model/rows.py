@@ -55,7 +55,7 @@ Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 
 class Row(BaseModel):
-    """What every value of the wire format has in common: frozen, exact types, no unknown fields."""
+    """The base of all values of the wire format: frozen, exact types, no unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
@@ -206,7 +206,7 @@ class Buffer(Value):
 
     @property
     def intervals(self) -> tuple[tuple[int, int], ...]:
-        """When the buffer is alive, half-open, as given."""
+        """The lifetimes of the buffer, half-open, as given."""
         if self.start is not None and self.end is not None:
             return ((self.start, self.end),)
         return self.lifetimes or ()

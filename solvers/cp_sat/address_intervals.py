@@ -1,4 +1,4 @@
-"""What buffers that are alive together take of a pool, where some of them may share bytes.
+"""Intervals of addresses that buffers alive together take of a pool, where some of them may share bytes.
 
 Each takes an interval of its own, but for two kinds:
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar, LiteralT
 
 Shares = dict[tuple[int, int, int], "IntVar"]
-"""For two partners, the smaller number first, and a pool: whether they share an offset there."""
+"""For two partners, the smaller number first, and a pool: true where they share an offset there."""
 
 
 @dataclass(eq=False)
@@ -42,7 +42,7 @@ class AddressIntervals:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """Who may share bytes with whom."""
+        """The pairs that may share bytes while both are alive."""
         return Sharing(self.instance)
 
     def of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:

@@ -1,4 +1,4 @@
-"""Banks: partners touch no common one, and who only should not pays for it."""
+"""Banks: partners touch no common one, and each soft pair that does has its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Address intervals in pools, and where each may lie; one function a constraint, named as what it enforces."""
+"""Address intervals in pools, and the ranges of each; one function a constraint, named as what it enforces."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def each_buffer_lives_in_one_pool(model: CpModel, boxes: AddressBoxes) -> None:
 
 
 def colocated_buffers_live_in_one_pool(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Let each buffer go where the first of its company goes; both have the same homes."""
+    """Let each buffer go where the first of its colocation group goes; both may use the same pools."""
     for i, colocation in enumerate(instance.colocation.tolist()):
         for q, box in boxes[i].items() if colocation != i and len(boxes[i]) > 1 else ():
             model.add(box.is_here == boxes[colocation][q].is_here)

@@ -1,4 +1,4 @@
-"""CP-SAT: short questions first ("is there a plan at the bound?"), then minimising, goal after goal of the objective.
+"""CP-SAT: short questions first ("is there a plan at the bound?"), then minimisation, goal after goal of the objective.
 
 Runs have heavy tails, so several short ones, over orders, limits and seeds, come before each long one. The best plan
 enters as a limit to stay below: as a hint it brings a tenth of what questions for limits in between bring.
@@ -24,9 +24,9 @@ from memplan.solvers.formulation.offset_ranges import horizon
 from memplan.solvers.search.incumbent import Search
 
 _LARGEST = 2**60
-"""What sums of sizes, and of costs, must stay below: CP-SAT counts in int64."""
+"""The limit of sums of sizes, and of costs: CP-SAT counts in int64."""
 _MOST_ENTRIES = 1_000_000
-"""How many buffers the live sets may hold together; a larger model takes longer to build than it is worth."""
+"""The most buffers that the live sets may hold together; a larger model takes longer to build than it is worth."""
 _FIRST_RUN = 0.03
 """The work of a first short run, in CP-SAT's deterministic seconds: about a third of one of ours."""
 
@@ -58,9 +58,9 @@ def _horizons(instance: Instance) -> list[int]:
 
 @dataclass(frozen=True)
 class _NextQuestion:
-    """What to ask next, and the work it may take.
+    """The next question, and the work it may take.
 
-    For the cheapest choice of pools, for the floor itself, for a limit in between, or for the best there is.
+    It asks for the cheapest choice of pools, the floor itself, a limit in between, or the best there is.
     """
 
     ask: Literal["choice", "floor", "between", "best"]

@@ -39,8 +39,8 @@ COST = -1
 class CpSatQuestion:
     """Is there an assignment with all ends in pool `q` at `ends[q]` or below, and the cost at `steps` or below?
 
-    What matters is the `goal`, a pool or COST: where it `is_minimised`, the least end there, or cost, is asked for.
-    A question that `is_of_choice` is of pools only: whether the sizes alive fit, wherever they may lie.
+    Where the `goal`, a pool or COST, `is_minimised`, the least end there, or cost, is asked for. A question that
+    `is_of_choice` is about pools only: do the sizes alive fit, at any offsets?
     """
 
     ends: tuple[int, ...]
@@ -56,7 +56,7 @@ class CpSatQuestion:
 
     @property
     def has_fixed_search(self) -> bool:
-        """Whether the search goes from the lowest address up, which is best where only addresses are to be chosen."""
+        """True if the search goes from the lowest address up, which is best where only addresses are to be chosen."""
         return not self.is_minimised and len(self.ends) == 1
 
 
@@ -108,11 +108,11 @@ def _live_sets_fit_by_size(model: CpModel, instance: Instance, boxes: AddressBox
     """Say again, by sizes alone, that a live set fits each pool: what the choice of pools is propagated by."""
     sharing, size = Sharing(instance), instance.size.tolist()
     for q, end in enumerate(question.ends):
-        room = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
+        free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
         for t in range(instance.n_live_sets):
             here = sharing.apart([i for i in instance.members(t).tolist() if q in boxes[i]])
-            if sum(size[i] for i in here) > room:
-                model.add(sum(size[i] * boxes[i][q].is_here for i in here) <= room)
+            if sum(size[i] for i in here) > free:
+                model.add(sum(size[i] * boxes[i][q].is_here for i in here) <= free)
 
 
 def _cost_is_at_most(

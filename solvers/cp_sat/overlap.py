@@ -39,30 +39,30 @@ def live_buffers_do_not_overlap(
     without_lifetime = [[i] for i in np.flatnonzero(np.diff(instance.first) == 0).tolist()]
     live_sets = [instance.members(t).tolist() for t in range(instance.n_live_sets)] + without_lifetime
     for q, end in enumerate(ends):
-        rooms = AddressIntervals(model, instance, boxes, shares, q)
+        intervals_of = AddressIntervals(model, instance, boxes, shares, q)
         reserved = _reserved_intervals(model, instance, q, end)
         before: set[int] = set()
         for members in live_sets:
             here = [i for i in members if q in boxes[i]]
             if len(here) + len(reserved) > 1 and not before.issuperset(here):
-                _live_set_does_not_overlap(model, rooms, here, reserved)
+                _live_set_does_not_overlap(model, intervals_of, here, reserved)
                 before = set(here)
 
 
 def _live_set_does_not_overlap(
-    model: CpModel, rooms: AddressIntervals, members: list[int], reserved: list[IntervalVar]
+    model: CpModel, intervals_of: AddressIntervals, members: list[int], reserved: list[IntervalVar]
 ) -> None:
     """Keep what is alive together apart from each other and from what is reserved, all at once where that is right."""
-    intervals, alone = rooms.of(members)
+    intervals, alone = intervals_of.of(members)
     model.add_no_overlap([*intervals, *reserved])
     for i in alone:
-        model.add_no_overlap([rooms.of_one(i), *reserved])
+        model.add_no_overlap([intervals_of.of_one(i), *reserved])
         for j in members:
-            rooms.keep_apart(i, j)
-    for cluster in rooms.clusters(members):
+            intervals_of.keep_apart(i, j)
+    for cluster in intervals_of.clusters(members):
         for i, j in combinations(cluster, 2):
-            if j not in rooms.sharing.partners[i]:
-                rooms.keep_apart(i, j)
+            if j not in intervals_of.sharing.partners[i]:
+                intervals_of.keep_apart(i, j)
 
 
 def conflicting_buffers_do_not_overlap(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:

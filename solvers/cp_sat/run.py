@@ -24,7 +24,7 @@ _UNITS_PER_WORK = 100_000_000
 _PATIENCE = 30
 """Seconds of the clock for a deterministic one; more is only taken where the clock may decide nothing."""
 _WORK_PER_ENTRY = 3e-8
-"""What posting one buffer of one live set takes, in deterministic seconds."""
+"""The work of posting one buffer of one live set, in deterministic seconds."""
 _EXACT_IN_DOUBLE = 2**53
 
 
@@ -39,7 +39,7 @@ class CpSatEngine:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the search is over, or the work that may be done in it."""
+        """True if the search is over, or the work that may be done in it."""
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def ask(self, question: CpSatQuestion, work: float) -> int:

@@ -1,4 +1,4 @@
-"""Costs as whole numbers: what plans cost above the cheapest conceivable, in the largest step that divides it."""
+"""Costs as whole numbers: steps above the cheapest conceivable plan, each the largest that divides all costs."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ class Costs:
         return float(self.cheapest + steps * self.step)
 
     def steps_of(self, cost: float) -> int:
-        """Return how many steps a plan of this cost adds."""
+        """Return the number of steps that a plan of this cost adds."""
         return round((Fraction(cost) - self.cheapest) / self.step)

@@ -1,4 +1,4 @@
-"""Where buffers may lie when pools are filled only so far, and how far pools need to be filled at the most."""
+"""Ranges of offsets when pools are filled only so far, and the most that pools need to be filled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 
 def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
-    """Return, for each buffer, its span in each pool `q` where it fits below ends[q], with its group and company.
+    """Return, for each buffer, its span in each pool `q` where it fits below ends[q], with the groups that it is in.
 
     The offsets are those that alignments allow, or the pin; pages, reserved ranges and other buffers are not looked at.
     """
@@ -40,7 +40,7 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
 def horizon(instance: Instance, q: int) -> int:
     """Return an end that pool `q` has in some best assignment, or stays below, unless its capacity ends it before.
 
-    Whatever lies there can be stacked above all that is fixed, group after group: each at the first offset that its
+    All that lies there can be stacked above all that is fixed, group after group: each at the first offset that its
     alignment and pages allow, which one period of these leaves free, and in a new bank, where banks matter to it.
     """
     mine = np.flatnonzero(instance.allowed[q])
@@ -58,7 +58,7 @@ def horizon(instance: Instance, q: int) -> int:
 
 
 def _reach(instance: Instance) -> list[int]:
-    """Return the bytes from each anchor's start to the end of its group, and 0 for what is none."""
+    """Return the bytes from each anchor's start to the end of its group, and 0 for a buffer that is no anchor."""
     reach = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
     found: list[int] = reach.tolist()
@@ -66,7 +66,7 @@ def _reach(instance: Instance) -> list[int]:
 
 
 def _has_banks(instance: Instance) -> list[bool]:
-    """Say which buffers should share no bank with some other one."""
+    """Return True for the buffers that should share no bank with some other one."""
     found = np.diff(instance.bank_first) > 0
     found[instance.soft_pairs.ravel()] = True
     flags: list[bool] = found.tolist()

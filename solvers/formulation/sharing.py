@@ -1,4 +1,4 @@
-"""Who may share bytes with whom although both are alive: views in one rigid group, partners that share an offset."""
+"""Buffers that may share bytes while both are alive: views in a rigid group, partners that share an offset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def neighbours(first: I64, values: I64, i: int) -> list[int]:
 
 
 class Sharing:
-    """What an instance's rigid groups and `share` lists say of pairs that are alive together."""
+    """Pairs of buffers alive together, as an instance's rigid groups and `share` lists tie them."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -27,7 +27,7 @@ class Sharing:
 
     @cached_property
     def partners(self) -> list[frozenset[int]]:
-        """What each buffer may have an offset in common with."""
+        """The buffers that each one may have an offset in common with."""
         instance = self._instance
         return [frozenset(neighbours(instance.share_first, instance.share, i)) for i in range(len(instance))]
 
@@ -37,21 +37,21 @@ class Sharing:
         return [(i, j) for i, mine in enumerate(self.partners) for j in sorted(mine) if i < j]
 
     def are_views(self, i: int, j: int) -> bool:
-        """Whether two buffers are in one rigid group, and so never conflict."""
+        """Return True if two buffers are in one rigid group, and so never conflict."""
         return bool(self._anchor[i] == self._anchor[j])
 
     def overlap_always(self, i: int, j: int) -> bool:
-        """Whether two buffers of one rigid group have bytes in common."""
+        """Return True if two buffers of one rigid group have bytes in common."""
         low, high = self._distance[i], self._distance[j]
         return self.are_views(i, j) and low < high + self._size[j] and high < low + self._size[i]
 
     def is_inside(self, i: int, j: int) -> bool:
-        """Whether buffer `i` lies inside buffer `j` where these two share an offset; of two partners, one does."""
+        """Return True if buffer `i` lies inside buffer `j` where they share an offset; of two partners, one does."""
         return bool((self._size[i], -i) < (self._size[j], -j))
 
     @cached_property
     def is_tied(self) -> list[bool]:
-        """Which buffers have partners, or others in their rigid group."""
+        """True for each buffer that has partners, or others in its rigid group."""
         members = np.bincount(self._instance.anchor, minlength=len(self._instance))
         tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
         return tied

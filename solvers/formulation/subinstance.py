@@ -71,7 +71,7 @@ def with_dummies(instance: Instance, count: int, **given: Any) -> Instance:
 
 
 def whole(instance: Instance, kept: Bool) -> Bool:
-    """Return which buffers are kept where a rigid group is as soon as one of its members is."""
+    """Return True for the buffers kept, each rigid group as soon as one of its members is."""
     some = np.zeros(len(instance), dtype=np.bool_)
     some[instance.anchor[kept]] = True
     grown: Bool = some[instance.anchor]
@@ -79,12 +79,12 @@ def whole(instance: Instance, kept: Bool) -> Bool:
 
 
 def alive_with(instance: Instance, which: Bool) -> Bool:
-    """Return who shares a live set with a buffer of `which`; these are among them."""
+    """Return True for the buffers that share a live set with a buffer of `which`, and for these."""
     lives = which[instance.lifetime_buffer]
     size = instance.n_live_sets + 1
     change = np.bincount(instance.start[lives], minlength=size) - np.bincount(instance.end[lives], minlength=size)
     met = np.concatenate(([0], np.cumsum(np.cumsum(change)[:-1] > 0)))
-    found = np.array(which)  # of whom some may have no lifetime
+    found = np.array(which)  # some of which may have no lifetime
     found[instance.lifetime_buffer[met[instance.end] > met[instance.start]]] = True
     return found
 

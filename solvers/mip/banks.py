@@ -1,4 +1,4 @@
-"""Rows that speak of addresses: no page is crossed, and partners touch no common bank."""
+"""Rows about addresses: no page is crossed, and partners touch no common bank."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
         if not any(pages.values()):
             continue
         start: list[tuple[Term, int]] = [(Term(program.at["offset", b]), 1)]
-        room: list[tuple[Term, int]] = []
+        past: list[tuple[Term, int]] = []
         for q, (_, high) in box.span.items():
             here, page, shift = program.lies_in(q, b), pages[q], int(boxes.instance.page_shift[q, b])
             if page == 0:
-                room.append((here, -high))
+                past.append((here, -high))
                 continue
             most = (high + shift) // page
             count = Term(program.column(("page", q, b), 0, most, is_whole=True))
             if here is not ONE:
                 program.row_of(("paged", q, b), [(here, most), (count, -1)], at_least=0)
             start += [(here, shift), (count, -page)]
-            room.append((here, box.size - page))
+            past.append((here, box.size - page))
         program.row_of(("page_start", b), start, at_least=0)
-        program.row_of(("page_end", b), [*start, *room], at_most=0)
+        program.row_of(("page_end", b), [*start, *past], at_most=0)
 
 
 def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
@@ -52,7 +52,7 @@ def a_clash_is_a_bank_in_common(program: Draft, boxes: Boxes) -> None:
 
 
 def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term) -> None:
-    """Where a term is 1 and the lower buffer lies in pool `q`, put a border of banks between it and the higher."""
+    """Put a border of banks between two buffers where a term is 1 and the lower of them lies in pool `q`."""
     first, past = _first_bank(program, boxes, q, high), _past_bank(program, boxes, q, low)
     big_m = program.upper[past.column] - program.lower[first.column]
     sides, here = [(first, 1), (past, -1)], program.lies_in(q, low)

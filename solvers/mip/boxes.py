@@ -1,7 +1,7 @@
-"""What the integer program speaks of: boxes on a grid of offsets, where each may lie, and which conflict.
+"""Boxes of the integer program, on a grid of offsets: the ranges of their offsets, and their conflicts.
 
 All numbers are exact integers, in units. Offsets are multiples of a granule (plus a shift that belongs to the pool),
-so a box keeps everything else away from its size rounded up to the granule: its extent.
+so a box keeps everything else away from its extent: its size, rounded up to the granule.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A buffer, or a reserved range, which lies where it lies.
+    """A buffer, or a reserved range, whose offset is given.
 
     `extent` is what it takes of the grid. `span[q]` holds the lowest and the highest offset that it may have in pool
     `q`, for the pools only that it may lie in; its offsets there are the lowest plus multiples of `step[q]`. A
@@ -72,7 +72,7 @@ class Box:
 
     @property
     def waste(self) -> int:
-        """What a buffer's room has beyond its size."""
+        """The extent of a buffer less its size."""
         return self.extent - self.size
 
     @property
@@ -95,7 +95,7 @@ class Boxes:
 
     @property
     def n(self) -> int:
-        """How many of the boxes are buffers."""
+        """The number of boxes that are buffers."""
         return len(self.instance)
 
     @cached_property
@@ -122,7 +122,7 @@ class Boxes:
         return Box(size, up(size, self.grid.granule), span, steps)
 
     def _reserved(self, q: int, low: int, high: int) -> Box:
-        """Extend the range up to the grid, where what lies above it starts; its room is what it takes of the grid."""
+        """Extend the range up to the grid, where what lies above it starts; its extent is what it takes of the grid."""
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)
 
@@ -138,7 +138,7 @@ class Boxes:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """Who may share bytes with whom although both are alive."""
+        """The pairs that may share bytes while both are alive."""
         return Sharing(self.instance)
 
     @cached_property
@@ -188,12 +188,12 @@ class Boxes:
         return [q for q in self.common(a, b) if q not in must_part]
 
     def may_lie_below(self, a: int, b: int) -> bool:
-        """Return whether box `a` may lie in the same pool as box `b`, and below it."""
+        """Return True if box `a` may lie in one pool with box `b`, and below it."""
         first, second, distance = self.all[a], self.all[b], self.distance(a, b)
         return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common(a, b))
 
     def distance(self, a: int, b: int) -> int:
-        """Return how far above the offset of box `a` that of box `b` must be, at least, where `a` lies below it."""
+        """Return the least distance of the offset of box `b` above that of box `a`, where `a` lies below it."""
         return self.all[a].extent if max(a, b) < self.n else self.all[a].size
 
     def twins(self) -> Iterator[tuple[int, int]]:
@@ -205,7 +205,7 @@ class Boxes:
         """Return a pair of buffers of which the first may be taken to lie below the second, or None.
 
         Turning a plan upside down makes another one of the same peak: in a single pool where nothing is pinned or
-        reserved, no offset is shifted and no room wasted, and where nothing speaks of addresses or of which ends meet.
+        reserved, no offset is shifted and no extent wasted, and where no constraint is about addresses or about ends.
         Exchanging twins could undo the choice, so neither has one.
         """
         if self.instance.features & (CONSTRAINTS.keys() - {"together"}):

@@ -21,7 +21,7 @@ from memplan.solvers.mip.stages import EngineEffort, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 _INFEASIBLE = "says infeasible or unbounded"
-"""What CBC's log says where preprocessing ends it; no column of the program is unbounded."""
+"""The words of CBC's log where preprocessing ends it; no column of the program is unbounded."""
 _LOWER_BOUND = re.compile(r"^Lower bound:\s+(\S+)$", re.MULTILINE)
 
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from memplan.planner.model.buffer_table import I64, column
 
 Key = tuple[str | int, ...]
-"""What a column or a row is about: a word, and then boxes, pools or live sets by number."""
+"""The name of a column or a row: a word, and then boxes, pools or live sets by number."""
 F64 = npt.NDArray[np.float64]
 Unit = Literal["", "units", "cost"]
-"""What a column counts: nothing that is scaled, units, or steps of cost."""
+"""The scale of a column: none, that of units, or that of steps of cost."""
 Entry = tuple[int, int]
 """A column and its coefficient."""
 
@@ -29,7 +29,7 @@ class Term(NamedTuple):
 
 
 ONE = Term(0, 0, 1)
-"""What is always so."""
+"""The constant 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Draft:
     def row_if(self, term: Term, big_m: int, key: Key, sides: list[tuple[Term, int]], at_least: int) -> None:
         """Add a row that binds where `term` is 1; where it is 0, its left side may be `big_m` smaller.
 
-        Where the term is 0 in any case there is nothing to say.
+        Where the term is 0 in any case no row is added.
         """
         if self._is_never(term):
             return
@@ -120,7 +120,7 @@ class Draft:
         return Term(self.at["below", b, a], -1, 1) if here is None else Term(here)
 
     def has_order(self, a: int, b: int) -> bool:
-        """Return whether the program decides an order of the two boxes."""
+        """Return True if the program decides an order of the two boxes."""
         return ("below", a, b) in self.at or ("below", b, a) in self.at
 
     def finish(self, scale: int, cost_scale: int = 1) -> IntegerProgram:

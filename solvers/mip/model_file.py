@@ -46,8 +46,8 @@ _SAYINGS = {
     "banks": "two that should touch no common bank are parted, or clash",
     "held": "what lies below a buffer, of what it conflicts with, holds it up",
     "pushed": "what lies above a buffer, of what it conflicts with, pushes the peak up",
-    "share": "what conflicts pairwise has room below the peak of its pool",
-    "free": "what conflicts pairwise has room around what is reserved in its pool",
+    "share": "what conflicts pairwise fits below the peak of its pool",
+    "free": "what conflicts pairwise fits around what is reserved in its pool",
     "twins": "of two buffers that can be exchanged, the first lies in the earlier pool",
     "cost": "the cost is what the chosen pools, and clashes in banks, ask",
 }
@@ -152,7 +152,7 @@ class _Text:
         yield "End"
 
     def _is_whole(self, at: int, is_binary: bool) -> bool:
-        """Say whether a column is a free binary, or another integer one; readers take the limits from a binary."""
+        """Return True if a column is a free binary, or another integer one; readers take the limits from a binary."""
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
     def _lp_row(self, row: LinearRow) -> str:

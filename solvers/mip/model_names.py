@@ -12,7 +12,7 @@ from memplan.solvers.mip.draft import Key
 _LONGEST_ID = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 COLUMN_WORDS = {"offset": "o", "end": "e", "multiple": "steps"}
-"""Columns that are spelled shorter than their keys."""
+"""Words of columns that are shorter in a file than in keys."""
 _ARGUMENTS = {
     "offset": "b",
     "end": "b",
@@ -48,7 +48,7 @@ _ARGUMENTS = {
     "clash": "k",
     "cost": "",
 }
-"""What the numbers of a key are: pools (q), boxes (b), sets of buffers in conflict (t) or soft pairs (k)."""
+"""The kinds of a key's numbers: pools (q), boxes (b), sets of buffers in conflict (t) or soft pairs (k)."""
 
 
 class ModelNames:

@@ -26,12 +26,12 @@ from memplan.solvers.mip.ties import (
 )
 
 MAX_CROWD_ENTRIES = 400_000
-"""How many entries the rows of crowds may have in all; the heaviest crowds come first."""
+"""The most entries that the rows of crowds may have in all; the heaviest crowds come first."""
 
 
 @dataclass(frozen=True)
 class MipQuestion:
-    """Which plan is asked for: no end in pool `q` above limit[q], and its peak not below floor[q], as is known.
+    """A question to an engine: no end in pool `q` above limit[q], and its peak not below floor[q], as is proved.
 
     `minimise` is the key of the column to make as small as possible, or None where any such plan will do. `cost` holds
     the least and the most that the plan may cost, in steps, where that matters.
@@ -181,7 +181,7 @@ def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes,
     """Say that what lies below a buffer holds it up, and what lies above it pushes the peak up.
 
     The members of a crowd never share a byte: most often it is a live set. Of its members, those below buffer `b` lie
-    one on the other, so its offset is at least the sum of their rooms; and so for those above it. These cuts make the
+    one on the other, so its offset is at least the sum of their extents; and so for those above it. These cuts make the
     relaxation as good as the max-live bound and better.
     """
     budget, seen = MAX_CROWD_ENTRIES, set[tuple[int, ...]]()
@@ -220,7 +220,7 @@ def _others_push_the_peak(
 
 
 def _a_crowd_shares_out_its_pools(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Say that a crowd, where it chooses its pools, has room below their peaks and around what is reserved."""
+    """Say that a crowd, where it chooses its pools, fits below their peaks and around what is reserved."""
     for t, members in enumerate(boxes.crowds):
         for q, limit in enumerate(question.limit):
             inside = [b for b in members if q in boxes.all[b].span]

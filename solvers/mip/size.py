@@ -1,4 +1,4 @@
-"""How large the integer program would be, and how far pools can be filled, known before it is written."""
+"""The size of the integer program and the ends of its pools, before it is written."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from memplan.planner.instance.objective import Score
 from memplan.solvers.formulation.offset_ranges import horizon
 
 MAX_ROWS = 200_000
-"""What is written at most: a program of a million rows is of no use to an engine, and takes gigabytes."""
+"""The most rows that are written: a program of a million rows is of no use to an engine, and takes gigabytes."""
 
 
 def count_rows(instance: Instance) -> int:
-    """Return how many rows the program has at most; O(m) time, no pair is listed."""
+    """Return the most rows that the program can have; O(m) time, no pair is listed."""
     begun = np.bincount(instance.start, minlength=instance.n_live_sets)
     ended = np.bincount(instance.end, minlength=instance.n_live_sets + 1)[: instance.n_live_sets]
     alive = np.cumsum(begun - ended)
@@ -31,7 +31,7 @@ def count_rows(instance: Instance) -> int:
 
 
 def _rows_of_ties(instance: Instance) -> int:
-    """Return how many rows the constraints between buffers, on pages and on banks have at most."""
+    """Return the most rows that the constraints between buffers, on pages and on banks can have."""
     p = len(instance.pools)
     n_shares, n_partners, n_soft = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.soft_pairs)
     tied = int((instance.anchor != np.arange(len(instance))).sum())

@@ -1,4 +1,4 @@
-"""What is asked of a MILP engine, and in which order.
+"""Questions to a MILP engine, and their order.
 
 The score's entries are settled one after another. For each, the decision comes first: is there a plan at the bound?
 That settles most of what can be settled. Then the entry is minimised, from the best plan so far, with the bound as its
@@ -26,19 +26,19 @@ from memplan.solvers.packing.place import drop
 from memplan.solvers.search.incumbent import Search
 
 DECISION_SHARE = 0.4
-"""How much of the time that is left the decision may take."""
+"""The share of the time left that the decision may take."""
 DECISIONS = 4
-"""How often a decision is asked, each time one unit higher, while the answer is no; each takes about as long."""
+"""The most decisions that are asked, each one unit higher, while the answer is no; each takes about as long."""
 SMALL_PEAK = 4096
 """Above this many units one more makes no difference, and the decision is asked once."""
 RESERVE_S = 0.3
-"""What is kept back, so that an engine stops by itself, and says what it knows, before it is killed."""
+"""Seconds kept back, so that an engine stops by itself, and reports what it has, before it is killed."""
 LARGEST_PLAIN = 2**20
 """Up to here engines are given whole units; above, HiGHS was seen to claim what is not so."""
 SCALED_PEAK = 2**16
-"""What larger peaks are scaled down to, about, by a power of two."""
+"""The size, about, to which larger peaks are scaled down by a power of two."""
 ROOT_WORK, NODE_WORK = 100, 2
-"""What the root and what a node cost for each entry of the program, in units of Search.work_limit: as measured with
+"""The work of the root and of a node for each entry of the program, in units of Search.work_limit: as measured with
 HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit stands for.
 """
 _GAP = 0.9
@@ -47,7 +47,7 @@ _GAP = 0.9
 
 @dataclass(frozen=True)
 class EngineEffort:
-    """How far an engine may go: until a clock or until so many nodes, and until it is as close as `gap`."""
+    """The limits of an engine's run: a clock or a number of nodes, and a `gap` that is close enough."""
 
     seconds: float | None
     nodes: int | None
@@ -57,7 +57,7 @@ class EngineEffort:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an engine says: `bound`, of the objective, holds where nothing was infeasible."""
+    """An engine's answer: `bound`, of the objective, holds where the program was not infeasible."""
 
     status: Literal["optimal", "infeasible", "open"]
     bound: float = -inf
@@ -112,7 +112,7 @@ class _Stage:
         return floor
 
     def _minimise(self, floor: int) -> int:
-        """Look for better plans between `floor` and the best one known; return what the floor has become."""
+        """Look for better plans between `floor` and the incumbent; return what the floor has become."""
         best = self._best()
         said = self._ask(floor, best, self._key, 1.0)
         if said.status == "infeasible":
@@ -147,7 +147,7 @@ class _Stage:
         return int(self.search.bound[k]) if not self._is_cost and self.settled == self.search.bound[:k] else 0
 
     def _best(self) -> int | None:
-        """Return the entry of the best plan known, if that has the settled entries."""
+        """Return the entry of the incumbent, if that has the settled entries."""
         k, best = len(self.settled), self.search.best
         if best is None or best.score[:k] != self.settled:
             return None
@@ -199,7 +199,7 @@ class _Stage:
             self.search.offer(pool, offset, self.name)
 
     def _limits(self, most: int | None) -> tuple[int, ...]:
-        """Return how far pools may be filled: as settled, up to `most`, else as far as sensible plans do."""
+        """Return the ends of the pools: as settled, `most`, or else those of sensible plans."""
         best = self.search.best
         limits = sensible_limits(self.instance, None if best is None else best.score)
         peaks = self.settled[1:] if self.instance.objective == "cost" else self.settled

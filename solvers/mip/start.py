@@ -1,4 +1,4 @@
-"""The best plan so far as a start: values for the columns of a program."""
+"""The incumbent as a start: values for the columns of a program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.solvers.search.result import Assignment
 
 
 def start_of(program: IntegerProgram, boxes: Boxes, best: Assignment | None) -> F64 | None:
-    """Return the values of a program's columns that say the same as the plan, or None where there is no plan.
+    """Return the values of a program's columns in the plan `best`, or None where there is no plan.
 
     The plan is turned so that it keeps to the symmetry that the program has fixed; else an engine would reject it.
     """
@@ -83,7 +83,7 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
 
 
 def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:
-    """Say whether box `a` ends where `b` starts, or below, in one pool; two that may share bytes may do neither."""
+    """Return True if box `a` ends where `b` starts, or below, in one pool; two that share bytes do neither."""
     end = _offset(boxes, offset, a) + boxes.all[a].size
     return _pool(boxes, pool, a) == _pool(boxes, pool, b) and end <= _offset(boxes, offset, b)
 

@@ -1,4 +1,4 @@
-"""Rows that tie buffers to each other: companies, rigid groups, partners that share an offset."""
+"""Rows that tie buffers to each other: colocation groups, rigid groups, partners that share an offset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memplan.solvers.mip.draft import Draft, Term
 
 
 def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
-    """Let each buffer lie where the first of its company does; both have the same homes."""
+    """Let each buffer lie where the first of its colocation group does; both may use the same pools."""
     for b, colocation in enumerate(boxes.instance.colocation.tolist()):
         for q in boxes.all[b].span if colocation != b else ():
             if ("in", q, b) in program.at:
@@ -25,7 +25,7 @@ def a_rigid_group_keeps_its_distances(program: Draft, boxes: Boxes) -> None:
 
 
 def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
-    """Where two share an offset, let neither lie above the other, nor in another pool."""
+    """Let neither of two that share an offset lie above the other, nor in another pool."""
     for a, b in boxes.pairs:
         if ("shared", a, b) not in program.at:
             continue
