@@ -13,8 +13,7 @@ from distributed import Client
 from memplan.api.cluster import dask
 from memplan.api.cluster.connection import Connection
 from memplan.api.cluster.local_cluster import local_cluster
-from memplan.api.cluster.pending_solve import PendingSolve
-from memplan.api.cluster.sent_task import SentTask, stop
+from memplan.api.cluster.pending_solve import PendingSolve, SentTask, stop
 from memplan.api.cluster.serialization import pack, unpack
 from memplan.api.cluster.task import LostWorkersError, Task
 from memplan.api.settings import Settings

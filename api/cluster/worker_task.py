@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from memplan.api.cluster import dask
 from memplan.api.cluster.serialization import pack, unpack
-from memplan.api.cluster.task import Task
-from memplan.planner.errors import InputError, InvalidPlanError
+from memplan.api.cluster.task import Task, WorkFailedError
+from memplan.planner.errors import MemplanError
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve_request
 from memplan.solvers.search.result import Progress, SolveResult
@@ -25,14 +25,6 @@ _TELL_EVERY_S, _PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 0.25, 1.0, 5.0
 _PROGRESS_KEPT = 100
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """The reason why there is no plan: an error of the caller's, or (None) of the program's, that can be pickled."""
-
-    kind: type[InputError] | type[InvalidPlanError] | None
-    sentences: tuple[str, ...]
 
 
 @dataclass(eq=False)
@@ -55,11 +47,6 @@ class RunningTask:
         """Keep the function that returns the best result so far."""
         self.so_far = so_far
 
-    def note(self, progress: Progress) -> None:
-        """Keep progress until it is told."""
-        self.progress.append(progress)
-        self.latest = progress
-
     def report(self, tell: Callable[[bytes], None]) -> None:
         """Tell that it has begun, with no content, and then its progress, until it is done; for a thread of its own."""
         tell(b"")
@@ -73,15 +60,12 @@ class RunningTask:
 
     def told(self, with_plan: bool) -> tuple[Progress, ...]:
         """Return the progress since the last call; with the best plan, where that is a new one."""
-        told = []
-        while self.progress:
-            told.append(self.progress.popleft())
-        latest, found = self.latest, None
-        if with_plan and latest is not None:
-            self.latest = None
-            found = self.so_far()
-        if latest is not None and found is not None:
-            told[-1:] = [replace(told[-1] if told else latest, found=found)]
+        told = [self.progress.popleft() for _ in range(len(self.progress))]
+        self.latest = told[-1] if told else self.latest
+        if with_plan and self.latest is not None:
+            found, latest, self.latest = self.so_far(), self.latest, None
+            if found is not None:
+                told[-1:] = [replace(latest, found=found)]
         return tuple(told)
 
 
@@ -96,27 +80,27 @@ def own_this_process() -> None:
 
 
 def perform(key: str, topic: str, sent: bytes) -> bytes:
-    """Solve a packed task of a unique key, and tell its progress to a topic; return the result or refusal, packed."""
+    """Solve a packed task of a unique key, and tell its progress to a topic; return the result, packed.
+
+    Raises MemplanError, which Dask brings to the server.
+    """
     try:
         running = _running[key] = RunningTask(unpack(sent))
         task = running.task
         _set_alarm(max(0.0, task.deadline.left_s) + running.alarm_s)
         threading.Thread(target=running.report, args=(dask.teller(topic, key),), daemon=True).start()
-        control = SolveControl(task.deadline, running.cancelled, running.note, running.watch, task.start)
-        outcome: SolveResult | Refusal = solve_request(task.problem, task.options, control)
-    except InputError as error:
-        outcome = Refusal(type(error), error.sentences)
-    except InvalidPlanError as error:
-        outcome = Refusal(InvalidPlanError, (str(error),))
-    except Exception as error:  # noqa: BLE001 - the border of the worker: the server must hear of it
+        control = SolveControl(task.deadline, running.cancelled, running.progress.append, running.watch, task.start)
+        return pack(solve_request(task.problem, task.options, control))
+    except MemplanError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the border of the worker: its log says where, without the message
         frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
         _LOG.error("%s in a worker\n%s", type(error).__name__, frames)
-        outcome = Refusal(None, (f"memplan: {type(error).__name__} in a worker; its log says where",))
+        raise WorkFailedError(f"memplan: {type(error).__name__} in a worker; its log says where") from None
     finally:
         _set_alarm(0.0)
         if (ended := _running.pop(key, None)) is not None:
             ended.is_done.set()
-    return pack(outcome)
 
 
 def _set_alarm(seconds: float) -> None:
