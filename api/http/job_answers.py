@@ -13,11 +13,22 @@ from sse_starlette import ServerSentEvent
 from memplan.api.http.job_requests import JobQuery
 from memplan.api.options import Options
 from memplan.api.store.events import StoredEvent
-from memplan.api.store.job import StoredJob, StoredProgress
+from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import MEANINGS, State
 
 PATH = "/v1/jobs"
 Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+
+
+class Progress(BaseModel):
+    """The peak, bound and gap of a job's best plan; `gap` is None where the bound is 0."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    peak: int | None
+    lower_bound: int | None
+    gap: float | None
+    solver: str | None
 
 
 class Links(BaseModel):
@@ -47,7 +58,7 @@ class JobAnswer(BaseModel):
     finished_at: Moment | None
     deadline_at: Moment | None
     options: Options
-    progress: StoredProgress | None
+    progress: Progress | None
     plan_status: str | None
     attempts: int
     late_s: float | None
@@ -80,7 +91,7 @@ def job_answer(job: StoredJob) -> JobAnswer:
         finished_at=None if job.finished_at is None else _moment(job.finished_at),
         deadline_at=None if job.deadline_at is None else _moment(job.deadline_at),
         options=Options.model_validate(dict(job.options)),
-        progress=job.progress,
+        progress=None if job.progress is None else Progress.model_validate(job.progress),
         plan_status=job.plan_status,
         attempts=job.attempts,
         late_s=job.late_s,

@@ -19,15 +19,15 @@ from memplan.api.refusals import RefusedError
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.store.errors import StoreError
-from memplan.api.store.job import Claim, JobOutcome, PackedPlan, StoredProgress, TimedProgress
+from memplan.api.store.job import Claim, JobOutcome, PackedPlan
 from memplan.api.store.store import Store
 from memplan.planner.errors import InputError, MemplanError
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.deadline import Deadline
-from memplan.solvers.search.result import Progress as SearchProgress
+from memplan.solvers.search.result import Progress
 
 _GATHER_S = 0.2
-"""How long news is gathered before it is written."""
+"""How long progress is gathered before it is written."""
 _AGAIN_S = 1.0
 """How long to wait before what the store did not take is said again."""
 _LEAST_S = 0.05
@@ -44,7 +44,7 @@ class Solves(Protocol):
         self,
         request: PlanRequest,
         cancelled: asyncio.Event,
-        on_progress: Callable[[SearchProgress], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> Plan:
         """Return a verified plan by the deadline, or soon after `cancelled` is set the best one so far.
 
@@ -64,10 +64,11 @@ class Run:
         self._claim, self._store, self._solving, self._stir = claim, store, solving, stir
         self._cancelled = asyncio.Event()
         self._is_leaving = self._is_lost = False
-        self._best = claim.job.progress
-        self._news: list[TimedProgress] = []
+        before = claim.job.progress
+        self._told = None if before is None else (before["peak"], before["gap"])
+        self._better: list[Progress] = []
         self._plan: Plan | None = None
-        self._has_news = asyncio.Event()
+        self._has_progress = asyncio.Event()
 
     def cancel(self) -> None:
         """End the search; the job is cancelled."""
@@ -141,25 +142,24 @@ class Run:
         request = PlanRequest(problem, options, deadline, claim.job.priority, start=start)
         return await self._solving.plan(request, self._cancelled, self._hear)
 
-    def _hear(self, progress: SearchProgress) -> None:
-        found = StoredProgress(progress.peak, progress.lower_bound, progress.gap, progress.by)
-        if self._best is None or (found.peak, found.gap) != (self._best.peak, self._best.gap):
-            self._best = found
-            self._news.append(TimedProgress(found, progress.elapsed_s))
+    def _hear(self, progress: Progress) -> None:
+        if self._told != (progress.peak, progress.gap):
+            self._told = progress.peak, progress.gap
+            self._better.append(progress)
         self._plan = self._plan if progress.found is None else progress.found.plan
-        self._has_news.set()
+        self._has_progress.set()
 
     async def _report(self) -> None:
         """Write what is heard, until it is cancelled; all that came in a moment at once."""
         while True:
-            await self._has_news.wait()
+            await self._has_progress.wait()
             await asyncio.sleep(_GATHER_S)
-            self._has_news.clear()
-            (news, self._news), (plan, self._plan) = (self._news, []), (self._plan, None)
+            self._has_progress.clear()
+            (better, self._better), (plan, self._plan) = (self._better, []), (self._plan, None)
             packed = None if plan is None else await to_thread.run_sync(pack_plan, plan)
-            if not news and packed is None:
+            if not better and packed is None:
                 continue
-            if not await self._insist(partial(self._store.leases.report, self.lease, news, packed)):
+            if not await self._insist(partial(self._store.leases.report, self.lease, better, packed)):
                 self.lose()
                 return
 
@@ -176,7 +176,7 @@ class Run:
                 return said
 
 
-def _progress(plan: Plan) -> StoredProgress | None:
+def _progress(plan: Plan) -> Progress | None:
     if plan.lower_bound is None:
         return None
-    return StoredProgress(plan.peak, plan.lower_bound, plan.gap, plan.solver)
+    return Progress(plan.wall_time_s or 0.0, plan.peak, plan.lower_bound, plan.solver or "")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memplan.api.store.job_states import State
+from memplan.solvers.search.result import Progress
 
 
 def new_id() -> str:
@@ -17,16 +18,6 @@ def new_id() -> str:
     value = milliseconds << 80 | 7 << 76 | nanoseconds * 4096 // 1_000_000 << 64 | 2 << 62 | secrets.randbits(62)
     text = f"{value:032x}"
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
-
-
-@dataclass(frozen=True)
-class StoredProgress:
-    """The peak, bound and gap of a job's best plan; `gap` is None where the bound is 0."""
-
-    peak: int | None
-    lower_bound: int | None
-    gap: float | None
-    solver: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +62,7 @@ class StoredJob:
     attempts: int
     is_cancel_asked: bool
     last_event: int
-    progress: StoredProgress | None
+    progress: Mapping[str, Any] | None
     plan_status: str | None
     error: str | None
     late_s: float | None
@@ -98,14 +89,6 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class TimedProgress:
-    """A better plan or bound of a running job."""
-
-    progress: StoredProgress
-    elapsed_s: float
-
-
-@dataclass(frozen=True)
 class PackedPlan:
     """A packed plan, and its status."""
 
@@ -118,6 +101,6 @@ class JobOutcome:
     """The end of a job."""
 
     state: State
-    progress: StoredProgress | None = None
+    progress: Progress | None = None
     plan: PackedPlan | None = None
     error: str | None = None

@@ -12,7 +12,7 @@ from sqlalchemy import Select, func, select, update
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.events import tell
-from memplan.api.store.job import StoredJob, StoredProgress
+from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import MEANINGS, State, check_change
 
 COLUMNS = [schema.jobs.c[name] for name in StoredJob.__dataclass_fields__]
@@ -105,8 +105,7 @@ class Jobs:
 
 def job_of(columns: Mapping[Any, Any]) -> StoredJob:
     """Make a Job of its COLUMNS."""
-    progress = columns["progress"]
-    return StoredJob(**{**columns, "progress": None if progress is None else StoredProgress(**progress)})
+    return StoredJob(**columns)
 
 
 def _job(job_id: str) -> Select[Any]:

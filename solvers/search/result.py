@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.instance.objective import Score
@@ -59,3 +60,7 @@ class Progress:
         if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
             return None
         return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the service tells of the progress, as JSON has it: in jobs, in events, and when a job ends."""
+        return {"peak": self.peak, "lower_bound": self.lower_bound, "gap": self.gap, "solver": self.by}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from memplan.api.store.arrivals import JobLimits
-from memplan.api.store.job import Claim, NewJob, PackedPlan, StoredProgress
+from memplan.api.store.job import Claim, NewJob, PackedPlan
 from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
+from memplan.solvers.search.result import Progress
 
 ROOM = JobLimits(jobs=1000)
 EVERYBODY = JobsWanted(of_all_keys=True)
-FOUND = StoredProgress(peak=30, lower_bound=20, gap=0.5, solver="greedy")
-BETTER = StoredProgress(peak=2**70, lower_bound=2**70, gap=0.0, solver="exact")
+FOUND = Progress(0.1, 30, 20, "greedy")
+BETTER = Progress(0.25, 2**70, 2**70, "exact")
 REASON = "its server stopped"
 PLAN = PackedPlan(b"plan", "feasible")
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from memplan.api.jobs.event_feed import Following
-from memplan.api.store.job import JobOutcome, StoredProgress, TimedProgress
+from memplan.api.store.job import JobOutcome
 from memplan.api.store.store import Store
+from memplan.solvers.search.result import Progress
 from tests.support.job_runners import day, submit
 
-NEWS = TimedProgress(StoredProgress(40, 30, 1 / 3, "test"), 0.1)
+NEWS = Progress(0.1, 40, 30, "test")
 
 
 @pytest.fixture

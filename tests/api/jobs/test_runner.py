@@ -39,7 +39,7 @@ def test_a_job_is_solved_and_told_of(store: Store) -> None:
             found = await ended(store, job_id)
         assert (found.state, found.attempts, found.plan_status, found.error) == ("succeeded", 1, "optimal", None)
         assert found.progress is not None
-        assert (found.progress.peak, found.progress.gap) == (30, 0.0)
+        assert (found.progress["peak"], found.progress["gap"]) == (30, 0.0)
         assert kinds(store, job_id) == ["queued", "started", "better", "finished"]
         plan = unpack_plan(store.jobs.plan(job_id) or b"")
         assert (plan.peak, plan.status) == (30, "optimal")

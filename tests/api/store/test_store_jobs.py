@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from memplan.api.store.job import JobOutcome, PackedPlan, TimedProgress
+from memplan.api.store.job import JobOutcome, PackedPlan
 from memplan.api.store.leases import MOST_ATTEMPTS
 from memplan.api.store.store import Store
 from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
@@ -42,10 +42,10 @@ def test_servers_that_claim_at_once_never_get_the_same_job(store: Store) -> None
 def test_what_is_found_is_told_in_order_and_kept(store: Store) -> None:
     job_id = add(store)
     lease = claim(store).lease
-    assert store.leases.report(lease, [TimedProgress(FOUND, 0.1), TimedProgress(BETTER, 0.25)], PLAN)
+    assert store.leases.report(lease, [FOUND, BETTER], PLAN)
     job = store.jobs.find(job_id)
     assert job is not None
-    assert (job.progress, job.plan_status, store.jobs.plan(job_id)) == (BETTER, "feasible", b"plan")
+    assert (job.progress, job.plan_status, store.jobs.plan(job_id)) == (BETTER.facts(), "feasible", b"plan")
     events = store.events.after(job_id, 2)
     assert [(event.seq, event.kind, event.data["peak"]) for event in events] == [
         (3, "better", 30),
@@ -61,11 +61,11 @@ def test_a_job_ends_once(store: Store) -> None:
     lease = claim(store).lease
     assert store.leases.finish(lease, JobOutcome("succeeded", FOUND, PLAN))
     assert not store.leases.finish(lease, JobOutcome("failed", error="no"))
-    assert not store.leases.report(lease, [TimedProgress(BETTER, 1.0)], PackedPlan(b"late", "optimal"))
+    assert not store.leases.report(lease, [BETTER], PackedPlan(b"late", "optimal"))
     assert not store.leases.hand_back(lease, REASON)
     job = store.jobs.find(job_id)
     assert job is not None
-    assert (job.state, job.progress, job.plan_status, job.late_s) == ("succeeded", FOUND, "feasible", None)
+    assert (job.state, job.progress, job.plan_status, job.late_s) == ("succeeded", FOUND.facts(), "feasible", None)
     assert job.finished_at is not None
     assert store.jobs.plan(job_id) == b"plan"
     assert told(store, job_id) == ["queued", "started", "finished"]
@@ -77,7 +77,7 @@ def test_a_server_that_lost_its_lease_changes_nothing(store: Store) -> None:
     assert store.leases.take_over(["here"]) == [job_id]
     new_one = claim(store).lease  # the same server has it again, under another lease
     assert not store.leases.finish(old, JobOutcome("succeeded", FOUND, PLAN))
-    assert not store.leases.report(old, [TimedProgress(FOUND, 0.1)], PLAN)
+    assert not store.leases.report(old, [FOUND], PLAN)
     assert store.jobs.plan(job_id) is None
     assert store.leases.finish(new_one, JobOutcome("succeeded", FOUND, PLAN))
     assert told(store, job_id) == ["queued", "started", "retried", "started", "finished"]
