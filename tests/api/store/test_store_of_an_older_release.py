@@ -16,7 +16,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.store.api_key import Key
 from memplan.api.store.database import FILE
-from memplan.api.store.job import StoredJob, StoredProgress
+from memplan.api.store.job import StoredJob
 from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
 from memplan.planner.model.problem import Problem
@@ -75,7 +75,7 @@ def test_jobs_keep_their_states_and_numbers(old_store: Store) -> None:
         attempts=1,
         is_cancel_asked=False,
         last_event=4,
-        progress=StoredProgress(peak=LARGE, lower_bound=LARGE, gap=0.0, solver="exact"),
+        progress={"peak": LARGE, "lower_bound": LARGE, "gap": 0.0, "solver": "exact"},
         plan_status="feasible",
         error=None,
         late_s=None,
