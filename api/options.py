@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
+from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.planner.errors import MAX_SHOWN, OptionError, place, sentences, shown
 from memplan.solvers.portfolio.options import SolveOptions
+
+if TYPE_CHECKING:
+    PlanFormatName = str
+else:
+    PlanFormatName = Literal[tuple(PLAN_FORMATS)]
 
 
 class Options(SolveOptions):
@@ -19,7 +25,7 @@ class Options(SolveOptions):
     Accept says.
     """
 
-    format: Literal["json", "csv", "tables", "triples", "exir"] | None = None
+    format: PlanFormatName | None = None
 
 
 def read_options(value: Any) -> Options:

@@ -42,7 +42,7 @@ def read_baseline(data: bytes, name: str | None, now: Problem, problem: Problem 
     It is a plan of `problem`, if that is given; else of the problem `now`, if the plan bears its hash and is valid
     for it. Raises InputError, also for a plan that is not valid for its problem.
     """
-    if formats.detect(data, name) == "csv":
+    if formats.detect(data, name) != "json":
         found = Baseline(formats.read_plan(data, problem or now, name), problem)
     else:
         found = _from_json(memplan_json.parse(data), problem)

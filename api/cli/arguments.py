@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memplan.api.cli.streams import STANDARD
+from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.planner.errors import OptionError
+from memplan.planner.formats import FORMATS
+
+TABLE = "table"
+"""The way to show a plan to people."""
+SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 
 ProblemFile = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="A file: JSON, CSV or a model, or - for standard input.")
@@ -24,7 +30,7 @@ Capacities = Annotated[
     ),
 ]
 PlanOutput = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="PLAN", help="Write the plan here: .json or .csv.")
+    str | None, typer.Option("--output", "-o", metavar="PLAN", help=f"Write the plan here: {SUFFIXES}.")
 ]
 Deterministic = Annotated[bool, typer.Option(help="The same plan on every machine.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors to people.")]
@@ -71,22 +77,12 @@ SaveBaseline = Annotated[
 ]
 
 
-class FileFormat(StrEnum):
-    """The formats of files of problems and plans."""
-
-    json = "json"
-    csv = "csv"
-
-
-class PlanDisplay(StrEnum):
-    """The ways to show a plan: for programs, for people, or as users of other compilers know it."""
-
-    json = "json"
-    csv = "csv"
-    table = "table"
-    tables = "tables"
-    triples = "triples"
-    exir = "exir"
+if TYPE_CHECKING:
+    FileFormat = str
+    PlanDisplay = str
+else:  # of each name that the tables of formats have, a member: what typer asks for
+    FileFormat = StrEnum("FileFormat", {name: name for name in FORMATS})
+    PlanDisplay = StrEnum("PlanDisplay", {name: name for name in dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS))})
 
 
 class ListDisplay(StrEnum):

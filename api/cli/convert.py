@@ -30,7 +30,7 @@ def convert(
     quiet: Quiet = False,
 ) -> None:
     """Write a problem in another format, if that can say all of it; of a model, the problem that it poses."""
-    wanted = format_for(output, None if written is None else written.value)
+    wanted = format_for(output, written)
     refuse_unwritable(output)
     options = model_options(dim, views, alignment)
     problem, imported = read_as(problem_file, partial(problem_in, name=problem_file, options=options))

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from memplan.api.cli.arguments import (
+    TABLE,
     Accepted,
     Capacities,
     Deterministic,
     PictureFile,
-    PlanDisplay,
     PlanFormat,
     PlanOutput,
     ProblemFile,
@@ -68,8 +68,8 @@ def plan(
     Exit status: 0 a plan was found, 1 none fits, 2 wrong input, 130 interrupted (the best plan so far is written).
     """
     started = time.monotonic()
-    is_table = shown is PlanDisplay.table
-    plan_format = format_for(output, None if shown is None or is_table else shown.value)
+    is_table = shown == TABLE
+    plan_format = format_for(output, None if is_table else shown)
     for file in (output, picture_file):
         refuse_unwritable(file)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)

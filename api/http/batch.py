@@ -19,7 +19,7 @@ from memplan.api.http.submissions import check_size, check_time_limit, read_obje
 from memplan.api.jobs.run import Solves
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
-from memplan.api.reports.plan_formats import write_plan
+from memplan.api.reports.plan_formats import JSON, PLAN_FORMATS, write_plan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
@@ -28,7 +28,7 @@ from memplan.solvers.search.deadline import Deadline
 
 _PRIORITY = -1
 """Those who wait for one plan go before those who wait for many."""
-_JSON_FORMATS = (None, "json", "triples", "exir")
+_JSON_FORMATS = [name for name, known in PLAN_FORMATS.items() if known.media_type == JSON]
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
 
@@ -116,8 +116,9 @@ class Batch:
         problem, options = submission_from(content, self.query)
         check_time_limit("time_limit_s", options.time_limit_s, self.settings.max_time_limit_s)
         check_size(problem, self.settings)
-        if options.format not in _JSON_FORMATS:
-            raise OptionError(f"format: must be json, triples or exir in a batch, got {shown(options.format)}")
+        if options.format not in (None, *_JSON_FORMATS):
+            known = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
+            raise OptionError(f"format: must be {known} in a batch, got {shown(options.format)}")
         return CompiledProblem.of(problem), options
 
 

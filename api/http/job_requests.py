@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import QueryParams
 
-from memplan.api.http.request_body import CSV
+from memplan.api.http.request_body import JSON
 from memplan.api.http.submissions import (
     check_size,
     check_time_limit,
@@ -87,7 +87,7 @@ def read_job(kind: str, body: bytes, query: QueryParams) -> tuple[Problem, Optio
     terms = dict(asked)
     if len(terms) < len(asked):
         raise OptionError(*(f"{name}: must be given once" for name in terms))
-    if kind == CSV:
+    if kind != JSON:
         return *read_submission(kind, body, rest), _terms(terms, {})
     content = read_object(body)
     inside = {} if is_bare(content) else {name: content.pop(name) for name in Terms.model_fields if name in content}

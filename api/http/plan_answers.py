@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from fastapi import Request, Response
 
-from memplan.api.http.request_body import CSV, JSON, TEXT, preferred_type
+from memplan.api.http.request_body import preferred_type
 from memplan.api.options import Options
-from memplan.api.reports.plan_formats import write_plan
+from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
-_FORMATS = {JSON: "json", CSV: "csv", TEXT: "tables"}
+_FORMATS = {known.media_type: name for name, known in PLAN_FORMATS.items() if known.is_default}
 """The plan format for each media type that a caller may accept."""
-_MEDIA_TYPES = {plan_format: kind for kind, plan_format in _FORMATS.items()}
 
 
 def format_of_answer(request: Request, options: Options) -> str:
@@ -24,4 +23,4 @@ def plan_answer(plan: Plan, problem: Problem, plan_format: str) -> Response:
     """Write a plan; one without placements is JSON in any case."""
     if plan.status not in ("optimal", "feasible"):
         plan_format = "json"
-    return Response(write_plan(plan, problem, plan_format), media_type=_MEDIA_TYPES.get(plan_format, JSON))
+    return Response(write_plan(plan, problem, plan_format), media_type=PLAN_FORMATS[plan_format].media_type)

@@ -13,7 +13,10 @@ from memplan.api.http.middleware.limits import HeldShare
 from memplan.api.http.problem_details import MediaTypeError, TooLargeError
 from memplan.api.refusals import FullError, TooSlowError
 from memplan.planner.errors import shown
+from memplan.planner.formats import FORMATS
 
+FORMAT_OF = {module.MEDIA_TYPE: name for name, module in FORMATS.items()}
+"""The format of files for each media type that the body of a problem may have."""
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 NDJSON = "application/x-ndjson"
 _DRAIN_S = 1.0

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
-from memplan.api.http.request_body import CSV
+from memplan.api.http.request_body import FORMAT_OF, JSON
 from memplan.api.options import Options, read_options, read_query
 from memplan.api.reports.sizes import with_capacities
 from memplan.api.settings import Settings
@@ -33,9 +33,9 @@ def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem
 
     JSON is a problem, or an object of a problem and its options; where the body has no options, the query may.
     """
-    if kind == CSV:
+    if kind != JSON:
         options, capacities = read_query(query)
-        return with_capacities(FORMATS["csv"].read_problem(body), capacities), options
+        return with_capacities(FORMATS[FORMAT_OF[kind]].read_problem(body), capacities), options
     return submission_from(read_object(body), query)
 
 

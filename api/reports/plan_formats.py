@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import to_json
@@ -12,16 +13,23 @@ from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
-PlanWriter = Callable[[Plan, Problem], bytes]
+JSON = FORMATS["json"].MEDIA_TYPE
+
+
+@dataclass(frozen=True)
+class PlanFormat:
+    """A way to write a plan, and its media type; it `is_default` where a caller asks for that type and no more."""
+
+    write: Callable[[Plan, Problem], bytes]
+    media_type: str = JSON
+    is_default: bool = False
 
 
 def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
     """Write a plan in one of the PLAN_FORMATS; a plan without placements is JSON where the format cannot say so."""
-    if plan_format in FORMATS:
-        return FORMATS[plan_format].write_plan(plan, problem)
-    if plan.status not in ("optimal", "feasible"):
-        return FORMATS["json"].write_plan(plan, problem)
-    return PLAN_FORMATS[plan_format](plan, problem)
+    if plan_format not in FORMATS and plan.status not in ("optimal", "feasible"):
+        plan_format = "json"
+    return PLAN_FORMATS[plan_format].write(plan, problem)
 
 
 def _tables(plan: Plan, problem: Problem) -> bytes:
@@ -72,9 +80,10 @@ def _specs(plan: Plan, problem: Problem) -> list[dict[str, int | str]]:
     ]
 
 
-PLAN_FORMATS: Mapping[str, PlanWriter] = {
-    **{name: known.write_plan for name, known in FORMATS.items()},
-    "tables": _tables,
-    "triples": _triples,
-    "exir": _exir,
+PLAN_FORMATS: Mapping[str, PlanFormat] = {
+    **{name: PlanFormat(module.write_plan, module.MEDIA_TYPE, is_default=True) for name, module in FORMATS.items()},
+    "tables": PlanFormat(_tables, "text/plain", is_default=True),
+    "triples": PlanFormat(_triples),
+    "exir": PlanFormat(_exir),
 }
+"""The plan formats: those of files, and those that are only written; a line here is all that the others ask for."""

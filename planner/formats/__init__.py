@@ -15,9 +15,10 @@ from memplan.planner.model.problem import Problem
 
 
 class Format(Protocol):
-    """What the module of a format offers; `SUFFIX` is how names of its files end."""
+    """A format's module: `SUFFIX` ends the names of its files, `MEDIA_TYPE` is its name over HTTP."""
 
     SUFFIX: str
+    MEDIA_TYPE: str
 
     def recognises(self, data: bytes, /) -> bool:
         """Say whether the bytes begin as this format does."""
@@ -36,6 +37,7 @@ class Format(Protocol):
 
 
 FORMATS: Mapping[str, Format] = {"json": memplan_json, "csv": minimalloc_csv}
+"""The formats that are read and written: a line here is all that the command, the service and the library ask for."""
 
 
 def read_problem(data: bytes, name: str | None = None) -> Problem:

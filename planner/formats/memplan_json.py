@@ -12,6 +12,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 SUFFIX = ".json"
+MEDIA_TYPE = "application/json"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

@@ -25,6 +25,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 
 SUFFIX = ".csv"
+MEDIA_TYPE = "text/csv"
 _FIELDS = {
     "id": "id",
     "lower": "start",

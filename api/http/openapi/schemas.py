@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from memplan.api.http.problem_details import ProblemDetails, error_answers
-from memplan.api.http.request_body import CSV, JSON, TEXT
+from memplan.api.http.request_body import CSV, FORMAT_OF, JSON, TEXT
 from memplan.api.options import Options
 from memplan.api.reports.liveness_requests import LivenessAnswer, LivenessRequest
 from memplan.planner.model.plan import Plan
@@ -120,6 +120,11 @@ def parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, 
     return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
 
 
+def _others(what: str) -> dict[str, Any]:
+    """Describe the formats of files but JSON, by their media types."""
+    return {kind: {"schema": {"type": "string", "description": what}} for kind in FORMAT_OF if kind != JSON}
+
+
 PLAN_REQUEST: dict[str, Any] = {
     "parameters": _query(),
     "requestBody": {
@@ -135,6 +140,7 @@ PLAN_REQUEST: dict[str, Any] = {
                     },
                 },
             },
+            **_others("a problem"),
             CSV: {
                 "schema": {"type": "string", "description": "id,lower,upper,size[,alignment[,offset]], half-open"},
                 "examples": {"csv": {"summary": "a CSV problem", "value": CSV_EXAMPLE}},
@@ -156,6 +162,7 @@ PLAN_ANSWER: dict[str, Any] = {
     "description": "The plan; as CSV or as tables of memories where the caller's Accept prefers it and there is one.",
     "content": {
         JSON: {"schema": {"anyOf": [_ref(Plan), _TRIPLES, _EXIR]}, "example": PLAN_EXAMPLE},
+        **_others("a plan"),
         CSV: {"schema": {"type": "string"}, "example": CSV_PLAN_EXAMPLE},
         TEXT: {"schema": {"type": "string", "description": "what each memory holds, and the most at one time"}},
     },

@@ -20,7 +20,7 @@ from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, 
 from memplan.api.http.openapi.schemas import PLAN_ANSWER
 from memplan.api.http.plan_answers import format_of_answer, plan_answer
 from memplan.api.http.problem_details import error_answers, problem_details
-from memplan.api.http.request_body import CSV, JSON, media_type, read_body
+from memplan.api.http.request_body import FORMAT_OF, JSON, media_type, read_body
 from memplan.api.jobs.serialization import plan_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
 from memplan.api.store.arrivals import JobLimits
@@ -53,7 +53,7 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     `Idempotency-Key` is one job, however often it comes.
     """
     service, caller = Service.of(request), Caller.of(request)
-    kind = media_type(request, JSON, CSV)
+    kind = media_type(request, *FORMAT_OF)
     key = idempotency_key(request.headers.get("idempotency-key"))
     body = await read_body(request, service.settings.max_body_bytes)
     read = partial(read_new_job, kind, body, request.query_params, service.settings)

@@ -13,7 +13,7 @@ from memplan.api.http.auth.gate import may
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
 from memplan.api.http.plan_answers import format_of_answer, plan_answer
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.request_body import CSV, JSON, media_type, read_body
+from memplan.api.http.request_body import FORMAT_OF, media_type, read_body
 from memplan.api.http.submissions import check_size, check_time_limit, read_submission
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.parsed_requests import Reading
@@ -42,7 +42,7 @@ async def plan(request: Request) -> Response:
     """
     arrived = time.monotonic()
     service = Service.of(request)
-    kind = media_type(request, JSON, CSV)
+    kind = media_type(request, *FORMAT_OF)
     body = await read_body(request, service.settings.max_body_bytes)
     is_short = len(body) <= _SHORT_BYTES
     name = service.readings.name(kind, request.url.query, body)
