@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
@@ -39,42 +40,23 @@ class Metrics:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
-        self._requests = Counter(
-            "memplan_requests", "Requests answered.", ("method", "route", "status"), registry=registry
-        )
-        self._request_seconds = Histogram(
-            "memplan_request_seconds",
-            "From a request's first byte to its answer's last.",
-            ("route",),
-            buckets=_REQUEST_BUCKETS,
-            registry=registry,
-        )
-        self._solve_seconds = Histogram(
-            "memplan_solve_seconds",
-            "Time in solvers, by the solver of the request, the solver that made the plan, and the place.",
-            ("solver", "rung", "place"),
-            buckets=_SOLVE_BUCKETS,
-            registry=registry,
-        )
-        self._plans = Counter("memplan_plans", "Plans made, by status.", ("status",), registry=registry)
-        self._gap = Histogram(
-            "memplan_plan_gap", "How far plans are above their bounds.", buckets=_GAP_BUCKETS, registry=registry
-        )
-        self._lookups = Counter(
-            "memplan_cache_lookups",
-            "Problems looked up among known plans: hit, started_from (a known plan), joined (a solve that ran), miss.",
-            ("result",),
-            registry=registry,
-        )
-        self._misses = Counter("memplan_deadline_misses", "Answers later than promised.", registry=registry)
-        self._lost = Counter("memplan_workers_lost", "Workers that died or were killed in a solve.", registry=registry)
-        self._finished = Counter(
-            "memplan_jobs_finished", "Jobs that ended here, by state.", ("state",), registry=registry
-        )
-        self._jobs = Gauge(
-            "memplan_jobs", "Jobs in the store, of all servers, by state.", ("state",), registry=registry
-        )
-        self._now = {name: Gauge(f"memplan_{name}", says, registry=registry) for name, says in _NOW.items()}
+        counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
+        gauge = partial(Gauge, registry=registry)
+        self._requests = counter("memplan_requests", "Requests answered.", ("method", "route", "status"))
+        says = "From a request's first byte to its answer's last."
+        self._request_seconds = histogram("memplan_request_seconds", says, ("route",), buckets=_REQUEST_BUCKETS)
+        says = "Time in solvers, by the solver of the request, the solver that made the plan, and the place."
+        labels = ("solver", "rung", "place")
+        self._solve_seconds = histogram("memplan_solve_seconds", says, labels, buckets=_SOLVE_BUCKETS)
+        self._plans = counter("memplan_plans", "Plans made, by status.", ("status",))
+        self._gap = histogram("memplan_plan_gap", "How far plans are above their bounds.", buckets=_GAP_BUCKETS)
+        says = "Problems looked up in the cache: hit, started_from (a cached plan), joined (a shared search), miss."
+        self._lookups = counter("memplan_cache_lookups", says, ("result",))
+        self._misses = counter("memplan_deadline_misses", "Answers later than promised.")
+        self._lost = counter("memplan_workers_lost", "Workers that died or were killed in a solve.")
+        self._finished = counter("memplan_jobs_finished", "Jobs that ended here, by state.", ("state",))
+        self._jobs = gauge("memplan_jobs", "Jobs in the store, of all servers, by state.", ("state",))
+        self._now = {name: gauge(f"memplan_{name}", says) for name, says in _NOW.items()}
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered; `route` is the path as the app declares it, not as it came."""

@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -83,13 +82,7 @@ def plan(
         if sweep is not None:
             from memplan.api.cli.sweep import WRITERS, run_sweep, show_points, status_of
 
-            points = run_sweep(
-                sweep,
-                problem,
-                lambda one, known: solve(one, **options, control=replace(control, deadline=None, start=known)),
-                cancelled,
-                line,
-            )
+            points = run_sweep(sweep, problem, options, control, line)
             if output is not None or not is_table:
                 write(output, WRITERS[plan_format](points))
             if is_table or (is_terminal(sys.stdout) and not quiet):

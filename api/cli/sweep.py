@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_core import to_json
@@ -18,6 +17,8 @@ from memplan.api.reports.sizes import parse_size, size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.studies.sweep import Point, informed, is_found, sweep
 
 NOTHING_FITS = 1
@@ -67,18 +68,21 @@ def _sizes(first: str, last: str, step: str) -> range:
 def run_sweep(
     request: SweepRequest,
     problem: Problem,
-    plan_one: Callable[[Problem, Plan | None], Plan],
-    cancelled: threading.Event,
+    options: Mapping[str, Any],
+    control: SolveControl,
     line: ProgressLine,
 ) -> list[Point]:
-    """Plan for each size in turn, until all is done or `cancelled` is set; return what was planned."""
+    """Plan for each size in turn, with the time limit of the options each, until all is done or cancelled."""
     started = time.monotonic()
     points: list[Point] = []
+
+    def plan_one(sized: Problem, known: Plan | None) -> Plan:
+        return solve(sized, **options, control=replace(control, deadline=None, start=known))
 
     def work() -> None:
         for point in sweep(problem, request.pool, request.sizes, plan_one):
             points.append(point)
-            if cancelled.is_set():
+            if control.cancelled is not None and control.cancelled.is_set():
                 return
 
     run_in_thread(work, lambda: line.draw(time.monotonic() - started))
@@ -87,14 +91,14 @@ def run_sweep(
 
 
 def status_of(points: Sequence[Point], was_interrupted: bool) -> int:
-    """Return the exit status: whether there is a plan for any size."""
+    """Return the exit status: 0 if there is a plan for any size."""
     if was_interrupted:
         return INTERRUPTED
     return 0 if any(is_found(point.plan) for point in points) else NOTHING_FITS
 
 
 def row(point: Point) -> dict[str, Any]:
-    """Return what is told of one size: how good the plan is, and what it uses, in bytes; null is what is not known."""
+    """Return the facts about one size: the quality of its plan, and its use in bytes; None if not known."""
     plan = point.plan
     return {
         "size": point.size,

@@ -12,7 +12,7 @@ from memplan.api.refusals import FullError
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.errors import RepeatedKeyError
-from memplan.api.store.job import NewJob, StoredJob
+from memplan.api.store.job import JobTerms, NewJob, StoredJob
 from memplan.api.store.job_states import OPEN
 from memplan.api.store.jobs import COLUMNS, job_of
 from memplan.api.store.writing import insert_new
@@ -150,17 +150,4 @@ def _queued(new: NewJob) -> dict[str, Any]:
 
 def _job(new: NewJob) -> StoredJob:
     """Return a new job as it stands in the store."""
-    shared = NewJob.__dataclass_fields__.keys() & StoredJob.__dataclass_fields__.keys()
-    return StoredJob(
-        **{name: getattr(new, name) for name in shared},
-        state="queued",
-        started_at=None,
-        finished_at=None,
-        attempts=0,
-        is_cancel_asked=False,
-        last_event=1,
-        progress=None,
-        plan_status=None,
-        error=None,
-        late_s=None,
-    )
+    return StoredJob(**{name: getattr(new, name) for name in JobTerms.__dataclass_fields__})

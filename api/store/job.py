@@ -21,7 +21,22 @@ def new_id() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewJob:
+class JobTerms:
+    """The part of a job that its submission says. Times are seconds since 1970."""
+
+    problem_hash: str
+    n_buffers: int
+    options: Mapping[str, Any]
+    id: str = field(default_factory=new_id)
+    key_id: str | None = None
+    name: str | None = None
+    priority: int = 0
+    deadline_at: float | None = None
+    created_at: float = field(default_factory=time.time)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewJob(JobTerms):
     """A job that is submitted: `problem` is packed JSON; the time limit counts from its start.
 
     `idempotency_key` makes one job of equal submissions with the same key (`key_id`); `request_digest` tells if they
@@ -29,43 +44,25 @@ class NewJob:
     """
 
     problem: bytes
-    problem_hash: str
-    n_buffers: int
-    options: Mapping[str, Any]
     time_limit_s: float
-    id: str = field(default_factory=new_id)
-    key_id: str | None = None
-    name: str | None = None
-    priority: int = 0
-    deadline_at: float | None = None
-    created_at: float = field(default_factory=time.time)
     idempotency_key: str | None = None
     request_digest: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoredJob:
-    """A job, without its problem and its plan. Times are seconds since 1970; `late_s` is by how much it ended late."""
+class StoredJob(JobTerms):
+    """A job, without its problem and its plan; the defaults are those of a new one. It ended `late_s` too late."""
 
-    id: str
-    key_id: str | None
-    state: State
-    priority: int
-    problem_hash: str
-    name: str | None
-    n_buffers: int
-    options: Mapping[str, Any]
-    deadline_at: float | None
-    created_at: float
-    started_at: float | None
-    finished_at: float | None
-    attempts: int
-    is_cancel_asked: bool
-    last_event: int
-    progress: Mapping[str, Any] | None
-    plan_status: str | None
-    error: str | None
-    late_s: float | None
+    state: State = "queued"
+    started_at: float | None = None
+    finished_at: float | None = None
+    attempts: int = 0
+    is_cancel_asked: bool = False
+    last_event: int = 1
+    progress: Mapping[str, Any] | None = None
+    plan_status: str | None = None
+    error: str | None = None
+    late_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from memplan.api.http.job_requests import JobQuery, Terms
-from memplan.api.http.openapi.schemas import PLAN_EXAMPLE, PLAN_REQUEST, PROBLEM_EXAMPLE, parameter
+from memplan.api.http.openapi.schemas import PLAN_EXAMPLE, PLAN_REQUEST, PROBLEM_EXAMPLE, body, parameter
 from memplan.api.http.request_body import JSON, NDJSON
 
 EVENTS = "text/event-stream"
@@ -50,17 +50,16 @@ JOB_REQUEST: dict[str, Any] = {
             {"type": "string", "pattern": "^[!-~]{1,200}$"},
         ),
     ],
-    "requestBody": {
-        "required": True,
-        "content": _CONTENT
+    **body(
+        _CONTENT
         | {
             JSON: {
                 "schema": {"anyOf": [_envelope(), {"$ref": "#/components/schemas/Problem"}]},
                 "examples": _CONTENT[JSON]["examples"]
                 | {"terms": {"summary": "a problem, options, priority and deadline", "value": _JOB_EXAMPLE}},
             }
-        },
-    },
+        }
+    ),
 }
 LIST_REQUEST: dict[str, Any] = {
     "parameters": [

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from memplan.api.http.problem_details import ProblemDetails, error_answers
@@ -21,40 +21,28 @@ from memplan.planner.verify.verifier import Violation
 _REF = "#/components/schemas/{model}"
 
 
-class PlanRequest(BaseModel):
-    """A problem, and how to plan it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    problem: Problem
-    options: Options = Options()
+def _model(name: str, description: str, **fields: Any) -> type[BaseModel]:
+    """Return a model that serves the description of a body only."""
+    return create_model(name, __config__=ConfigDict(extra="forbid"), __doc__=description, **fields)
 
 
-class VerifyRequest(BaseModel):
-    """A problem, and a plan to verify."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    problem: Problem
-    plan: Plan
-
-
-class Verdict(BaseModel):
-    """The verdict on a plan of a problem: valid or not, and its violations."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    valid: bool
-    violations: list[Violation]
+_PLAN_REQUEST = _model("PlanRequest", "A problem, and how to plan it.", problem=Problem, options=(Options, Options()))
+_VERIFY_REQUEST = _model("VerifyRequest", "A problem, and a plan to verify.", problem=Problem, plan=Plan)
+_VERDICT = _model(
+    "Verdict",
+    "The verdict on a plan of a problem: valid or not, and its violations.",
+    valid=bool,
+    violations=list[Violation],
+)
 
 
 _MODELS: tuple[type[BaseModel], ...] = (
     Problem,
     Options,
-    PlanRequest,
+    _PLAN_REQUEST,
     Plan,
-    VerifyRequest,
-    Verdict,
+    _VERIFY_REQUEST,
+    _VERDICT,
     ProblemDetails,
     Operations,
     LivenessRequest,
@@ -68,6 +56,7 @@ PROBLEM_EXAMPLE: dict[str, Any] = {
     ]
 }
 OPTIONS_EXAMPLE: dict[str, Any] = {"time_limit_s": 2, "solver": "auto", "accept": "5%"}
+LIVENESS_OPTIONS: dict[str, Any] = {"compare": True, "time_limit_s": 2}
 OPERATIONS_EXAMPLE: dict[str, Any] = {
     "functions": {
         "main": {
@@ -125,28 +114,37 @@ def _others(what: str) -> dict[str, Any]:
     return {kind: {"schema": {"type": "string", "description": what}} for kind in FORMAT_OF if kind != JSON}
 
 
+def body(content: dict[str, Any]) -> dict[str, Any]:
+    """Describe the body of a request, by media type."""
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _bare_or_wrapped(wrapped: type[BaseModel], bare: type[BaseModel], **examples: dict[str, Any]) -> dict[str, Any]:
+    """Describe a JSON body that is a bare object, or an object of it and options."""
+    return {"schema": {"anyOf": [_ref(wrapped), _ref(bare)]}, "examples": examples}
+
+
+def _example(summary: str, value: Any) -> dict[str, Any]:
+    return {"summary": summary, "value": value}
+
+
 PLAN_REQUEST: dict[str, Any] = {
     "parameters": _query(),
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON: {
-                "schema": {"anyOf": [_ref(PlanRequest), _ref(Problem)]},
-                "examples": {
-                    "problem": {"summary": "a bare problem", "value": PROBLEM_EXAMPLE},
-                    "options": {
-                        "summary": "a problem and options",
-                        "value": {"problem": PROBLEM_EXAMPLE, "options": OPTIONS_EXAMPLE},
-                    },
-                },
-            },
+    **body(
+        {
+            JSON: _bare_or_wrapped(
+                _PLAN_REQUEST,
+                Problem,
+                problem=_example("a bare problem", PROBLEM_EXAMPLE),
+                options=_example("a problem and options", {"problem": PROBLEM_EXAMPLE, "options": OPTIONS_EXAMPLE}),
+            ),
             **_others("a problem"),
             CSV: {
                 "schema": {"type": "string", "description": "id,lower,upper,size[,alignment[,offset]], half-open"},
-                "examples": {"csv": {"summary": "a CSV problem", "value": CSV_EXAMPLE}},
+                "examples": {"csv": _example("a CSV problem", CSV_EXAMPLE)},
             },
-        },
-    },
+        }
+    ),
 }
 _TRIPLES: dict[str, Any] = {
     "type": "array",
@@ -168,44 +166,32 @@ PLAN_ANSWER: dict[str, Any] = {
     },
 }
 KNOWN_PLAN_ANSWER: dict[str, Any] = {
-    "description": "The plan, as the hash spells it: buffers and pools by number, bytes in units of the problem.",
+    "description": "The plan in canonical form: buffers and pools by number, bytes in units of the problem.",
     "headers": {
         "ETag": {"schema": {"type": "string"}, "description": "Changes when a better plan is known."},
         "Cache-Control": {"schema": {"type": "string"}, "description": "Immutable once nothing can be better."},
     },
     "content": {JSON: {"schema": _ref(Plan)}},
 }
-VERIFY_REQUEST: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON: {"schema": _ref(VerifyRequest), "example": {"problem": PROBLEM_EXAMPLE, "plan": PLAN_EXAMPLE}},
-        },
-    },
-}
+VERIFY_REQUEST = body(
+    {JSON: {"schema": _ref(_VERIFY_REQUEST), "example": {"problem": PROBLEM_EXAMPLE, "plan": PLAN_EXAMPLE}}}
+)
 VERDICT_ANSWER: dict[str, Any] = {
     "description": "The verdict.",
-    "content": {JSON: {"schema": _ref(Verdict), "example": {"valid": True, "violations": []}}},
+    "content": {JSON: {"schema": _ref(_VERDICT), "example": {"valid": True, "violations": []}}},
 }
-LIVENESS_REQUEST: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON: {
-                "schema": {"anyOf": [_ref(LivenessRequest), _ref(Operations)]},
-                "examples": {
-                    "operations": {"summary": "bare operations", "value": OPERATIONS_EXAMPLE},
-                    "options": {
-                        "summary": "operations and options",
-                        "value": {"operations": OPERATIONS_EXAMPLE, "options": {"compare": True, "time_limit_s": 2}},
-                    },
-                },
-            },
-        },
-    },
-}
+LIVENESS_REQUEST = body(
+    {
+        JSON: _bare_or_wrapped(
+            LivenessRequest,
+            Operations,
+            operations=_example("bare operations", OPERATIONS_EXAMPLE),
+            options=_example("operations and options", {"operations": OPERATIONS_EXAMPLE, "options": LIVENESS_OPTIONS}),
+        )
+    }
+)
 LIVENESS_ANSWER: dict[str, Any] = {
-    "description": "The problem, and what is known of it; `peaks` where they were asked for.",
+    "description": "The problem, and facts about the program; `peaks` with the option `compare`.",
     "content": {JSON: {"schema": _ref(LivenessAnswer)}},
 }
 
