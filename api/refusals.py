@@ -20,7 +20,7 @@ from typing import ClassVar
 from memplan.planner.errors import MemplanError
 
 
-class RefusedError(MemplanError):
+class RefusalError(MemplanError):
     """A request is turned away, with one sentence."""
 
     status: ClassVar[int]
@@ -31,7 +31,7 @@ class RefusedError(MemplanError):
         return {}
 
 
-class NoKeyError(RefusedError):
+class NoKeyError(RefusalError):
     """A key is needed, and none came, or none that is known or still holds; which of these is not told."""
 
     status = 401
@@ -42,13 +42,13 @@ class NoKeyError(RefusedError):
         return {"WWW-Authenticate": 'Bearer realm="memplan"'}
 
 
-class ForbiddenError(RefusedError):
+class ForbiddenError(RefusalError):
     """The caller's key is not for this."""
 
     status = 403
 
 
-class TooSlowError(RefusedError):
+class TooSlowError(RefusalError):
     """The body took too long to come; the connection is of no more use."""
 
     status = 408
@@ -59,7 +59,7 @@ class TooSlowError(RefusedError):
         return {"Connection": "close"}
 
 
-class _LaterError(RefusedError):
+class _LaterError(RefusalError):
     """It may be otherwise soon."""
 
     def __init__(self, sentence: str, retry_after_s: float = 1.0) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-from memplan.planner.importers.protobuf import Message
+from memplan.planner.importers.protobuf import ProtobufMessage
 
 BATCH, WIDTHS = 256, (784, 1024, 1024, 512, 10)
 RAW, SHORT = ("zfnet512",), ("bvlc_alexnet", "densenet121", "inception_v2", "resnet50", "shufflenet")
@@ -58,7 +58,7 @@ def _compile_train_step() -> None:
 
 def _without_program(data: bytes) -> bytes:
     """Return an HloProto with its module's name, and the buffer assignment."""
-    root = Message.root(data, "hlo_proto")
+    root = ProtobufMessage.root(data, "hlo_proto")
     module, assignment = root.message(1, "hlo_module"), root.message(3, "buffer_assignment")
     assert module is not None
     assert assignment is not None

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memplan.api.cluster.task import LostWorkersError
 from memplan.api.logs import PROBLEMS
-from memplan.api.refusals import RefusedError, UnavailableError
+from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.store.errors import StoreError
 from memplan.planner.errors import FormatError, InputError
 
@@ -64,7 +64,7 @@ def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[st
 
 def add_error_answers(app: FastAPI) -> None:
     """Let every error leave the app as problem details."""
-    for known in (InputError, RefusedError, StoreError, LostWorkersError):
+    for known in (InputError, RefusalError, StoreError, LostWorkersError):
         app.add_exception_handler(known, _on_purpose)
     app.add_exception_handler(HTTPException, _http)
     app.add_middleware(AnswersFailures)
@@ -87,7 +87,7 @@ def error_answer(error: Exception) -> Response | None:
         error = UnavailableError("memplan: its store does not answer for now")
     if isinstance(error, LostWorkersError):
         error = UnavailableError(str(error), _AFTER_LOSSES_S)
-    if isinstance(error, RefusedError):
+    if isinstance(error, RefusalError):
         return problem_details(error.status, (str(error),), error.headers)
     return None
 

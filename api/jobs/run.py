@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from memplan.api.jobs.serialization import pack_plan, unpack_plan, unpack_problem
 from memplan.api.options import Options
-from memplan.api.refusals import RefusedError
+from memplan.api.refusals import RefusalError
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.store.errors import StoreError
@@ -101,7 +101,7 @@ class Run:
         """Solve the job; None where it goes to another server."""
         try:
             plan = await self._solved()
-        except (RefusedError, StoreError):  # what is in the way now will not always be
+        except (RefusalError, StoreError):  # what is in the way now will not always be
             return await self._leave("no worker was free in its time")
         except InputError as error:
             return JobOutcome("failed", error=error.sentences[0])

@@ -20,7 +20,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Message:
+class ProtobufMessage:
     """Bytes `start` to `end` of a file as a message; fields are known by number, and by `name` in the errors."""
 
     data: bytes
@@ -29,7 +29,7 @@ class Message:
     path: str
 
     @classmethod
-    def root(cls, data: bytes, path: str) -> Message:
+    def root(cls, data: bytes, path: str) -> ProtobufMessage:
         """Return the message that a whole file is."""
         return cls(data, 0, len(data), path)
 
@@ -47,15 +47,15 @@ class Message:
         start, end = next(self._ranges(field, name), (0, 0))
         return self.data[start:end].decode(errors="backslashreplace")
 
-    def messages(self, field: int, name: str) -> Iterator[Message]:
+    def messages(self, field: int, name: str) -> Iterator[ProtobufMessage]:
         """Yield the messages of a repeated field."""
         for k, (start, end) in enumerate(self._ranges(field, name)):
-            yield Message(self.data, start, end, f"{self.path}.{name}[{k}]")
+            yield ProtobufMessage(self.data, start, end, f"{self.path}.{name}[{k}]")
 
-    def message(self, field: int, name: str) -> Message | None:
+    def message(self, field: int, name: str) -> ProtobufMessage | None:
         """Return the message in a field, None where it is absent."""
         found = next(self._ranges(field, name), None)
-        return None if found is None else Message(self.data, *found, f"{self.path}.{name}")
+        return None if found is None else ProtobufMessage(self.data, *found, f"{self.path}.{name}")
 
     def _ranges(self, field: int, name: str) -> Iterator[Range]:
         for found in self._fields.get(field, ()):

@@ -17,7 +17,7 @@ from memplan.planner.errors import FormatError
 from memplan.planner.importers import xla_text
 from memplan.planner.importers.dump import problem_of, refuse_dims, size_of
 from memplan.planner.importers.imported import Imported, ImportOptions
-from memplan.planner.importers.protobuf import Message
+from memplan.planner.importers.protobuf import ProtobufMessage
 from memplan.planner.importers.recognition import is_xla_text
 from memplan.planner.model.rows import MAX_BYTES
 
@@ -32,7 +32,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     refuse_dims(options, "XLA's buffers")
     if is_xla_text(data):
         return xla_text.read(data, options)
-    module = Message.root(data, "hlo_proto")
+    module = ProtobufMessage.root(data, "hlo_proto")
     assignment = module.message(_ASSIGNMENT, "buffer_assignment")
     if assignment is None:
         raise FormatError("hlo_proto.buffer_assignment: is required: dump the module after its optimizations")
@@ -78,7 +78,7 @@ class _Trace:
     of_buffer: dict[int, _Group]
 
     @classmethod
-    def of(cls, trace: Message, sizes: dict[int, int]) -> _Trace:
+    def of(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
         """Follow the events; what is never freed is alive to the end."""
         found = cls({}, {})
         events = list(trace.messages(1, "events"))
@@ -88,7 +88,7 @@ class _Trace:
             group.end = len(events) if group.alive else group.end
         return found
 
-    def _follow(self, step: int, event: Message, sizes: dict[int, int]) -> None:
+    def _follow(self, step: int, event: ProtobufMessage, sizes: dict[int, int]) -> None:
         kind, buffer = event.integer(1, "kind"), event.integer(2, "buffer_id")
         if buffer not in sizes:
             raise FormatError(f"{event.path}.buffer_id: must be the id of a logical buffer, got {buffer}")
@@ -116,7 +116,7 @@ class _Trace:
         group.alive.add(buffer)
 
 
-def _own_peak(assignment: Message, traces: list[_Trace]) -> int | None:
+def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
     """Return the bytes of all allocations that XLA put the traces' buffers in, None where it put one nowhere.
 
     The index of an allocation that a trace has may be that of another one, so allocations are known by their buffers.
@@ -130,7 +130,7 @@ def _own_peak(assignment: Message, traces: list[_Trace]) -> int | None:
     return None if wanted else sum(peaks.values())
 
 
-def _assigned(assignment: Message) -> Iterator[tuple[str, int, int]]:
+def _assigned(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int]]:
     """Yield (allocation, buffer, where it ends there)."""
     for allocation in assignment.messages(_ALLOCATIONS, "buffer_allocations"):
         for row in allocation.messages(9, "assigned"):

@@ -32,7 +32,7 @@ class Bytes(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Value:
+class BufferRef:
     """A buffer of a function that is being written."""
 
     function: str
@@ -54,29 +54,29 @@ class FunctionBuilder:
         self._blocks: list[list[dict[str, Any]]] = [[]]
         self._next: dict[str, int] = {}
 
-    def param(self, name: str = "param", **bytes_: Unpack[Bytes]) -> Value:
+    def param(self, name: str = "param", **bytes_: Unpack[Bytes]) -> BufferRef:
         """Take a value from the caller; of the entry, an input of the program."""
         value = self.buffer(name, **bytes_)
         self._params.append(value.name)
         return value
 
-    def constant(self, name: str = "constant", **bytes_: Unpack[Bytes]) -> Value:
+    def constant(self, name: str = "constant", **bytes_: Unpack[Bytes]) -> BufferRef:
         """Add what is never written."""
         value = self.buffer(name, **bytes_)
         self._constants.append(value.name)
         return value
 
-    def state(self, name: str = "state", **bytes_: Unpack[Bytes]) -> Value:
+    def state(self, name: str = "state", **bytes_: Unpack[Bytes]) -> BufferRef:
         """Add what keeps its content for as long as the program runs."""
         value = self.buffer(name, **bytes_)
         self._buffers[value.name]["persistent"] = True
         return value
 
-    def buffer(self, name: str = "buffer", **bytes_: Unpack[Bytes]) -> Value:
+    def buffer(self, name: str = "buffer", **bytes_: Unpack[Bytes]) -> BufferRef:
         """Add a buffer that nothing has written yet; a name that is taken gets a number."""
         return self._declared(name, dict(bytes_))
 
-    def view(self, source: Value, *, offset: int = 0, **bytes_: Unpack[Bytes]) -> Value:
+    def view(self, source: BufferRef, *, offset: int = 0, **bytes_: Unpack[Bytes]) -> BufferRef:
         """Look at a buffer, or at a part of it, without a copy: by default at all of it."""
         inside = self._buffers[self._own(source)]
         root = inside.get("alias_of", source.name)
@@ -84,37 +84,39 @@ class FunctionBuilder:
         lies = {"alias_of": root, "alias_offset": inside.get("alias_offset", 0) + offset}
         return self._declared(f"{source.name}_view", {**said, **lies})
 
-    def emit(self, op: str, *inputs: Value, temporaries: Iterable[int] = (), **bytes_: Unpack[Bytes]) -> Value:
+    def emit(self, op: str, *inputs: BufferRef, temporaries: Iterable[int] = (), **bytes_: Unpack[Bytes]) -> BufferRef:
         """Add an operation that writes a new buffer, and return that; `temporaries` are bytes it needs meanwhile."""
         result = self.buffer(op, **bytes_)
         self.run(op, *inputs, into=(result,), temporaries=temporaries)
         return result
 
-    def run(self, op: str, *inputs: Value, into: Iterable[Value] = (), temporaries: Iterable[int] = ()) -> None:
+    def run(self, op: str, *inputs: BufferRef, into: Iterable[BufferRef] = (), temporaries: Iterable[int] = ()) -> None:
         """Add an operation that writes buffers which are there already, or none."""
         self._add(self._operation(op, inputs, into, temporaries))
 
-    def call(self, function: FunctionBuilder, *inputs: Value, into: Iterable[Value] | None = None) -> tuple[Value, ...]:
+    def call(
+        self, function: FunctionBuilder, *inputs: BufferRef, into: Iterable[BufferRef] | None = None
+    ) -> tuple[BufferRef, ...]:
         """Call a function that has been written, and return what it returned, in new buffers if `into` names none."""
         outputs = tuple(into) if into is not None else tuple(map(self._like, function.result_rows()))
         self._add({"call": function.name, "inputs": self._names(inputs), "outputs": self._names(outputs)})
         return outputs
 
-    def returns(self, *values: Value) -> None:
+    def returns(self, *values: BufferRef) -> None:
         """Say what the function gives its caller; of the entry, the outputs of the program."""
         self.results = self._names(values)
 
-    def alloc(self, *values: Value) -> None:
+    def alloc(self, *values: BufferRef) -> None:
         """Begin the scope of buffers."""
         self._add({"alloc": self._names(values)})
 
-    def free(self, *values: Value) -> None:
+    def free(self, *values: BufferRef) -> None:
         """End the scope of buffers."""
         self._add({"free": self._names(values)})
 
     @contextmanager
     def inside(
-        self, op: str, *inputs: Value, into: Iterable[Value] = (), temporaries: Iterable[int] = ()
+        self, op: str, *inputs: BufferRef, into: Iterable[BufferRef] = (), temporaries: Iterable[int] = ()
     ) -> Iterator[None]:
         """Add an operation, and say in the block what happens inside of it."""
         statement = self._operation(op, inputs, into, temporaries)
@@ -130,7 +132,7 @@ class FunctionBuilder:
         self._add({"loop": body, "trips": trips})
 
     @contextmanager
-    def choice(self, *inputs: Value) -> Iterator[None]:
+    def choice(self, *inputs: BufferRef) -> Iterator[None]:
         """Go through one of the `branch` blocks in the block, after the inputs were read to choose it."""
         with self._block() as branches:
             yield
@@ -160,19 +162,19 @@ class FunctionBuilder:
         """Return the buffers that the function returns, in the wire format."""
         return tuple(self._buffers[name] for name in self.results)
 
-    def _like(self, row: dict[str, Any]) -> Value:
+    def _like(self, row: dict[str, Any]) -> BufferRef:
         return self._declared(row["id"], {key: row[key] for key in ("size", "dtype", "shape") if key in row})
 
-    def _declared(self, name: str, row: dict[str, Any]) -> Value:
+    def _declared(self, name: str, row: dict[str, Any]) -> BufferRef:
         free = name
         while free in self._buffers:
             self._next[name] = self._next.get(name, 1) + 1
             free = f"{name}_{self._next[name]}"
         self._buffers[free] = {"id": free, **row}
-        return Value(self.name, free)
+        return BufferRef(self.name, free)
 
     def _operation(
-        self, op: str, inputs: Iterable[Value], into: Iterable[Value], temporaries: Iterable[int]
+        self, op: str, inputs: Iterable[BufferRef], into: Iterable[BufferRef], temporaries: Iterable[int]
     ) -> dict[str, Any]:
         own = [self.buffer(f"{op}_temporary", size=size) for size in temporaries]
         return {
@@ -193,10 +195,10 @@ class FunctionBuilder:
         finally:
             self._blocks.pop()
 
-    def _names(self, values: Iterable[Value]) -> tuple[str, ...]:
+    def _names(self, values: Iterable[BufferRef]) -> tuple[str, ...]:
         return tuple(self._own(value) for value in values)
 
-    def _own(self, value: Value) -> str:
+    def _own(self, value: BufferRef) -> str:
         if value.function != self.name or value.name not in self._buffers:
             raise OperationsError(f"{self.name}: must be a value of this function, got {value.function}/{value.name}")
         return value.name

@@ -7,32 +7,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.errors import FormatError
-from memplan.planner.importers.protobuf import Message
+from memplan.planner.importers.protobuf import ProtobufMessage
 from tests.support.protobuf_files import field, message, varint
 
 DATA = message({1: 300, 2: "name", 3: [message({1: 1}), message({1: -2})], 4: b"\xff"})
 
 
 def test_fields_are_read_by_their_number() -> None:
-    root = Message.root(DATA, "root")
+    root = ProtobufMessage.root(DATA, "root")
     assert (root.integer(1, "count"), root.text(2, "name"), root.text(4, "odd")) == (300, "name", "\\xff")
     inner = list(root.messages(3, "rows"))
     assert [(row.path, row.integer(1, "value")) for row in inner] == [("root.rows[0]", 1), ("root.rows[1]", -2)]
 
 
 def test_what_is_absent_has_its_default() -> None:
-    root = Message.root(DATA, "root")
+    root = ProtobufMessage.root(DATA, "root")
     assert (root.integer(9, "count", 5), root.text(9, "name"), root.message(9, "inner")) == (5, "", None)
 
 
 def test_fields_of_four_and_eight_bytes_are_passed_over() -> None:
     data = varint(1 << 3 | 5) + b"abcd" + varint(2 << 3 | 1) + b"abcdefgh" + field(3, 7)
-    assert Message.root(data, "root").integer(3, "count") == 7
+    assert ProtobufMessage.root(data, "root").integer(3, "count") == 7
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_all_integers_of_64_bits_are_read(value: int) -> None:
-    assert Message.root(field(1, value), "root").integer(1, "count") == value
+    assert ProtobufMessage.root(field(1, value), "root").integer(1, "count") == value
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_all_integers_of_64_bits_are_read(value: int) -> None:
 )
 def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
-        Message.root(data, "root").integer(1, "count")
+        ProtobufMessage.root(data, "root").integer(1, "count")
 
 
 def test_a_number_is_no_message() -> None:
     with pytest.raises(FormatError, match=r"root\.inner: must have a length, got the integer 3"):
-        Message.root(field(1, 3), "root").message(1, "inner")
+        ProtobufMessage.root(field(1, 3), "root").message(1, "inner")
