@@ -35,6 +35,11 @@ class Importer:
         return read(data, options)
 
 
+def begins_with(*beginnings: bytes) -> Callable[[bytes], bool]:
+    """Return a test for bytes that begin so; for none where nothing is given, and only names tell."""
+    return lambda data: data.startswith(beginnings)
+
+
 TFLITE_IDENTIFIER = b"TFL3"
 
 
@@ -63,7 +68,7 @@ IMPORTERS: Mapping[str, Importer] = {
     "relax": Importer((".relax",), is_relax, "memplan.planner.importers.relax"),
     "cadence": Importer((), is_cadence, "memplan.planner.importers.cadence"),
     "malloc": Importer((), is_malloc_trace, "memplan.planner.importers.malloc_trace"),
-    "idealloc": Importer((".in.csv",), lambda _: False, "memplan.planner.importers.idealloc_csv"),
+    "idealloc": Importer((".in.csv",), begins_with(), "memplan.planner.importers.idealloc_csv"),
 }
 
 

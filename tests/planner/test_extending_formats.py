@@ -1,0 +1,188 @@
+"""The guide in docs/extending.md, followed: a toy format and a toy importer, added to a copy of the packages."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MOST_FILES = 3
+FORMAT = '''"""Lines of words: id, start, end and size, and in a plan the offset."""
+
+from memplan.planner.errors import FormatError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+SUFFIX = ".lines"
+MEDIA_TYPE = "text/x-lines"
+
+
+def recognises(data: bytes) -> bool:
+    """Return True for bytes that begin with the format's name."""
+    return data.startswith(b"lines\\n")
+
+
+def _rows(data: bytes) -> list[list[str]]:
+    rows = [line.split() for line in data.decode().splitlines()[1:]]
+    if any(len(row) < 4 for row in rows):
+        raise FormatError("must be lines of id, start, end and size")
+    return rows
+
+
+def read_problem(data: bytes) -> Problem:
+    """Read a problem."""
+    rows = [{"id": row[0], "start": int(row[1]), "end": int(row[2]), "size": int(row[3])} for row in _rows(data)]
+    return Problem.model_validate({"buffers": rows})
+
+
+def write_problem(problem: Problem) -> bytes:
+    """Write a problem."""
+    rows = (f"{row.id} {row.start} {row.end} {row.size}" for row in problem.buffers)
+    return "\\n".join(("lines", *rows, "")).encode()
+
+
+def read_plan(data: bytes, problem: Problem) -> Plan:
+    """Read a plan."""
+    pool = problem.pools[0].name
+    rows = [{"id": row[0], "pool": pool, "offset": int(row[4])} for row in _rows(data)]
+    return Plan.model_validate({"placements": rows})
+
+
+def write_plan(plan: Plan, problem: Problem) -> bytes:
+    """Write a plan."""
+    rows = (f"{row.id} {row.start} {row.end} {row.size} {plan.placement(row.id).offset}" for row in problem.buffers)
+    return "\\n".join(("lines", *rows, "")).encode()
+'''
+IN_TABLE = {
+    "planner/formats/__init__.py": [
+        ("import memplan_json, minimalloc_csv", "import lines, memplan_json, minimalloc_csv"),
+        ('"csv": minimalloc_csv', '"csv": minimalloc_csv, "lines": lines'),
+    ]
+}
+USE_FORMAT = """
+import json
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+import memplan
+from memplan.api.cli.main import main
+from memplan.api.http.app import create_app
+from memplan.api.settings import Settings
+
+Path("problem.lines").write_text("lines\\na 0 2 4\\nb 1 3 8\\n")
+assert main(["plan", "problem.lines", "-o", "plan.lines"]) == 0
+assert main(["verify", "problem.lines", "plan.lines"]) == 0
+assert main(["convert", "problem.lines", "problem.csv"]) == 0
+assert main(["convert", "problem.csv", "again.txt", "--format", "lines"]) == 0
+assert main(["check", "problem.lines", "--plan", "plan.lines", "--budget", "12"]) == 0
+data = Path("problem.lines").read_bytes()
+assert Path("again.txt").read_bytes() == data
+problem = memplan.read_problem("problem.lines")
+plan = memplan.read_plan("plan.lines", problem)
+assert memplan.write_plan(plan, problem, format="lines") == Path("plan.lines").read_bytes()
+with TestClient(create_app(Settings(data_folder=Path("data"), workers=0, require_keys=False))) as client:
+    sent = {"Content-Type": "text/x-lines", "Accept": "text/x-lines"}
+    answer = client.post("/v1/plan", content=data, headers=sent)
+    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/x-lines"), answer.text
+    assert memplan.verify(problem, memplan.read_plan(answer.content, problem)) == ()
+    body = {"problem": json.loads(memplan.write_problem(problem)), "options": {"format": "lines"}}
+    assert client.post("/v1/plan", json=body).content.startswith(b"lines")
+    schema = client.get("/openapi.json").json()
+    assert "lines" in json.dumps(schema["components"]["schemas"]["Options"])
+    assert "text/x-lines" in schema["paths"]["/v1/plan"]["post"]["requestBody"]["content"]
+print("used")
+"""
+IMPORTER = '''"""Dumps of a toy compiler: a line of id, first and last step, and bytes for each tensor."""
+
+from memplan.planner.importers.dump import problem_of, refuse_dims
+from memplan.planner.importers.imported import Imported, ImportOptions
+
+
+def read(data: bytes, options: ImportOptions) -> Imported:
+    """Read a dump."""
+    refuse_dims(options, "toy dumps")
+    rows = [line.split() for line in data.decode().splitlines()[1:]]
+    buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
+    return Imported(problem_of(buffers, ["ram"]))
+'''
+IN_IMPORTERS = {
+    "planner/importers/__init__.py": [
+        (
+            '    "idealloc": Importer(',
+            '    "toy": Importer((".toy",), begins_with(b"TOY"), "memplan.planner.importers.toy"),\n'
+            '    "idealloc": Importer(',
+        )
+    ]
+}
+USE_IMPORTER = """
+from pathlib import Path
+
+import memplan
+from memplan.api.cli.main import main
+
+Path("dump.txt").write_text("TOY 1\\na 0 1 4\\nb 1 2 8\\n")
+assert main(["plan", "dump.txt", "-o", "plan.json"]) == 0
+assert main(["convert", "dump.txt", "problem.json"]) == 0
+assert memplan.read_problem("dump.txt") == memplan.read_problem("problem.json")
+assert [pool.name for pool in memplan.read_problem("dump.txt").pools] == ["ram"]
+print("used")
+"""
+
+
+@pytest.mark.parametrize(
+    ("title", "files"),
+    [
+        ("a two-way format", {"planner/formats/NAME.py", *IN_TABLE, "tests/planner/formats/test_formats_NAME.py"}),
+        (
+            "an importer",
+            {"planner/importers/NAME.py", *IN_IMPORTERS, "tests/planner/importers/test_importers_NAME.py"},
+        ),
+    ],
+)
+def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
+    guide = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    section = guide.split(f"## How to add {title}\n")[1].split("\n## ")[0]
+    listed = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
+    assert set(listed) == files
+    assert len(listed) == MOST_FILES
+    assert all((ROOT / name).exists() for name in listed if "NAME" not in name)
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "edits", "use"),
+    [
+        ("planner/formats/lines.py", FORMAT, IN_TABLE, USE_FORMAT),
+        ("planner/importers/toy.py", IMPORTER, IN_IMPORTERS, USE_IMPORTER),
+    ],
+    ids=["format", "importer"],
+)
+def test_a_module_and_a_line_are_enough(
+    tmp_path: Path, module: str, text: str, edits: dict[str, list[tuple[str, str]]], use: str
+) -> None:
+    for name in ("planner", "solvers", "api", "memplan"):
+        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / module).write_text(text)
+    for name, changes in edits.items():
+        changed = (tmp_path / name).read_text()
+        for found, new in changes:
+            assert changed.count(found) == 1, f"the guide expects {found!r} once"
+            changed = changed.replace(found, new)
+        (tmp_path / name).write_text(changed)
+    (tmp_path / "work").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", use],
+        cwd=tmp_path / "work",
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.stdout.endswith("used\n"), done.stderr
