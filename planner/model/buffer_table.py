@@ -20,7 +20,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
 from memplan.planner.model.columns import Columns
 from memplan.planner.model.fast_rows import plain_columns
-from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, end_rule
+from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, Value, end_rule
 
 I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
@@ -153,17 +153,19 @@ class BufferTable(Columns, Sequence[Buffer]):
             row["alias_of"], alias_offset = self.aliases[i]
             if alias_offset:
                 row["alias_offset"] = alias_offset
-        if i in self.relatives:
-            to, distance = self.relatives[i]
-            row["relative"] = Relative.model_construct(to=to, offset=distance)
-        if i in self.pages:
-            row["no_cross"] = self.pages[i]
-        if i in self.remainders:
-            modulus, remainder = self.remainders[i]
-            row["offset_mod"] = OffsetMod.model_construct(modulus=modulus, remainder=remainder)
-        if i in self.forbidden:
-            row["forbid_pools"] = self.forbidden[i]
+        for name, (mapping, kind) in _RULES.items():
+            if (value := getattr(self, mapping).get(i)) is not None:
+                row[name] = kind.model_construct(**dict(zip(kind.model_fields, value, strict=True))) if kind else value
         return row
+
+
+_RULES: Mapping[str, tuple[str, type[Value] | None]] = {
+    "relative": ("relatives", Relative),
+    "no_cross": ("pages", None),
+    "offset_mod": ("remainders", OffsetMod),
+    "forbid_pools": ("forbidden", None),
+}
+"""Fields of Buffer that few rows have: the mapping in BufferTable, and the class whose fields it holds as tuples."""
 
 
 class _Builder:
@@ -176,18 +178,19 @@ class _Builder:
         self.intervals: list[tuple[int, int]] = []
         self.choices: dict[tuple[str, ...], int] = {(): 0}
         self.aliases: dict[int, tuple[int | str, int]] = {}
-        self.relatives: dict[int, tuple[int | str, int]] = {}
-        self.pages: dict[int, int] = {}
-        self.remainders: dict[int, tuple[int, int]] = {}
-        self.forbidden: dict[int, tuple[str, ...]] = {}
+        self.rules: dict[str, dict[int, Any]] = {mapping: {} for mapping, _ in _RULES.values()}
         self.blocks: list[tuple[I64, I64]] = []
 
     def add(self, rows: Iterable[Buffer]) -> None:
+        rules = list(_RULES.items())
         for row in rows:
             choice = self.choices.setdefault(row.pools or (), len(self.choices))
             if row.alias_of is not None:
                 self.aliases[len(self.ids)] = (row.alias_of, row.alias_offset or 0)
-            self._add_rules(len(self.ids), row)
+            for name, (mapping, kind) in rules:
+                if (value := getattr(row, name)) is not None and value != ():
+                    fields = [getattr(value, field) for field in kind.model_fields] if kind else []
+                    self.rules[mapping][len(self.ids)] = tuple(fields) if kind else value
             self.ids.append(row.id)
             self.intervals.extend(row.intervals)
             self.first.append(self.first[-1] + len(row.intervals))
@@ -202,16 +205,6 @@ class _Builder:
                 )
             )
         self._pack()
-
-    def _add_rules(self, i: int, row: Buffer) -> None:
-        if row.relative is not None:
-            self.relatives[i] = (row.relative.to, row.relative.offset)
-        if row.no_cross is not None:
-            self.pages[i] = row.no_cross
-        if row.offset_mod is not None:
-            self.remainders[i] = (row.offset_mod.modulus, row.offset_mod.remainder)
-        if row.forbid_pools:
-            self.forbidden[i] = row.forbid_pools
 
     def _pack(self) -> None:
         self.blocks.append(
@@ -240,10 +233,7 @@ class _Builder:
             choice,
             tuple(self.choices),
             MappingProxyType(self.aliases),
-            MappingProxyType(self.relatives),
-            MappingProxyType(self.pages),
-            MappingProxyType(self.remainders),
-            MappingProxyType(self.forbidden),
+            **{mapping: MappingProxyType(values) for mapping, values in self.rules.items()},
         )
 
 

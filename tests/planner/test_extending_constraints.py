@@ -51,14 +51,7 @@ PATCH: dict[str, list[tuple[str, str]]] = {
     "planner/model/rows.py": [before("    forbid_pools: Annotated", "    top: Bytes | None = None\n")],
     "planner/model/buffer_table.py": [
         before("    forbidden: Mapping", MAPPING),
-        before(
-            "        if i in self.forbidden:\n", '        if i in self.tops:\n            row["top"] = self.tops[i]\n'
-        ),
-        before("        self.forbidden: dict", "        self.tops: dict[int, int] = {}\n"),
-        before(
-            "        if row.forbid_pools:\n", "        if row.top is not None:\n            self.tops[i] = row.top\n"
-        ),
-        before("            MappingProxyType(self.forbidden)", "            MappingProxyType(self.tops),\n"),
+        before('    "forbid_pools": ("forbidden"', '    "top": ("tops", None),\n'),
     ],
     "planner/model/constraints/top.py": [("", TOP)],
     "planner/model/constraints/kinds.py": [
