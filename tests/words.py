@@ -20,9 +20,7 @@ GLOSSARY = "docs/glossary.md"
 PRODUCT = ("planner/", "solvers/", "api/", "memplan/")
 PROSE = ("docs/", "CONTRIBUTING.md", "README.md")
 FREE = (GLOSSARY, "docs/decisions/")  # the list itself; decisions may name what a thing was called before
-PUBLIC = re.compile(
-    r"lease_owner|jobs_by_owner|OWNER/|[`\"{,]rung[`\"},]"
-)  # names that databases, hosts, dashboards know
+PUBLIC = re.compile(r"lease_owner|jobs_by_owner|OWNER/|[`\"{,]r[u]ng[`\"},]")  # columns, labels, hosts' names
 QUESTIONS = {"what", "who", "whose", "whom", "whether", "where", "which", "how", "why", "when"}
 MOST_QUESTIONS = 0.01  # of the product's docstrings
 MOST_LINES = 60

@@ -51,7 +51,7 @@ class Interpreter:
     arguments: list[str] = field(default_factory=list)
     persistent: list[str] = field(default_factory=list)
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
-    owners: dict[str, str] = field(default_factory=dict)
+    path_of: dict[str, str] = field(default_factory=dict)
     operations_of: dict[str, set[str | None]] = field(default_factory=dict)
     loops: list[str] = field(default_factory=list)
     steps: int = 0
@@ -79,7 +79,7 @@ class Interpreter:
             if row["id"] not in bound:
                 name = names[row["id"]] = f"{path}/{row['id']}"
                 self.sizes[name] = row["size"]
-                self.owners[name] = path
+                self.path_of[name] = path
                 if row.get("persistent"):
                     self.persistent.append(name)
         for row in found["buffers"]:
@@ -154,7 +154,7 @@ class Interpreter:
             ways = self._product(ways, [(self._step(path),)])
         self.spans[inner.path] = start, self.steps
         passed = [(kind, call.names[name]) for kind, name in _uses(statement)]
-        new = [name for name in inner.names.values() if self.owners[name] == inner.path]
+        new = [name for name in inner.names.values() if self.path_of[name] == inner.path]
         before = (
             *(Event(f"pass-{kind}", path, name) for kind, name in passed),
             *(Event("new", path, name) for name in new if name not in (*self.persistent, *self.inside)),

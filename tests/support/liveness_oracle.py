@@ -123,7 +123,7 @@ def alive_by_scope(program: Interpreter, ways: Iterable[Way], root: str) -> set[
 def _whole(program: Interpreter, root: str) -> set[int]:
     if root in (*program.arguments, *program.persistent):
         return set(range(-1, program.steps + 1))
-    return set(range(*program.spans.get(program.owners[root], (0, program.steps))))
+    return set(range(*program.spans.get(program.path_of[root], (0, program.steps))))
 
 
 def alive_if_lifted(program: Interpreter, ways: Iterable[Way], root: str, *, by_scope: bool) -> set[int]:
@@ -133,8 +133,8 @@ def alive_if_lifted(program: Interpreter, ways: Iterable[Way], root: str, *, by_
     whole: set[int] | None = None
     if root in program.persistent:
         pass
-    elif program.owners[root] != "main":
-        whole = set(range(*program.spans[program.owners[root]]))
+    elif program.path_of[root] != "main":
+        whole = set(range(*program.spans[program.path_of[root]]))
     elif root not in program.arguments and len(operations) == 1 and operations != {None}:
         whole = set(range(*program.spans[str(next(iter(operations)))]))
     if by_scope:

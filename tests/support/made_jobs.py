@@ -27,8 +27,8 @@ def add(store: Store, **said: Any) -> str:
     return store.arrivals.add(new(**said), ROOM).id
 
 
-def claim(store: Store, owner: str = "here") -> Claim:
-    (claimed,) = store.leases.claim(owner, 1)
+def claim(store: Store, server: str = "here") -> Claim:
+    (claimed,) = store.leases.claim(server, 1)
     return claimed
 
 

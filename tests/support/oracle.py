@@ -130,7 +130,7 @@ def check(problem: Problem, placements: Sequence[Placement]) -> list[str]:
     ]
     for _, family, _ in placed:
         wrong += _check_family(problem, family, at)
-    wrong += _check_company(problem, at)
+    wrong += _check_colocation(problem, at)
     for (k, first, a), (m, second, b) in combinations(placed, 2):
         if a is None or b is None or a.pool != b.pool or first.size == 0 or second.size == 0:
             continue
@@ -165,7 +165,7 @@ def touch_a_bank(problem: Problem, a: Placement, a_size: int, b: Placement, b_si
     return max(first.start, second.start) < min(first.stop, second.stop)
 
 
-def _check_company(problem: Problem, at: dict[int | str, Placement]) -> list[str]:
+def _check_colocation(problem: Problem, at: dict[int | str, Placement]) -> list[str]:
     wrong = []
     for names in problem.together:
         seats = [seat for name in names if (seat := _seat(problem, at.get(name))) is not None]

@@ -136,7 +136,7 @@ def least_total(problem: Problem) -> int | None:
 def _fits(problem: Problem, has_weights: bool) -> Iterator[tuple[float, tuple[int, ...]]]:
     """Yield, for each choice of pools that fits, the least cost of it and the least ends at that cost."""
     groups = rigid_groups(problem)
-    colocation = _company(problem, groups)
+    colocation = _colocation(problem, groups)
 
     @cache
     def pack(q: int, chosen: tuple[int, ...]) -> tuple[float, int] | None:
@@ -157,7 +157,7 @@ def _fits(problem: Problem, has_weights: bool) -> Iterator[tuple[float, tuple[in
             yield fsum(costs), tuple(ends)
 
 
-def _company(problem: Problem, groups: list[list[tuple[int, Family]]]) -> list[tuple[int, int]]:
+def _colocation(problem: Problem, groups: list[list[tuple[int, Family]]]) -> list[tuple[int, int]]:
     """Pairs of groups that must lie in one pool."""
     home = {row.id: k for k, group in enumerate(groups) for _, family in group for _, row in family.members}
     return [(home[names[0]], home[name]) for names in problem.together for name in names]

@@ -1,4 +1,4 @@
-"""The same problem in another spelling: other names, another order, another clock, other units."""
+"""Copies of a problem with other names, another order, another clock and other units."""
 
 from __future__ import annotations
 

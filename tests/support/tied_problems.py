@@ -1,4 +1,4 @@
-"""Small problems from a seed that mix all constraints: rigid groups, sharing, pages, remainders, banks, company."""
+"""Small problems from a seed that mix all constraints: rigid groups, sharing, pages, remainders, banks, colocation."""
 
 from __future__ import annotations
 

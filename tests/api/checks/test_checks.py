@@ -54,10 +54,10 @@ def test_other_tolerances_are_errors(text: str) -> None:
 
 def test_budgets_name_pools_and_make_them_where_there_are_none() -> None:
     assert read_budgets(["64"], OLD) == (OLD, {"default": 64})
-    posed, budgets = read_budgets(["sram=64", "dram=1KiB"], OLD)
-    assert [(pool.name, pool.size) for pool in posed.pools] == [("sram", None), ("dram", None)]
+    found, budgets = read_budgets(["sram=64", "dram=1KiB"], OLD)
+    assert [(pool.name, pool.size) for pool in found.pools] == [("sram", None), ("dram", None)]
     assert budgets == {"sram": 64, "dram": 1024}
-    assert [pool.size for pool in within(posed, budgets).pools] == [64, 1024]
+    assert [pool.size for pool in within(found, budgets).pools] == [64, 1024]
     assert read_budgets(["sram=64", "dram=unlimited"], OLD)[1] == {"sram": 64}
     assert read_budgets(["sram=unlimited"], OLD)[0].pools[0].name == "sram"
 

@@ -85,8 +85,8 @@ def test_the_plan_is_written_in_its_problems_words(tmp_path: Path, file: str) ->
     }
     problem.write_text(json.dumps(data))
     assert main(["check", str(problem), "--budget", "sram=64", "-o", str(plan)]) == 0
-    posed = read_problem(problem.read_bytes())
-    assert verify(posed, read_plan(plan.read_bytes(), posed)) == ()
+    checked = read_problem(problem.read_bytes())
+    assert verify(checked, read_plan(plan.read_bytes(), checked)) == ()
 
 
 @pytest.mark.parametrize("name", ["report.md", "report.sarif", "report.xml", "report.json"])

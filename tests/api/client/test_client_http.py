@@ -44,7 +44,7 @@ def test_a_problem_is_planned_and_verified(client: Client) -> None:
     assert verify(TWO, plan) == ()
 
 
-def test_what_the_service_knows_is_told_in_ones_own_spelling(client: Client) -> None:
+def test_a_cached_plan_has_the_ids_of_the_callers_problem(client: Client) -> None:
     other = Problem.model_validate(respelled(spelled(TWO), random.Random(3), 7))
     client.plan(TWO)
     known = client.known_plan(other)

@@ -58,7 +58,7 @@ def test_metrics_tell_what_there_is_now(server: Running) -> None:
     assert "process_resident_memory_bytes" in {labels[0] for labels in found}
 
 
-def test_solves_are_told_by_solver_rung_and_place() -> None:
+def test_solves_are_counted_by_solver_stage_and_place() -> None:
     metrics = Metrics()
     metrics.solved(Plan(solver="greedy:size", gap=0.03), solver="auto", place="server", seconds=0.2)
     metrics.solved(Plan(status="unknown"), solver="cp-sat", place="worker", seconds=2.0)

@@ -1,4 +1,4 @@
-"""Plans in the spellings of other compilers: Cadence's tables, triples, and EXIR's numbers; on both entrances."""
+"""Plans in the formats of other compilers: Cadence's tables, triples, and EXIR's numbers; by command and service."""
 
 from __future__ import annotations
 
@@ -137,11 +137,11 @@ def test_the_command_writes_them(file: str, tmp_path: Path, capfd: Captured) -> 
     assert json.loads(capfd.readouterr().out)["bufsizes"] == [0, 48, 24]
 
 
-@pytest.mark.parametrize("spelling", ["tables", "triples", "exir"])
-def test_what_places_nothing_is_json_whatever_was_asked_for(spelling: str, tmp_path: Path, capfd: Captured) -> None:
+@pytest.mark.parametrize("plan_format", ["tables", "triples", "exir"])
+def test_what_places_nothing_is_json_whatever_was_asked_for(plan_format: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "problem.json"
     path.write_text(json.dumps(TOO_LARGE))
-    assert main(["plan", str(path), "--format", spelling]) == 1
+    assert main(["plan", str(path), "--format", plan_format]) == 1
     assert json.loads(capfd.readouterr().out)["status"] == "infeasible"
 
 
@@ -155,9 +155,9 @@ def test_plain_text_is_the_tables(server: Running, accept: str) -> None:
         assert (answer.headers["content-type"], answer.text) == ("text/plain; charset=utf-8", TABLES)
 
 
-@pytest.mark.parametrize(("spelling", "expected"), [("triples", TRIPLES), ("exir", None)])
-def test_the_service_writes_what_the_option_says(server: Running, spelling: str, expected: object) -> None:
-    options = {"solver": BY_CADENCE, "format": spelling}
+@pytest.mark.parametrize(("plan_format", "expected"), [("triples", TRIPLES), ("exir", None)])
+def test_the_service_writes_what_the_option_says(server: Running, plan_format: str, expected: object) -> None:
+    options = {"solver": BY_CADENCE, "format": plan_format}
     content = {"problem": TWO_MEMORIES, "options": options}
     answer = server.client.post("/v1/plan", json=content, headers={"accept": "text/csv"})
     assert answer.headers["content-type"] == "application/json"

@@ -28,9 +28,9 @@ def test_a_claim_brings_all_that_is_needed(store: Store) -> None:
 def test_servers_that_claim_at_once_never_get_the_same_job(store: Store) -> None:
     names = {add(store) for _ in range(40)}
 
-    def take(owner: str) -> list[str]:
+    def take(server: str) -> list[str]:
         taken = []
-        while claimed := store.leases.claim(owner, 3):
+        while claimed := store.leases.claim(server, 3):
             taken += [one.job.id for one in claimed]
         return taken
 

@@ -103,13 +103,13 @@ def test_problems_plans_and_events_of_jobs_are_kept(old_store: Store) -> None:
 
 
 def test_a_known_plan_answers_its_problem(old_store: Store) -> None:
-    posed = CompiledProblem.of(EASY)
-    stored = old_store.plans.find(posed.hash)
+    compiled = CompiledProblem.of(EASY)
+    stored = old_store.plans.find(compiled.hash)
     assert stored is not None
     assert (stored.status, stored.is_final, stored.peak, stored.searched_s) == ("optimal", True, 3, 0.008609)
-    known = asyncio.run(PlanCache(old_store, memory_bytes=2**20, most_plans=9, most_bytes=2**20).find(posed))
+    known = asyncio.run(PlanCache(old_store, memory_bytes=2**20, most_plans=9, most_bytes=2**20).find(compiled))
     assert known is not None
-    result = result_of(known, posed)
+    result = result_of(known, compiled)
     assert result is not None
     plan = result.plan
     assert (plan.status, plan.peak, verify(EASY, plan)) == ("optimal", 96, ())

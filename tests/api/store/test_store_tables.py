@@ -65,7 +65,7 @@ def test_what_fails_in_a_transaction_leaves_nothing(url: str, tmp_path: Path) ->
     database.close()
 
 
-def test_the_data_folder_is_made_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+def test_the_data_folder_is_made_and_only_its_user_reads_it(tmp_path: Path) -> None:
     folder = tmp_path / "some" / "where"
     Store.open(None, folder).close()
     assert folder.stat().st_mode & 0o077 == 0

@@ -233,7 +233,7 @@ def test_two_buffers_that_would_have_one_name_are_an_error() -> None:
         analyse(program(main, f=function(op("-> t"), t=1)))
 
 
-def test_spellings_of_one_program_pose_the_same_problem() -> None:
+def test_ways_to_write_one_program_pose_one_problem() -> None:
     flat = function(op("x -> t"), op("t -> a"), op("a -> y"), takes="x", gives="y", x=3, t=5, a=7, y=1)
     scoped = function(
         {"alloc": ["tmp"]},
