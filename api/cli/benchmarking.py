@@ -17,10 +17,12 @@ from memplan.solvers.bench.reports.summary import Summary
 from memplan.solvers.bench.reports.text_report import text_report
 from memplan.solvers.bench.results import Result, appending, read_results, write_result
 from memplan.solvers.bench.running import run, still_to_do
-from memplan.solvers.bench.worker import Job
+from memplan.solvers.bench.worker import BenchTask
 
 
-def run_all(wanted: Sequence[Job], at_once: int, output: Path | None, scheduler: str | None = None) -> list[Result]:
+def run_all(
+    wanted: Sequence[BenchTask], at_once: int, output: Path | None, scheduler: str | None = None
+) -> list[Result]:
     """Run what has no row in `output` yet, and return all that is in it; without a file rows go to standard output.
 
     So many run here at once, or as many as the scheduler has workers. Raises OptionError where there is none.

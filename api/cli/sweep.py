@@ -19,7 +19,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.studies.sweep import Point, informed, is_found, sweep
+from memplan.solvers.studies.sweep import SweepPoint, informed, is_found, sweep
 
 NOTHING_FITS = 1
 MOST_SIZES = 1000
@@ -71,10 +71,10 @@ def run_sweep(
     options: Mapping[str, Any],
     control: SolveControl,
     line: ProgressLine,
-) -> list[Point]:
+) -> list[SweepPoint]:
     """Plan for each size in turn, with the time limit of the options each, until all is done or cancelled."""
     started = time.monotonic()
-    points: list[Point] = []
+    points: list[SweepPoint] = []
 
     def plan_one(sized: Problem, known: Plan | None) -> Plan:
         return solve(sized, **options, control=replace(control, deadline=None, start=known))
@@ -90,14 +90,14 @@ def run_sweep(
     return informed(points)
 
 
-def status_of(points: Sequence[Point], was_interrupted: bool) -> int:
+def status_of(points: Sequence[SweepPoint], was_interrupted: bool) -> int:
     """Return the exit status: 0 if there is a plan for any size."""
     if was_interrupted:
         return INTERRUPTED
     return 0 if any(is_found(point.plan) for point in points) else NOTHING_FITS
 
 
-def row(point: Point) -> dict[str, Any]:
+def row(point: SweepPoint) -> dict[str, Any]:
     """Return the facts about one size: the quality of its plan, and its use in bytes; None if not known."""
     plan = point.plan
     return {
@@ -113,12 +113,12 @@ def row(point: Point) -> dict[str, Any]:
     }
 
 
-def as_json(points: Sequence[Point]) -> bytes:
+def as_json(points: Sequence[SweepPoint]) -> bytes:
     """Write the points as a list of objects, a line each."""
     return b"[" + b",\n ".join(to_json(row(point)) for point in points) + b"]\n"
 
 
-def as_csv(points: Sequence[Point]) -> bytes:
+def as_csv(points: Sequence[SweepPoint]) -> bytes:
     """Write the points as a table, with what is used of each pool and its bound in columns of their own."""
     text = io.StringIO(newline="")
     names = [use.name for use in points[0].plan.pools] if points else []
@@ -131,7 +131,7 @@ def as_csv(points: Sequence[Point]) -> bytes:
     return text.getvalue().encode()
 
 
-def show_points(points: Sequence[Point], pool: str) -> None:
+def show_points(points: Sequence[SweepPoint], pool: str) -> None:
     """Show the points to people, on standard error."""
     # Tables for people need a library that a program's caller does not wait for.
     from rich.console import Console
@@ -152,4 +152,4 @@ def show_points(points: Sequence[Point], pool: str) -> None:
     Console(stderr=True, highlight=False).print(table)
 
 
-WRITERS: Mapping[str, Callable[[Sequence[Point]], bytes]] = {"json": as_json, "csv": as_csv}
+WRITERS: Mapping[str, Callable[[Sequence[SweepPoint]], bytes]] = {"json": as_json, "csv": as_csv}

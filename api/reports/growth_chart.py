@@ -6,14 +6,14 @@ import io
 from collections.abc import Sequence
 
 from memplan.api.reports.picture import format_of_name
-from memplan.solvers.bench.growth import Point, exponents
+from memplan.solvers.bench.growth import GrowthPoint, exponents
 
 _STYLE = {"svg.hashsalt": "memplan", "svg.fonttype": "none", "font.size": 9}
 _COLOURS = ("#4878a8", "#e49444", "#6a9f58", "#d1615d")
 _MARKS = ("o", "s", "^", "D")
 
 
-def growth_chart(points: Sequence[Point], name: str) -> bytes:
+def growth_chart(points: Sequence[GrowthPoint], name: str) -> bytes:
     """Return the chart in the format that a file's name asks for (.svg, .png, .pdf); raises OptionError."""
     picture_format = format_of_name(name)
     # Not at the top: it takes longer to import than most plans take to make.

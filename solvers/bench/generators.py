@@ -18,7 +18,7 @@ _CUTS = {"guillotine": guillotine, "pinwheel": pinwheel}
 
 
 @dataclass(frozen=True, eq=False)
-class CompiledProblem:
+class GeneratedProblem:
     """A problem and, where there is one, a peak that is known to be reachable, in bytes."""
 
     problem: Problem
@@ -27,7 +27,7 @@ class CompiledProblem:
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a family can be told: a number of the default's type within limits, or one of some words."""
+    """A parameter of a family: a number of the default's type within limits, or one of some words."""
 
     default: int | float | str
     at_least: float = 0
@@ -56,11 +56,11 @@ class Family:
 
     name: str
     summary: str
-    make: Callable[..., CompiledProblem]
+    make: Callable[..., GeneratedProblem]
     parameters: Mapping[str, Parameter]
 
 
-def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -> CompiledProblem:
+def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -> GeneratedProblem:
     """Cut `HEIGHT` bytes of memory into `n` buffers with sizes that are multiples of `granule`.
 
     `slack` percent of them are then shrunk or removed (`by`): the height stays reachable, the optimum may be lower.
@@ -76,10 +76,10 @@ def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -
         start, end, size = (np.delete(values, loose) for values in (start, end, size))
     else:
         size[loose] = np.maximum(1, size[loose] * rng.uniform(0.5, 0.95, len(loose)))
-    return CompiledProblem(_problem(start, end, size * granule), HEIGHT)
+    return GeneratedProblem(_problem(start, end, size * granule), HEIGHT)
 
 
-def tight(seed: int, n: int, height: int, live: int, turnover: float) -> CompiledProblem:
+def tight(seed: int, n: int, height: int, live: int, turnover: float) -> GeneratedProblem:
     """Keep the memory full at every time, with no packing behind it: the best peak is often above the bound.
 
     About `live` buffers are alive at a time; in a time step about `turnover` of them end, and others, of as many bytes
@@ -101,10 +101,10 @@ def tight(seed: int, n: int, height: int, live: int, turnover: float) -> Compile
         starting = max(1, ending + int(rng.integers(-1, 2)) + (len(alive) + ending < live))
         alive += [(time, size) for size in _shares(freed, starting, rng)]
     rows = np.array(done + [(start, time + 1, size) for start, size in alive], dtype=np.int64)
-    return CompiledProblem(_problem(rows[:, 0], rows[:, 1], rows[:, 2]))
+    return GeneratedProblem(_problem(rows[:, 0], rows[:, 1], rows[:, 2]))
 
 
-def random(seed: int, n: int, alpha: float, sigma: float) -> CompiledProblem:
+def random(seed: int, n: int, alpha: float, sigma: float) -> GeneratedProblem:
     """Start two buffers in a time step on average, with geometric lives (mean 1/alpha) and lognormal(10, sigma) sizes.
 
     These are the random problems on which other planners were measured: about 2/alpha buffers are alive at a time.
@@ -113,10 +113,10 @@ def random(seed: int, n: int, alpha: float, sigma: float) -> CompiledProblem:
     start = np.cumsum((rng.random(n) < 0.5).astype(np.int64))
     end = start + rng.geometric(alpha, n)
     size = np.maximum(1, rng.lognormal(10, sigma, n).astype(np.int64))
-    return CompiledProblem(_problem(start, end, size))
+    return GeneratedProblem(_problem(start, end, size))
 
 
-def dense(seed: int, n: int, sigma: float) -> CompiledProblem:
+def dense(seed: int, n: int, sigma: float) -> GeneratedProblem:
     """Make a random problem with up to n/10 buffers alive at a time, so that about n²/11 pairs conflict."""
     return random(seed, n, min(1.0, 20 / n), sigma)
 

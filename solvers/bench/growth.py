@@ -1,4 +1,4 @@
-"""How the steps that every plan takes grow with the number of buffers: CPU time, and its exponent of n."""
+"""Growth of the steps that every plan takes with the number of buffers: CPU time, and its exponent of n."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALPHA, _SIGMA = 0.01, 0.7
 
 
 @dataclass(frozen=True)
-class Point:
+class GrowthPoint:
     """The least CPU time that a step took on a problem of `n` buffers, in seconds."""
 
     step: str
@@ -31,7 +31,7 @@ class Point:
     cpu_time_s: float
 
 
-def growth(sizes: Sequence[int] = SIZES, repeats: int = REPEATS) -> list[Point]:
+def growth(sizes: Sequence[int] = SIZES, repeats: int = REPEATS) -> list[GrowthPoint]:
     """Measure each step on one random problem of each size, with the same number of buffers alive at a time in all.
 
     The least of some repetitions counts: whatever else a machine does only adds to it.
@@ -39,7 +39,7 @@ def growth(sizes: Sequence[int] = SIZES, repeats: int = REPEATS) -> list[Point]:
     return [point for n in sorted(set(sizes)) for point in _points(n, repeats)]
 
 
-def exponents(points: Iterable[Point]) -> dict[str, float]:
+def exponents(points: Iterable[GrowthPoint]) -> dict[str, float]:
     """Return, for each step, the exponent of n: the slope of the line that fits the logarithms best."""
     known = list(points)
     found = {}
@@ -51,10 +51,10 @@ def exponents(points: Iterable[Point]) -> dict[str, float]:
     return found
 
 
-def _points(n: int, repeats: int) -> list[Point]:
+def _points(n: int, repeats: int) -> list[GrowthPoint]:
     problem = random(1, n, _ALPHA, _SIGMA).problem
     instance = compile_problem(problem)
-    return [Point(step, n, min(_timed(work) for _ in range(repeats))) for step, work in _steps(problem, instance)]
+    return [GrowthPoint(step, n, min(_timed(work) for _ in range(repeats))) for step, work in _steps(problem, instance)]
 
 
 def _steps(problem: Problem, instance: Instance) -> list[tuple[str, Callable[[], object]]]:

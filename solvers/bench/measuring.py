@@ -21,16 +21,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from memplan.solvers.bench.results import Moment, Result
-from memplan.solvers.bench.worker import Job
+from memplan.solvers.bench.worker import BenchTask
 
 GRACE_S = 5.0
-"""How long after its time limit a run is stopped; solvers keep their own limit, and some peers a little late."""
+"""Seconds after its time limit at which a run is stopped; solvers keep their own limit, and some peers a little late.
+"""
 PREPARATION_LIMIT_S = 300.0
 """For imports, reading or making the instance, and compiling kernels; and again for checking the plan."""
 _LOOK_EVERY_S = 0.05
 
 
-def measure(job: Job, cancelled: threading.Event | None = None) -> Result:
+def measure(job: BenchTask, cancelled: threading.Event | None = None) -> Result:
     """Run a job in a process of its own and return what came of it; whatever happens there becomes a row.
 
     The process is killed, and the row worth nothing, when `cancelled` is set.
@@ -68,7 +69,7 @@ def measure(job: Job, cancelled: threading.Event | None = None) -> Result:
     )
 
 
-def _watched(child: subprocess.Popen[bytes], job: Job, cancelled: threading.Event) -> dict[str, Any]:
+def _watched(child: subprocess.Popen[bytes], job: BenchTask, cancelled: threading.Event) -> dict[str, Any]:
     """Give the job, start it when it is ready, and return its messages, merged, and how long it took."""
     assert child.stdin is not None
     assert child.stdout is not None

@@ -14,7 +14,7 @@ from memplan.planner.model.plan import Status, StopReason
 from memplan.planner.model.rows import Row
 
 Outcome = Literal["plan", "none", "invalid", "late", "memory", "failed", "skipped"]
-"""What came of a run. `plan`: a plan that the verifier lets through. `none`: an answer without a plan, such as
+"""The outcome of a run. `plan`: a plan that the verifier lets through. `none`: an answer without a plan, such as
 "infeasible". `invalid`: a plan that breaks a rule, or a claim that is not true. `late`, `memory`: stopped by the
 benchmark at a limit. `failed`: the process ended otherwise. `skipped`: cannot be run, for the reason in `message`."""
 
@@ -60,12 +60,12 @@ class Result(Row):
 
     @property
     def is_valid(self) -> bool:
-        """Whether it is an answer that nothing speaks against, with a plan or without."""
+        """True if it is an answer that nothing speaks against, with a plan or without."""
         return self.outcome in ("plan", "none")
 
     @property
     def key(self) -> Key:
-        """What makes two rows the same run."""
+        """The key that rows of one run have in common."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 

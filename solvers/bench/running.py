@@ -13,7 +13,7 @@ from memplan.solvers.bench.measuring import measure
 from memplan.solvers.bench.peers import PEERS
 from memplan.solvers.bench.results import Result
 from memplan.solvers.bench.suites import instances
-from memplan.solvers.bench.worker import Job
+from memplan.solvers.bench.worker import BenchTask
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 from memplan.solvers.reference import table
@@ -26,7 +26,7 @@ def jobs(
     time_limit_s: float,
     memory_limit_bytes: int,
     is_warm: bool = True,
-) -> list[Job]:
+) -> list[BenchTask]:
     """Return every instance x seed x solver; raises OptionError for a suite or a solver that is none.
 
     The solvers take turns on an instance, so that what disturbs the machine for a while disturbs them alike.
@@ -41,17 +41,17 @@ def jobs(
             raise OptionError(f"solvers: must be among {', '.join(known)}, or module:function, got {shown(solver)}")
     names = dict.fromkeys(name for suite in suites for name in instances(suite))
     every = product(names, dict.fromkeys(seeds), dict.fromkeys(solvers))
-    return [Job(name, solver, seed, time_limit_s, memory_limit_bytes, is_warm) for name, seed, solver in every]
+    return [BenchTask(name, solver, seed, time_limit_s, memory_limit_bytes, is_warm) for name, seed, solver in every]
 
 
-def still_to_do(wanted: Iterable[Job], done: Iterable[Result]) -> list[Job]:
+def still_to_do(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
     """Leave out the jobs that have a row already; what was skipped is tried again."""
     keys = {result.key for result in done if result.outcome != "skipped"}
     return [job for job in wanted if job.key not in keys]
 
 
 def run(
-    wanted: Iterable[Job], executor: Executor, cancelled: threading.Event | None = None
+    wanted: Iterable[BenchTask], executor: Executor, cancelled: threading.Event | None = None
 ) -> Generator[Result, None, None]:
     """Measure the jobs on an executor and yield their results as they come.
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences, shown
 from memplan.planner.formats import read_problem
 from memplan.planner.model.problem import Pool
-from memplan.solvers.bench.generators import FAMILIES, CompiledProblem, Family
+from memplan.solvers.bench.generators import FAMILIES, Family, GeneratedProblem
 from memplan.solvers.bench.variants import mirrored, shuffled, window, with_changes
 
 _CHANGE = re.compile(
@@ -50,16 +50,16 @@ def instances(suite: str) -> list[str]:
     return _files(suite)
 
 
-def pose(name: str) -> CompiledProblem:
+def pose(name: str) -> GeneratedProblem:
     """Make or read the instance of that name; raises InputError."""
     if change := _CHANGE.fullmatch(name):
-        posed = pose(change["rest"])
+        generated = pose(change["rest"])
         if change["kind"] == "mirrored":
-            return CompiledProblem(mirrored(posed.problem), posed.known_peak)
+            return GeneratedProblem(mirrored(generated.problem), generated.known_peak)
         seed = int(change["count"] or 1)
         if change["size"]:
-            return CompiledProblem(window(posed.problem, int(change["size"]), seed))
-        return CompiledProblem(shuffled(posed.problem, seed), posed.known_peak)
+            return GeneratedProblem(window(generated.problem, int(change["size"]), seed))
+        return GeneratedProblem(shuffled(generated.problem, seed), generated.known_peak)
     family, _, text = name.partition(":")
     if family in FAMILIES and not Path(name).exists():
         return FAMILIES[family].make(**_arguments(FAMILIES[family], text))
@@ -117,7 +117,7 @@ def _files(place: str) -> list[str]:
     return [str(file) for file in sorted(found)]
 
 
-def _read(path: Path) -> CompiledProblem:
+def _read(path: Path) -> GeneratedProblem:
     try:
         problem = read_problem(path.read_bytes(), path.name)
     except OSError as error:
@@ -126,14 +126,14 @@ def _read(path: Path) -> CompiledProblem:
         raise type(error)(*(f"{path}: {sentence}" for sentence in error.sentences)) from error
     listed = next((entry for entry in _listing(path.parent / _LISTING) if entry.file == path.name), _Listed(file=""))
     if listed.pools:
-        return CompiledProblem(with_changes(problem, pools=listed.pools))
-    return CompiledProblem(
+        return GeneratedProblem(with_changes(problem, pools=listed.pools))
+    return GeneratedProblem(
         problem, min((peak for peak in listed.peer_peaks.values() if isinstance(peak, int)), default=None)
     )
 
 
 class _Listed(BaseModel):
-    """What a folder's listing says of one file; peaks count where they are numbers, of plans with one pool."""
+    """One file in a folder's listing; peaks count where they are numbers, of plans with one pool."""
 
     file: str
     peer_peaks: dict[str, Any] = {}

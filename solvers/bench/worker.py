@@ -43,7 +43,7 @@ Planner = Callable[[Problem, OnProgress | None], Plan]
 
 
 @dataclass(frozen=True)
-class Job:
+class BenchTask:
     """One run: a solver (or peer) on an instance, by name. The memory limit is that of each process, in bytes."""
 
     instance: str
@@ -55,7 +55,7 @@ class Job:
 
     @property
     def key(self) -> Key:
-        """What its result's row is found by."""
+        """The key that its result's row is found by."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
     def to_json(self) -> str:
@@ -71,7 +71,7 @@ def main() -> None:
     def say(**message: Any) -> None:
         answers.write(json.dumps(message) + "\n")
 
-    job = Job(**json.loads(sys.stdin.readline()))
+    job = BenchTask(**json.loads(sys.stdin.readline()))
     try:
         _run(job, say, sys.stdin)
     except OptionError as error:
@@ -86,9 +86,9 @@ def main() -> None:
         say(outcome="memory", message="the memory limit was reached")
 
 
-def _run(job: Job, say: Callable[..., None], starts: IO[str]) -> None:
-    posed = pose(job.instance)
-    problem = posed.problem
+def _run(job: BenchTask, say: Callable[..., None], starts: IO[str]) -> None:
+    generated = pose(job.instance)
+    problem = generated.problem
     planner, version = find_planner(job.solver, job.time_limit_s, job.seed)
     if job.is_warm:
         _warm(job.solver)
@@ -98,7 +98,7 @@ def _run(job: Job, say: Callable[..., None], starts: IO[str]) -> None:
         threading.Thread(target=_die_with_parent, daemon=True).start()
         plan = planner(problem, lambda now: say(moment=[now.elapsed_s, now.peak, now.lower_bound]))
         say(done=cpu_time_s(), peak_rss_bytes=peak_rss_bytes())
-    say(known_peak=posed.known_peak, version=version, **judged(problem, plan))
+    say(known_peak=generated.known_peak, version=version, **judged(problem, plan))
 
 
 def _die_with_parent() -> None:

@@ -142,10 +142,10 @@ class ComponentStates:
 
 def _ceiling(instance: Instance) -> int:
     """Return an end that nothing need pass: the capacity, or what stacking all on everything fixed takes."""
-    memory = instance.pools[0]
-    fixed = max(int(memory.reserved.max(initial=0)), int((instance.pin + instance.size).max(initial=0)))
+    pool = instance.pools[0]
+    fixed = max(int(pool.reserved.max(initial=0)), int((instance.pin + instance.size).max(initial=0)))
     stacked = fixed + int((instance.size + instance.alignment[0] + instance.residue[0]).sum())
-    return min(memory.capacity, stacked)
+    return min(pool.capacity, stacked)
 
 
 class SearchThread:

@@ -20,7 +20,7 @@ _AT_LEAST = 2
 _LONG = 1_000_000
 """Work of one order after which another has to wait for what can be made of the first one's plan."""
 _FIRST, _NEAR = 4, 0.1
-"""Where none of the first orders ends within this part of the bound above it, hardly any later one does."""
+"""If none of the first orders ends within this part of the bound above it, hardly any later one does."""
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -33,7 +33,9 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Do the same where an exact search follows: stop early if none of the first orders comes near the bound."""
+    """Offer a plan for each order, where an exact search follows: stop early if none of the first orders comes near the
+    bound.
+    """
     for tried in _plans(instance, search):
         best = search.best
         if tried >= _FIRST and best is not None and best.score[-1] > (1 + _NEAR) * search.bound[-1]:
@@ -76,7 +78,7 @@ def rules(instance: Instance) -> Iterator[Rule]:
 
 
 def preference(instance: Instance) -> tuple[int, ...]:
-    """Return the memories in the order in which buffers should fill them."""
+    """Return the pools in the order in which buffers should fill them."""
     pools = range(len(instance.pools))
     if instance.objective == "cost":
         return tuple(sorted(pools, key=lambda q: instance.pools[q].cost))

@@ -1,4 +1,4 @@
-"""Better a plan memory by memory, the last one first, and spread the buffers over the memories anew now and then."""
+"""Improve a plan pool by pool, the last one first, and spread the buffers over the pools anew now and then."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics.greedy import preference
-from memplan.solvers.heuristics.moves import Climb
+from memplan.solvers.heuristics.moves import MoveSearch
 from memplan.solvers.packing import sharing_decisions
 from memplan.solvers.packing.orders import COST_MIXES, MIXES, Traits, random_order
 from memplan.solvers.packing.packers import QuickPacker, work
@@ -18,7 +18,7 @@ from memplan.solvers.packing.place import place
 from memplan.solvers.search.incumbent import Search
 
 _TURN = 4
-"""How many packings of the whole a way may try, and another as many after each gain, before the next has its turn."""
+"""Packings of the whole that a move may try, and as many again after each gain, before the next has its turn."""
 
 _PATIENCE = 400
 """Packings without a gain after which others should have the time; as many as there are buffers, where those are more.
@@ -34,7 +34,7 @@ def solve(instance: Instance, search: Search) -> None:
     placed, gained = 0, 0
     best = search.best
     is_peak_alone = len(instance.pools) == 1 and len(instance.soft_pairs) == 0
-    for count in (_one_memory if is_peak_alone else _memories)(instance, search, rng):
+    for count in (_one_pool if is_peak_alone else _several_pools)(instance, search, rng):
         placed += count
         if search.best is not best:
             best, gained = search.best, placed
@@ -42,27 +42,27 @@ def solve(instance: Instance, search: Search) -> None:
             return
 
 
-def _one_memory(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
+def _one_pool(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
     pool = column(np.zeros(len(instance)))
-    climb = Climb(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
-    overflows, flips, restarts, cores = climb.overflows(), climb.flips(), climb.restarts(), climb.cores()
-    while not climb.is_at_bound:
-        for way in (overflows, flips, cores, restarts, cores):
+    moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
+    overflows, flips, restarts, cores = moves.overflows(), moves.flips(), moves.restarts(), moves.cores()
+    while not moves.is_at_bound:
+        for move in (overflows, flips, cores, restarts, cores):
             if search.best is not None:
-                climb.start_from(search.best.offset)
-            yield from _turn(way, climb)
+                moves.start_from(search.best.offset)
+            yield from _turn(move, moves)
         if sharing_decisions.is_needed(instance):
-            climb.packer = sharing_decisions.draw(instance, rng, _known(search)).packer(instance, search.flag)
+            moves.packer = sharing_decisions.draw(instance, rng, _best_placements(search)).packer(instance, search.flag)
 
 
-def _memories(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
-    """Spread the buffers by random rules; pack each memory of a plan that is the best so far by itself."""
+def _several_pools(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
+    """Spread the buffers by random rules; pack each pool of a plan that is the best so far by itself."""
     packer, traits = QuickPacker(instance, search.flag), Traits(instance)
     some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.pools)).any())
     mixes = COST_MIXES if instance.objective == "cost" else MIXES
     while True:
         if sharing_decisions.is_needed(instance):
-            packer = sharing_decisions.draw(instance, rng, _known(search)).packer(instance, search.flag)
+            packer = sharing_decisions.draw(instance, rng, _best_placements(search)).packer(instance, search.flag)
         for _ in range(_TURN):
             order, best_fit = random_order(rng, traits, mixes, some_are_confined)
             found = place(packer, instance, order, preference(instance), best_fit)
@@ -74,7 +74,7 @@ def _memories(instance: Instance, search: Search, rng: np.random.Generator) -> I
 
 
 def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
-    """Give each way a turn at what memory `q` holds in the best plan."""
+    """Give each move a turn at what pool `q` holds in the best plan."""
     best = search.best
     if best is None or not (here := best.pool == q).any():
         return
@@ -85,29 +85,29 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
         _offer(search, best.pool, column(offset), by)
 
     part = part_of(instance, here, q)
-    climb = Climb(part, search.flag, rng, take)
-    climb.start_from(best.offset[here])
+    moves = MoveSearch(part, search.flag, rng, take)
+    moves.start_from(best.offset[here])
     if sharing_decisions.is_needed(part):
         known = column(np.zeros(len(part))), best.offset[here]
-        climb.packer = sharing_decisions.draw(part, rng, known).packer(part, search.flag)
-    for way in (climb.flips(), climb.restarts()):
-        if not climb.is_at_bound:
-            yield from _turn(way, climb)
+        moves.packer = sharing_decisions.draw(part, rng, known).packer(part, search.flag)
+    for move in (moves.flips(), moves.restarts()):
+        if not moves.is_at_bound:
+            yield from _turn(move, moves)
 
 
-def _turn(way: Iterator[int], climb: Climb) -> Iterator[int]:
-    """Take steps of a way as long as it gains."""
-    left, peak = _TURN * len(climb.instance), climb.peak
-    for placed in way:
+def _turn(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
+    """Take steps of a move as long as it gains."""
+    left, peak = _TURN * len(moves.instance), moves.peak
+    for placed in move:
         yield placed
         left -= placed
-        if climb.peak < peak:
-            left, peak = _TURN * len(climb.instance), climb.peak
+        if moves.peak < peak:
+            left, peak = _TURN * len(moves.instance), moves.peak
         if left <= 0:
             return
 
 
-def _known(search: Search) -> tuple[I64, I64] | None:
+def _best_placements(search: Search) -> tuple[I64, I64] | None:
     return None if search.best is None else (search.best.pool, search.best.offset)
 
 

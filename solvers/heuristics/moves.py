@@ -1,4 +1,4 @@
-"""Better the packing of one memory by packing it again and again, each time in an order learnt from the last one."""
+"""Improve the packing of one pool by packing it again and again, each time in an order learnt from the last one."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _CORE_SHARES = (0.995, 0.98, 0.95, 0.9, 0.8)
 _LARGEST_CORE = 0.7
 """A core with more than this share of all buffers is no easier than the whole."""
 _CORE_WORK = 8
-"""How often a core is packed before the rest is packed around it, counted in packings of the whole."""
+"""The work on a core before the rest is packed around it, counted in packings of the whole."""
 _FIRST_CORE_WORK = 0.5
-"""The same for a core of what overflows, at first; twice as often whenever nothing was gained."""
-_SPELL = 8
-"""How many packings of such a core a way may try before the other one has its turn."""
+"""The first work on a core of what overflows, counted in packings of the whole; doubled whenever nothing was gained."""
+_CORE_TURN = 8
+"""Packings of such a core that a move may try before the other one has its turn."""
 _EITHER_END = (Rule(("pressure^16", "size"), "start", 2), Rule(("pressure^16", "size"), "end", 2))
 """The crowded times first, in bands of size, from one end of time and from the other."""
 _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 
 
-class Climb:
-    """The best packing of one memory so far, and ways to better it.
+class MoveSearch:
+    """The best packing of one pool so far, and moves to better it.
 
-    Each way is an iterator, most without an end: a step packs one order and yields how many buffers that had, so the
-    caller counts the work, lets ways take turns, and stops when it likes. `take` gets each better packing and who found
-    it.
+    Each move is an iterator, most without an end: a step packs one order and yields how many buffers that had, so the
+    caller counts the work, lets moves take turns, and stops when it likes. `take` gets each better packing and the name
+    of the move that found it.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Climb:
 
     @property
     def is_at_bound(self) -> bool:
-        """Whether nothing is left to gain."""
+        """True if nothing is left to gain."""
         return self.best is not None and self.peak <= self.bound
 
     def start_from(self, offset: I64) -> None:
@@ -90,7 +90,7 @@ class Climb:
         """Pack the core by itself, then the rest around it; ends at once where there is no core."""
         found = [whole(self.instance, self.traits.pressure >= share) for share in _CORE_SHARES]
         chosen = [which for which in found if 0 < which.sum() <= _LARGEST_CORE * len(which)]
-        parts = [Climb(part_of(self.instance, which), self.flag, self.rng, _nobody) for which in chosen]
+        parts = [MoveSearch(part_of(self.instance, which), self.flag, self.rng, _ignored) for which in chosen]
         while parts:
             for which, core in zip(chosen, parts, strict=True):
                 yield from self._around(column(np.flatnonzero(which)), core)
@@ -105,17 +105,17 @@ class Climb:
         kept = np.zeros(len(self.instance), dtype=np.bool_)
         packed, work = self.best, _FIRST_CORE_WORK * len(self.instance)
         while packed is not None and not self.is_at_bound:
-            crowd = whole(self.instance, kept | alive_with(self.instance, self._ends(packed) > self.bound))
-            if crowd.sum() > _LARGEST_CORE * len(crowd):
+            crowded = whole(self.instance, kept | alive_with(self.instance, self._ends(packed) > self.bound))
+            if crowded.sum() > _LARGEST_CORE * len(crowded):
                 return
-            if (crowd != kept).any():
-                kept, members = crowd, column(np.flatnonzero(crowd))
-                core = Climb(part_of(self.instance, kept), self.flag, self.rng, _nobody)
+            if (crowded != kept).any():
+                kept, members = crowded, column(np.flatnonzero(crowded))
+                core = MoveSearch(part_of(self.instance, kept), self.flag, self.rng, _ignored)
                 core.bound = self.bound
                 core.start_from((packed if self.best is None else self.best)[members])
-                spells = core._spells()
+                core_turns = core._core_turns()
             peak = core.peak
-            yield from _for_a_while(spells, work)
+            yield from _for_a_while(core_turns, work)
             if core.best is None or core.peak == peak:
                 if core.is_at_bound:  # what is around it passes the bound, whatever the core does
                     return
@@ -125,14 +125,14 @@ class Climb:
             packed = packed if around is None else around
             yield len(self.instance)
 
-    def _spells(self) -> Iterator[int]:
+    def _core_turns(self) -> Iterator[int]:
         """Let restarts and flips take turns until the bound is met."""
         restarts, flips = self.restarts(_EITHER_END), self.flips()
         while not self.is_at_bound:
-            yield from islice(restarts, _SPELL)
-            yield from islice(flips, _SPELL)
+            yield from islice(restarts, _CORE_TURN)
+            yield from islice(flips, _CORE_TURN)
 
-    def _around(self, members: I64, core: Climb) -> Iterator[int]:
+    def _around(self, members: I64, core: MoveSearch) -> Iterator[int]:
         """Pack a core anew, and the rest around the best that comes out; packed by offsets, the core stays as it is."""
         core.forget()
         left = _CORE_WORK * len(self.instance)
@@ -190,7 +190,7 @@ class Climb:
         return column(order[np.argsort(rank[order], kind="stable")])
 
     def _shaken(self, rank: I64) -> npt.NDArray[np.float64]:
-        """Add noise to a rank: the same for all, in proportion to sizes, or in one stretch of time only."""
+        """Add noise to a rank: equal for all, in proportion to sizes, or in one stretch of time only."""
         kind, shake = self.rng.integers(3), _SHAKES[self.rng.integers(len(_SHAKES))]
         noise = shake * (self.rng.random(len(rank)) - self.rng.random(len(rank)))
         if kind == 0:
@@ -205,14 +205,14 @@ class Climb:
         return rank + noise
 
 
-def _for_a_while(way: Iterator[int], work: float) -> Iterator[int]:
-    """Take steps of a way until so many buffers are packed."""
-    for placed in way:
+def _for_a_while(move: Iterator[int], work: float) -> Iterator[int]:
+    """Take steps of a move until so many buffers are packed."""
+    for placed in move:
         yield placed
         work -= placed
         if work <= 0:
             return
 
 
-def _nobody(_offset: I64, _by: str) -> None:
+def _ignored(_offset: I64, _by: str) -> None:
     """Take a packing of a core, which is no plan."""

@@ -16,8 +16,8 @@ _FAR = 2.0**62
 """Raw offsets beyond that come to the same: no buffer of a plan lies much farther up."""
 
 
-def settle(instance: Instance, offset: F64) -> I64 | None:
-    """Return the lowest offsets, in the one memory there is, at which what conflicts keeps the order of raw offsets.
+def compact(instance: Instance, offset: F64) -> I64 | None:
+    """Return the lowest offsets, in the one pool there is, at which what conflicts keeps the order of raw offsets.
 
     `offset` is in units, also fractions. Where the raw offsets are a plan, but for a part of each buffer's size, so is
     what comes out, and nothing lies higher in it than there: what shares an offset, or should lie in different banks
@@ -86,24 +86,24 @@ def _keeping_apart(instance: Instance, raw: F64) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Below:
-    """What lies below a buffer and must stay there: `buffers`, `partners` in lower banks, and what is `reserved`."""
+    """The things below a buffer that must stay there: `buffers`, `partners` in lower banks, and what is `reserved`."""
 
     buffers: I64
     partners: I64
     reserved: int
 
-    def floor(self, memory: CompiledPool, ends: I64) -> int:
+    def floor(self, pool: CompiledPool, ends: I64) -> int:
         """Return the least offset that the buffer may have, if buffers end at `ends`."""
         floor = max(self.reserved, int(ends[self.buffers].max(initial=0)))
         if len(self.partners):
-            top = int(ends[self.partners].max()) + memory.bank_shift
-            floor = max(floor, -(-top // memory.bank) * memory.bank - memory.bank_shift)
+            top = int(ends[self.partners].max()) + pool.bank_shift
+            floor = max(floor, -(-top // pool.bank) * pool.bank - pool.bank_shift)
         return floor
 
 
 def _below(instance: Instance, middle: F64, rank: I64, i: int, others: Bool) -> _Below:
     """Return what lies below buffer `i`, which moves apart from `others`."""
-    memory, lower = instance.pools[0], others & (rank < rank[i])
+    pool, lower = instance.pools[0], others & (rank < rank[i])
     near = np.zeros(len(instance), dtype=np.bool_)
     near[instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]]] = True
     for life in range(instance.first[i], instance.first[i + 1]):
@@ -111,11 +111,11 @@ def _below(instance: Instance, middle: F64, rank: I64, i: int, others: Bool) -> 
             instance.lifetime_buffer[(instance.start < instance.end[life]) & (instance.start[life] < instance.end)]
         ] = True
     partners = instance.bank_with[instance.bank_first[i] : instance.bank_first[i + 1]]
-    passed = int(np.searchsorted(memory.reserved.mean(axis=1), middle[i]))
+    passed = int(np.searchsorted(pool.reserved.mean(axis=1), middle[i]))
     return _Below(
         buffers=column(np.flatnonzero(near & lower)),
-        partners=column(partners[lower[partners]] if memory.bank else []),
-        reserved=int(memory.reserved[passed - 1, 1]) if passed else 0,
+        partners=column(partners[lower[partners]] if pool.bank else []),
+        reserved=int(pool.reserved[passed - 1, 1]) if passed else 0,
     )
 
 

@@ -1,4 +1,4 @@
-"""Pack one memory of an instance by the kernel: what it knows of each memory, and the room it works in."""
+"""Pack one pool of an instance by the kernel: the rules of each pool, and the workspace of the kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.solvers.kernels.packing import BODY, DONE, NEEDED, TOP, PackOrder, 
 from memplan.solvers.packing.rigid_bodies import Bodies
 
 _FLAT_ALIVE = 16_000
-"""How many buffers may be alive at a time, in the mean, for a flat pack."""
+"""The most buffers alive at a time, in the mean, for a flat pack."""
 
 
 class CompiledPacker:
@@ -37,27 +37,27 @@ class CompiledPacker:
         self._width = usual_width if width is None else width
         self._is_flat = is_usually_flat if is_flat is None else is_flat
         self._rules: dict[int, Reference[PackRules]] = {}
-        self._rooms: dict[int, Reference[Workspace]] = {}
+        self._workspaces: dict[int, Reference[Workspace]] = {}
         self._block_lists: dict[int, I64] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in memory `q`; linear memory, and no pair of buffers is listed."""
+        """Place the buffers of `order` in pool `q`; linear memory, and no pair of buffers is listed."""
         if q not in self._rules:
             rules = self._rules_of(q)
             self._rules[q] = Reference(rules)
             self._block_lists[q] = _empty_block_lists(rules, self.instance.n_live_sets)
-            self._rooms[q] = Reference(_new_room(rules, self._bodies[q].lead, self._block_lists[q]))
-        _clear(self._rooms[q].table, self._rules[q].table.reserved, self._block_lists[q])
+            self._workspaces[q] = Reference(_new_workspace(rules, self._bodies[q].lead, self._block_lists[q]))
+        _clear(self._workspaces[q].table, self._rules[q].table.reserved, self._block_lists[q])
         by_body, body_first = self._bodies[q].grouped(order)
         task = PackOrder(order[by_body], body_first, best_fit, self.flag, np.full(len(order), ABSENT))
-        while pack(self._rules[q], self._rooms[q], Reference(task)) != DONE:
-            self._rooms[q] = Reference(_larger(self._rooms[q].table))
+        while pack(self._rules[q], self._workspaces[q], Reference(task)) != DONE:
+            self._workspaces[q] = Reference(_larger(self._workspaces[q].table))
         found = np.empty_like(task.offsets)
         found[by_body] = task.offsets
         return column(found)
 
     def _rules_of(self, q: int) -> PackRules:
-        instance, memory, bodies = self.instance, self.instance.pools[q], self._bodies[q]
+        instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
         return PackRules(
             distance=bodies.distance,
@@ -77,10 +77,10 @@ class CompiledPacker:
             bank_with=instance.bank_with,
             border_first=border_first,
             border=border,
-            reserved=memory.reserved,
-            capacity=memory.capacity,
-            bank=memory.bank,
-            bank_shift=memory.bank_shift,
+            reserved=pool.reserved,
+            capacity=pool.capacity,
+            bank=pool.bank,
+            bank_shift=pool.bank_shift,
             width=self._width,
             is_flat=self._is_flat,
         )
@@ -102,7 +102,7 @@ def blocks(instance: Instance) -> tuple[int, bool]:
 
 
 def _empty_block_lists(rules: PackRules, n_live_sets: int) -> I64:
-    """Return the lists of the blocks, empty, one after the other, with room for all that can be filed in each."""
+    """Return the lists of the blocks, empty, one after the other, with space for all that can be filed in each."""
     n_blocks = max(1, -(-n_live_sets // rules.width))
     opened = np.bincount(rules.start // rules.width, minlength=n_blocks)
     closed = np.bincount((rules.end - 1) // rules.width, minlength=n_blocks)
@@ -110,7 +110,7 @@ def _empty_block_lists(rules: PackRules, n_live_sets: int) -> I64:
     return column(np.stack((np.cumsum(most) - most, np.zeros_like(most), most), axis=1))
 
 
-def _new_room(rules: PackRules, lead: I64, block_lists: I64) -> Workspace:
+def _new_workspace(rules: PackRules, lead: I64, block_lists: I64) -> Workspace:
     """Allocate what a pack of all buffers needs at the most; `lead` names the body of each.
 
     Only what lists of runs take when they move is not known beforehand: see `_larger`. Memory that is not used costs
@@ -162,17 +162,17 @@ def _rows(count: int, columns: int) -> I64:
     return np.empty((count, columns), np.int64)
 
 
-def _clear(room: Workspace, reserved: I64, block_lists: I64) -> None:
+def _clear(workspace: Workspace, reserved: I64, block_lists: I64) -> None:
     """Forget what was placed. Stamps stay, for their numbers go on."""
-    room.block_lists[:] = block_lists
-    room.node_lists.fill(0)
-    room.placed_at.fill(ABSENT)
-    room.runs[: len(reserved)] = reserved
-    room.stands[BODY], room.stands[TOP] = 0, len(reserved) + len(room.lows)
+    workspace.block_lists[:] = block_lists
+    workspace.node_lists.fill(0)
+    workspace.placed_at.fill(ABSENT)
+    workspace.runs[: len(reserved)] = reserved
+    workspace.stands[BODY], workspace.stands[TOP] = 0, len(reserved) + len(workspace.lows)
 
 
-def _larger(room: Workspace) -> Workspace:
-    """Return room with as many runs as are asked for, and twice as many as there were."""
-    runs = _rows(max(2 * len(room.runs), int(room.stands[NEEDED])), 2)
-    runs[: room.stands[TOP]] = room.runs[: room.stands[TOP]]
-    return room._replace(runs=runs)
+def _larger(workspace: Workspace) -> Workspace:
+    """Return a workspace with as many runs as are asked for, and at least twice as many as before."""
+    runs = _rows(max(2 * len(workspace.runs), int(workspace.stands[NEEDED])), 2)
+    runs[: workspace.stands[TOP]] = workspace.runs[: workspace.stands[TOP]]
+    return workspace._replace(runs=runs)

@@ -1,4 +1,4 @@
-"""Who must keep clear of whom, as bits of Python integers: one look answers for any number of live sets."""
+"""Conflicts between buffers as bits of Python integers: one operation covers any number of live sets."""
 
 from __future__ import annotations
 

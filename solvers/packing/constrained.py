@@ -1,4 +1,4 @@
-"""Pack one memory with every constraint, in plain Python."""
+"""Pack one pool with every constraint, in plain Python."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ConstrainedPacker:
         self._bodies: dict[int, Bodies] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in memory `q`. O(buffers^2).
+        """Place the buffers of `order` in pool `q`. O(buffers^2).
 
         A rigid group is in `order` as a whole, or not at all.
         """
@@ -54,12 +54,12 @@ class ConstrainedPacker:
 
 
 class _Floor:
-    """One memory while it is being filled."""
+    """One pool while it is being filled."""
 
     def __init__(self, packer: ConstrainedPacker, q: int) -> None:
-        self.packer, self.memory = packer, packer.instance.pools[q]
+        self.packer, self.pool = packer, packer.instance.pools[q]
         reserved = packer.masks.reserved
-        self.rows = [(low, high, reserved, ABSENT) for low, high in self.memory.reserved.tolist()]
+        self.rows = [(low, high, reserved, ABSENT) for low, high in self.pool.reserved.tolist()]
         self.at: dict[int, int] = {}
 
     def put(self, i: int, at: int) -> None:
@@ -104,7 +104,7 @@ class _Floor:
 
     def _banks(self, i: int) -> list[tuple[int, int]]:
         """Return the banks, as ranges of offsets, that are taken by those with which `i` may share none."""
-        length, shift = self.memory.bank, self.memory.bank_shift
+        length, shift = self.pool.bank, self.pool.bank_shift
         if length == 0:
             return []
         ends = [(self.at[j], self.at[j] + self.packer.size[j]) for j in self.packer.bank_with[i] if j in self.at]

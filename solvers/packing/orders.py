@@ -22,7 +22,7 @@ _FEW = 12
 
 
 class Traits:
-    """What orders look at: one number for each buffer. Floats are used where sums or products may pass 2^63."""
+    """Numbers that orders compare, one for each buffer. Floats are used where sums or products may pass 2^63."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
@@ -50,7 +50,7 @@ class Traits:
 
     @cached_property
     def life(self) -> F64:
-        """How many live sets it belongs to."""
+        """The number of live sets it belongs to."""
         return self._summed(self.instance.end - self.instance.start)
 
     @cached_property
@@ -60,7 +60,7 @@ class Traits:
 
     @cached_property
     def conflicts(self) -> F64:
-        """How many buffers it conflicts with, those of each lifetime counted for themselves; O(m)."""
+        """The number of buffers it conflicts with, those of each lifetime counted for themselves; O(m)."""
         instance = self.instance
         n_sets = instance.n_live_sets
         begun = np.concatenate(([0], np.cumsum(np.bincount(instance.start, minlength=n_sets))))
@@ -96,7 +96,7 @@ class Traits:
 
     @cached_property
     def is_at_peak(self) -> Bool:
-        """Whether it is alive in the live set with the largest load."""
+        """True if it is alive in the live set with the largest load."""
         found = np.zeros(len(self.instance), dtype=np.bool_)
         if len(self.load):
             found[self.instance.members(int(self.load.argmax()))] = True
@@ -104,13 +104,13 @@ class Traits:
 
     @cached_property
     def is_joined(self) -> Bool:
-        """Whether it belongs to a rigid group of several."""
+        """True if it belongs to a rigid group of several."""
         anchor = self.instance.anchor
         return np.asarray(np.bincount(anchor, minlength=len(anchor))[anchor] > 1)
 
     @cached_property
     def choices(self) -> I64:
-        """How many memories it may live in."""
+        """The number of pools it may live in."""
         return column(self.instance.allowed.sum(axis=0))
 
     def product(self, names: tuple[str, ...]) -> F64:
@@ -149,7 +149,7 @@ class Rule:
 
     `shift`, from 1 up to the base, moves the borders of the bands. With `peak_first`, what is alive in the largest live
     set goes before all others; with `groups_first`, what belongs to a rigid group; with `confined_first`, what has the
-    fewest memories to choose from.
+    fewest pools to choose from.
     """
 
     by: tuple[str, ...]
@@ -163,7 +163,7 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """What plans made by it say, such as `size`, `size-band2-end` or `peak-life-best`."""
+        """The name that plans made by it have, such as `size`, `size-band2-end` or `peak-life-best`."""
         words = ["confined"] * self.confined_first + ["groups"] * self.groups_first + ["peak"] * self.peak_first
         words += ["*".join(self.by).replace(" ", "-")] * bool(self.by)
         words += [] if self.base is None else [f"band{self.base:g}"]
@@ -232,7 +232,7 @@ COST_RULES = (
     Rule(("busyness",), "start", 8),
     Rule(("traffic",), "size"),
 )
-"""For the objective `cost`: what gains most, a byte, from a cheap memory goes first."""
+"""The rules for the objective `cost`: buffers that gain most, a byte, from a cheap pool go first."""
 
 
 MIXES = (
@@ -246,10 +246,10 @@ MIXES = (
     ("size", "sqrt life"),
     ("conflicts",),
 )
-"""What random rules go by."""
+"""The products of traits that random rules use."""
 
 COST_MIXES = (("busyness",), ("busyness", "size"), ("busyness", "sqrt life"), ("busyness", "conflicts"), *MIXES[:2])
-"""The same for the objective `cost`."""
+"""The products of traits that random rules use for the objective `cost`."""
 
 
 def random_rule(

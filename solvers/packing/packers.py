@@ -1,4 +1,4 @@
-"""Pack one memory of an instance in a given order: in plain Python, or compiled. Both give the same offsets.
+"""Pack one pool of an instance in a given order: in plain Python, or compiled. Both give the same offsets.
 
 First fit takes the lowest offset that is free, best fit the lowest of those in the smallest gap. A buffer that does not
 fit below the capacity gets ABSENT, and the others go on without it.
@@ -23,22 +23,22 @@ from memplan.solvers.packing.constrained import ConstrainedPacker
 from memplan.solvers.packing.rigid_bodies import CONSTRAINTS, steps
 
 _PLAIN_STEPS = 2_000_000
-"""How many looks at placed buffers plain Python may take, about 0.1 s, as long as loading the compiled packer."""
+"""The most looks at placed buffers that plain Python may take, about 0.1 s, as long as loading the compiled packer."""
 _FEW = 16
 """Up to so many buffers, plain Python takes less than laying out the tables of the compiled packer."""
 _PLAIN_BUFFERS = 2_000
 """For more buffers, lifetimes or reserved ranges than that, plain Python is not quicker."""
 _PATIENT_BUFFERS = 8_000
-"""How many buffers plain Python packs while kernels are being compiled, in some 3 s; for more, waiting is quicker."""
+"""The most buffers that plain Python packs while kernels are being compiled, in some 3 s; else waiting is quicker."""
 _CONSTRAINED_TOLL = 2
-"""How many plain buffers take plain Python as long as one where there are constraints."""
+"""Plain Python takes as long for so many plain buffers as for one where there are constraints."""
 
 
 class Packer(Protocol):
-    """Packs memories of one instance."""
+    """Packs pools of one instance."""
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` one after the other in memory `q`; return their offsets, in that order."""
+        """Place the buffers of `order` one after the other in pool `q`; return their offsets, in that order."""
 
 
 class PlainPacker:
@@ -54,17 +54,17 @@ class PlainPacker:
         self.masks = ConflictMasks(instance)
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in memory `q`. O(buffers^2)."""
-        memory = self.instance.pools[q]
+        """Place the buffers of `order` in pool `q`. O(buffers^2)."""
+        pool = self.instance.pools[q]
         lowest, step = (values.tolist() for values in steps(self.instance, q))
-        placed = [(low, high, self.masks.reserved) for low, high in memory.reserved.tolist()]
+        placed = [(low, high, self.masks.reserved) for low, high in pool.reserved.tolist()]
         offsets = []
         for i in order.tolist():
             if self.flag[0] != 0:
                 break
             size = self.size[i]
             best, tightest = ABSENT, I64_MAX
-            for low, high in _gaps(placed, self.masks.asks[i], lowest[i], step[i], size, memory.capacity):
+            for low, high in _gaps(placed, self.masks.asks[i], lowest[i], step[i], size, pool.capacity):
                 if best == ABSENT or high - low < tightest:
                     best, tightest = low, high - low
                 if not best_fit:
@@ -83,14 +83,14 @@ class QuickPacker:
 
     def __init__(self, instance: Instance, flag: I64, glued: Iterable[tuple[int, int]] = ()) -> None:
         self.instance, self.flag, self.glued = instance, flag, tuple(glued)
-        self._reserved = max(len(memory.reserved) for memory in instance.pools)
+        self._reserved = max(len(pool.reserved) for pool in instance.pools)
         self._toll = _CONSTRAINED_TOLL if instance.features & CONSTRAINTS else 1
         self._bulk = self._toll * max(len(instance), len(instance.start), self._reserved)
         self._steps_left = _PLAIN_STEPS if self._bulk <= _PLAIN_BUFFERS else 0
         self._packer: PlainPacker | ConstrainedPacker | CompiledPacker | None = None
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in memory `q`; nowhere, if the flag turns 1 before it can be done.
+        """Place the buffers of `order` in pool `q`; nowhere, if the flag turns 1 before it can be done.
 
         A rigid group is in `order` as a whole, or not at all.
         """
@@ -131,7 +131,7 @@ def work(instance: Instance) -> int:
 def _gaps(
     placed: list[tuple[int, int, int]], asks: int, lowest: int, step: int, size: int, capacity: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield (lowest offset in it, its end) for each gap that has room, upwards; the last one ends at I64_MAX."""
+    """Yield (lowest offset in it, its end) for each gap that is large enough, upwards; the last one ends at I64_MAX."""
     at = lowest
     for low, high, shows in placed:
         if not asks & shows:

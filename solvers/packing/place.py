@@ -1,4 +1,4 @@
-"""Place all buffers of an instance, memory by memory, in exact integers."""
+"""Place all buffers of an instance, pool by pool, in exact integers."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.formulation.subinstance import part_of
-from memplan.solvers.packing.compaction import settle
+from memplan.solvers.packing.compaction import compact
 from memplan.solvers.packing.packers import Packer, QuickPacker
 from memplan.solvers.packing.rigid_bodies import CONSTRAINTS
 
 
 def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
-    """Turn raw offsets (units, also fractions) into exact ones: buffers fall in their order, memories stay as given.
+    """Turn raw offsets (units, also fractions) into exact ones: buffers fall in their order, pools stay as given.
 
     Pinned buffers lie at their pins; each other one, by raw offset and then by position, at the lowest offset of its
-    memory where it overlaps none before it. Where there are constraints that this may break a plan by, the raw offsets
-    also settle, and the better of both is returned; so a plan never becomes worse. Returns None where a buffer does not
-    fit or may not live in its memory, or where flag[0] turns 1 first.
+    pool where it overlaps none before it. Where there are constraints that this may break a plan by, the raw offsets
+    are compacted as well, and the better of both is returned; so a plan never becomes worse. Returns None where a
+    buffer does not fit or may not live in its pool, or where flag[0] turns 1 first.
     """
     raw = np.asarray(offset)
-    is_in_company = np.array_equal(pool[instance.colocation], pool)
-    if not is_in_company or not instance.allowed[pool, np.arange(len(instance))].all():
+    is_colocated = np.array_equal(pool[instance.colocation], pool)
+    if not is_colocated or not instance.allowed[pool, np.arange(len(instance))].all():
         return None
     found = [_fallen(instance, pool, raw, column([0]) if flag is None else flag)]
     if instance.features & (CONSTRAINTS | {"bank-weights"}):
-        found.append(_settled(instance, pool, raw.astype(np.float64)))
+        found.append(_compacted(instance, pool, raw.astype(np.float64)))
     return min((each for each in found if each is not None), key=lambda each: score(instance, pool, each), default=None)
 
 
 def _fallen(instance: Instance, pool: I64, raw: npt.NDArray[np.generic], flag: I64) -> I64 | None:
-    """Drop the buffers of each memory one after the other."""
+    """Drop the buffers of each pool one after the other."""
     order = np.lexsort((raw[instance.anchor], instance.pin < 0))
     dropped = np.full(len(instance), ABSENT)
     packer = QuickPacker(instance, flag)
@@ -43,31 +43,31 @@ def _fallen(instance: Instance, pool: I64, raw: npt.NDArray[np.generic], flag: I
     return None if (dropped == ABSENT).any() else column(dropped)
 
 
-def _settled(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> I64 | None:
-    """Let each memory settle."""
-    settled = np.full(len(instance), ABSENT)
+def _compacted(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> I64 | None:
+    """Compact each pool."""
+    compacted = np.full(len(instance), ABSENT)
     for q in range(len(instance.pools)):
         mine = pool == q
-        found = settle(part_of(instance, mine, q), raw[mine])
+        found = compact(part_of(instance, mine, q), raw[mine])
         if found is None:
             return None
-        settled[mine] = found
-    return column(settled)
+        compacted[mine] = found
+    return column(compacted)
 
 
 def place(
-    packer: Packer, instance: Instance, order: I64, memories: tuple[int, ...], best_fit: bool = False
+    packer: Packer, instance: Instance, order: I64, pools: tuple[int, ...], best_fit: bool = False
 ) -> tuple[I64, I64] | None:
-    """Place all buffers in `order`, each in the first of `memories` where it fits; pinned ones go before all others.
+    """Place all buffers in `order`, each in the first of `pools` where it fits; pinned ones go before all others.
 
-    Returns (memory, offset) of each buffer, or None where one fits nowhere. As what does not fit in a memory leaves no
-    trace there, going through the memories outside and the buffers inside comes to the same. Only those that must lie
-    in one memory do leave one, where some of them fit and others do not: then the memory is packed again without them,
-    or without half of them, where there are several such companies.
+    Returns (pool, offset) of each buffer, or None where one fits nowhere. As what does not fit in a pool leaves no
+    trace there, going through the pools outside and the buffers inside comes to the same. Only those that must lie
+    in one pool do leave one, where some of them fit and others do not: then the pool is packed again without them,
+    or without half of them, where there are several such groups.
     """
     pool, offset = np.zeros(len(instance), dtype=np.int64), np.full(len(instance), ABSENT)
     waiting = order[np.argsort(instance.pin[order] < 0, kind="stable")]
-    for q in memories:
+    for q in pools:
         mine = waiting[instance.allowed[q, waiting]]
         found = packer.pack(q, mine, best_fit)
         while (torn := _torn(instance.colocation[mine], found == ABSENT)).any():
@@ -81,7 +81,10 @@ def place(
 
 
 def _torn(colocation: I64, is_left_out: Bool) -> Bool:
-    """Say who belongs to a company of which some are left out and some are not; of several, those that come last."""
+    """Return a mask of the buffers of torn colocation groups, in which some are left out and some are not.
+
+    Of several such groups, the half that comes last.
+    """
     if not is_left_out.any():
         return np.zeros(len(colocation), dtype=np.bool_)
     left_out = np.unique(colocation[is_left_out])
@@ -89,13 +92,13 @@ def _torn(colocation: I64, is_left_out: Bool) -> Bool:
     if len(torn) == 0:
         return np.zeros(len(colocation), dtype=np.bool_)
     names, first = np.unique(torn, return_index=True)
-    by_place = names[np.argsort(first, kind="stable")]
-    found: Bool = np.isin(colocation, by_place[len(by_place) // 2 :])
+    by_first = names[np.argsort(first, kind="stable")]
+    found: Bool = np.isin(colocation, by_first[len(by_first) // 2 :])
     return found
 
 
 def pins_collide(instance: Instance, packer: Packer) -> bool:
-    """Say whether two pinned buffers overlap that may live in one and the same memory only."""
+    """Say whether two pinned buffers overlap that may live in one and the same pool only."""
     pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
     if pinned.sum() < 2:
         return False

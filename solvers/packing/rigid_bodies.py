@@ -1,4 +1,4 @@
-"""What moves as one: single buffers, rigid groups, and pairs that are to share an offset; and where it may lie."""
+"""Bodies that move as one (single buffers, rigid groups, pairs that share an offset) and their legal offsets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64, column, frozen
 CONSTRAINTS = frozenset({"relative", "sharing", "pages", "banks"})
 """The features of an instance that say where buffers may lie beside each other, or by themselves."""
 _TRIES = 1_000
-"""How often an offset is raised from one page rule of a body to the next before the search for it is given up."""
+"""An offset is raised so often from one page rule of a body to the next before the search for it is given up."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Body:
-    """Buffers at fixed distances from each other, and the offsets that they may have in one memory.
+    """Buffers at fixed distances from each other, and the offsets that they may have in one pool.
 
     Buffer members[k] lies at the body's offset + distances[k]; the offset is lowest + j * step, j >= 0, and at most
-    `highest`. A pinned body has a step that leads out of every memory.
+    `highest`. A pinned body has a step that leads out of every pool.
     """
 
     members: tuple[int, ...]
@@ -81,7 +81,7 @@ def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
 
 
 class Bodies:
-    """The bodies of one memory: `lead[i]` names that of buffer `i`, which lies distance[i] above the body's offset.
+    """The bodies of one pool: `lead[i]` names that of buffer `i`, which lies distance[i] above the body's offset.
 
     No distance is negative. The body may lie at lowest[i] and every step[i] above it, the same for all its buffers,
     where their pages and the capacity allow. Each of the `glued` pairs becomes one body, with one offset, unless that
@@ -164,21 +164,21 @@ class Bodies:
 
     def _bank_borders(self, members: list[int]) -> Iterator[Page]:
         """Yield what keeps apart, by banks, those of a body that must touch no common one."""
-        memory = self.instance.pools[self.q]
+        pool = self.instance.pools[self.q]
         for j, taken in self._borders(members):
-            yield Page(memory.bank, memory.bank_shift + int(self.distance[j]), taken)
+            yield Page(pool.bank, pool.bank_shift + int(self.distance[j]), taken)
 
     def _borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
         """Yield (upper one, bytes that its bank must have left) for two of a body that must touch no common bank.
 
         A bank must begin in the gap between the two: the upper one starts at most so many bytes into its own.
         """
-        instance, memory = self.instance, self.instance.pools[self.q]
-        for i in members if memory.bank > 0 else ():
+        instance, pool = self.instance, self.instance.pools[self.q]
+        for i in members if pool.bank > 0 else ():
             for j in set(listed(instance.bank_first, instance.bank_with, i).tolist()).intersection(members):
                 gap = int(self.distance[j] - self.distance[i] - instance.size[i])
-                if 0 <= gap < memory.bank - 1:
-                    yield j, memory.bank - gap
+                if 0 <= gap < pool.bank - 1:
+                    yield j, pool.bank - gap
 
     def borders(self) -> tuple[I64, I64]:
         """Return (first, bytes): whatever lies first[j]:first[j + 1] must be left of a bank where buffer j begins.
@@ -228,9 +228,9 @@ def meet(instance: Instance, i: int, j: int) -> bool:
 
 
 def steps(instance: Instance, q: int) -> tuple[I64, I64]:
-    """Return (lowest, step): buffer `i` may start in memory `q` at lowest[i] and every step[i] above it.
+    """Return (lowest, step): buffer `i` may start in pool `q` at lowest[i] and every step[i] above it.
 
-    A pin is a step that leads out of every memory.
+    A pin is a step that leads out of every pool.
     """
     is_pinned = instance.pin >= 0
     lowest = np.where(is_pinned, instance.pin, instance.residue[q])

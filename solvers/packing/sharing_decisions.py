@@ -1,4 +1,4 @@
-"""What constraints leave open: which pairs share an offset, and which of those that should lie in different banks."""
+"""The decisions that constraints leave open: the pairs that share an offset, and those that lie in different banks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Pair = tuple[int, int]
 
 _DENSITIES = (0.0, 0.5, 1.0)
 _FRESH = 0.3
-"""How often a choice has nothing to do with the best plan."""
+"""The probability that a choice has nothing to do with the best plan."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class SharingDecisions:
     """Packing with it, the `glued` pairs share an offset wherever they can, and the `parted` ones share no bank."""
 
     glued: tuple[Pair, ...] = ()
@@ -32,13 +32,13 @@ class Choice:
         return QuickPacker(parted(instance, self.parted), flag, self.glued)
 
 
-def extremes(instance: Instance) -> list[Choice]:
+def extremes(instance: Instance) -> list[SharingDecisions]:
     """Return the choices that are all or nothing: first, no pair is glued, and all are parted."""
     if not is_needed(instance):
-        return [Choice()]
+        return [SharingDecisions()]
     pairs, soft = tuple(share_pairs(instance)), _rows(instance.soft_pairs)
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
-    return [Choice(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
+    return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
 
 
 def is_needed(instance: Instance) -> bool:
@@ -46,7 +46,7 @@ def is_needed(instance: Instance) -> bool:
     return len(instance.share) + len(instance.soft_pairs) > 0
 
 
-def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> Choice:
+def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> SharingDecisions:
     """Draw a choice: that of a known plan (pool, offset), but for a few pairs, or one that owes nothing to it."""
     pairs = np.array(share_pairs(instance), dtype=np.int64).reshape(-1, 2)
     if known is None or rng.random() < _FRESH:
@@ -55,7 +55,7 @@ def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | 
     else:
         glued = _flipped(is_shared(pairs, *known), rng)
         apart = _flipped(~clashes(instance, instance.soft_pairs, *known), rng)
-    return Choice(_rows(pairs[glued]), _rows(instance.soft_pairs[apart]))
+    return SharingDecisions(_rows(pairs[glued]), _rows(instance.soft_pairs[apart]))
 
 
 def _flipped(is_chosen: Bool, rng: np.random.Generator) -> Bool:
@@ -65,7 +65,7 @@ def _flipped(is_chosen: Bool, rng: np.random.Generator) -> Bool:
 
 
 def is_shared(pairs: I64, pool: I64, offset: I64) -> Bool:
-    """Say which pairs, (k, 2), have one offset in one memory."""
+    """Say which pairs, (k, 2), have one offset in one pool."""
     i, j = pairs.T
     return np.asarray((pool[i] == pool[j]) & (offset[i] == offset[j]))
 

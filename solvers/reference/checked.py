@@ -1,4 +1,4 @@
-"""The gate of the reference planners: what they answer is verified, and is a plan only if it keeps every rule.
+"""Checked plans of reference planners: an answer is verified, and is a plan only if it keeps every rule.
 
 These systems do make plans that break rules which they do not know: capacities, alignments of single buffers, overlaps
 that they call views. Such an answer is none, and says which rules were broken.
@@ -19,13 +19,13 @@ from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import ADDRESS_SPACE, Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.reference.table import ReferencePlanner
-from memplan.solvers.reference.tensors import Placed, StoppedError, Watch, carriers
+from memplan.solvers.reference.tensors import Placed, StopCheck, StoppedError, carriers
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Progress, SolveResult
 
 _NAMED = 3
-"""How many buffers or broken rules are named in a sentence."""
+"""The most buffers or broken rules that a sentence names."""
 
 
 def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlanner, search: SearchState) -> SolveResult:
@@ -37,7 +37,7 @@ def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlann
     if search.infeasible is not None:
         return _nothing(problem, instance, search)
     try:
-        placed = planner.load()(problem, search.seed, _watch(search))
+        placed = planner.load()(problem, search.seed, _stop_check(search))
     except StoppedError:
         message = f"{planner.name} was stopped before it had placed every buffer"
         return _nothing(problem, instance, search, Explanation(message=message))
@@ -53,27 +53,27 @@ def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlann
 
 def check_features(problem: Problem, instance: Instance, planner: ReferencePlanner) -> None:
     """Raise OptionError for what the planner cannot express."""
-    missing = asked_features(problem, instance) - planner.can
+    missing = needed_features(problem, instance) - planner.can
     if missing:
         raise OptionError(f"solver: {planner.name} cannot do {', '.join(sorted(missing))}")
 
 
-def asked_features(problem: Problem, instance: Instance) -> frozenset[str]:
+def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
     """Return what the planner must be able to do; that views leave holes is none of it, as they keep a buffer alive."""
     has_holes = bool((np.diff(problem.buffers.first) > 1).any())
     return instance.features if has_holes else instance.features - {"holes"}
 
 
-def _watch(search: SearchState) -> Watch:
-    def watch() -> None:
+def _stop_check(search: SearchState) -> StopCheck:
+    def stop_check() -> None:
         if search.is_over:
             raise StoppedError
 
-    return watch
+    return stop_check
 
 
 def _failure(problem: Problem, planner: ReferencePlanner, placed: Placed) -> Explanation | None:
-    """Explain what the planner could not place, or placed where no memory can be."""
+    """Explain what the planner could not place, or placed where no pool can be."""
     ids, sizes = problem.buffers.ids, problem.buffers.size
     if placed.stuck or placed.because is not None:
         names = ", ".join(f"buffer {shown(ids[i])} ({sizes[i]} bytes)" for i in placed.stuck[:_NAMED])
@@ -90,21 +90,21 @@ def _failure(problem: Problem, planner: ReferencePlanner, placed: Placed) -> Exp
 
 def _everywhere(problem: Problem, placed: Placed) -> dict[int, tuple[int, int]]:
     """Return the places of all buffers: what is carried by another one lies where that one takes it."""
-    places = dict(placed.places)
+    placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
-        if i not in places and carrier in places:
-            pool, offset = places[carrier]
-            places[i] = pool, offset + distance
-    return places
+        if i not in placements and carrier in placements:
+            pool, offset = placements[carrier]
+            placements[i] = pool, offset + distance
+    return placements
 
 
 def _placements(problem: Problem, placed: Placed) -> PlacementTable:
-    places = sorted(_everywhere(problem, placed).items())
+    placements = sorted(_everywhere(problem, placed).items())
     return PlacementTable(
-        tuple(problem.buffers.ids[i] for i, _ in places),
+        tuple(problem.buffers.ids[i] for i, _ in placements),
         tuple(pool.name for pool in problem.pools),
-        column([pool for _, (pool, _) in places]),
-        column([offset for _, (_, offset) in places]),
+        column([pool for _, (pool, _) in placements]),
+        column([offset for _, (_, offset) in placements]),
     )
 
 

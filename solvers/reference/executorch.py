@@ -1,7 +1,7 @@
-"""ExecuTorch's own planners, for one memory or for buffers that are told theirs.
+"""ExecuTorch's own planners, for one pool or for buffers that are told theirs.
 
 They have one alignment for everything, to which sizes are rounded up, so that sums of sizes are aligned: here the least
-common multiple of all that the problem asks for. They know neither sizes of memories nor what lies where they begin.
+common multiple of all that the problem asks for. They know neither sizes of pools nor what lies where they begin.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import lcm
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, tensors
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, tensors
 
 
 @dataclass
@@ -25,7 +25,7 @@ class _SharedObject:
         self.held.append((tensor, offset, offset + size))
 
     def is_free_for(self, tensor: Tensor) -> bool:
-        """Whether nothing here is alive with the tensor."""
+        """Return True if nothing here is alive with the tensor."""
         return not any(other.meets(tensor) for other, _, _ in self.held)
 
     def end_of_those_that_meet(self, tensor: Tensor) -> int:
@@ -33,28 +33,28 @@ class _SharedObject:
         return max((end for other, _, end in self.held if other.meets(tensor)), default=0)
 
 
-def greedy(problem: Problem, seed: int, watch: Watch) -> Placed:
+def greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place the largest first, into objects that lie side by side; among equal sizes, the last comes first.
 
     Source: pytorch/executorch v1.5.1, exir/memory_planning.py: greedy (sorted by bisect.insort, then reversed),
     pick_shared_obj, _compute_total_sizes. The time is quadratic.
     """
-    asked = tensors(problem, watch)
-    step = _alignment(problem, asked)
-    rounded = {tensor.position: aligned(tensor.size, step) for tensor in asked}
+    all_tensors = tensors(problem, stop_check)
+    step = _alignment(problem, all_tensors)
+    rounded = {tensor.position: aligned(tensor.size, step) for tensor in all_tensors}
     objects: list[list[_SharedObject]] = [[] for _ in problem.pools]
-    largest_first = sorted(asked, key=lambda tensor: rounded[tensor.position])
+    largest_first = sorted(all_tensors, key=lambda tensor: rounded[tensor.position])
     largest_first.reverse()  # not a descending sort, which would keep equal sizes in the problem's order
     for tensor in largest_first:
-        watch()
+        stop_check()
         _share(objects[tensor.pools[0]], tensor, rounded[tensor.position])
-    places: dict[int, tuple[int, int]] = {}
+    placements: dict[int, tuple[int, int]] = {}
     for pool, side_by_side in enumerate(objects):
         start = 0
         for shared in side_by_side:
-            places |= {tensor.position: (pool, start + offset) for tensor, offset, _ in shared.held}
+            placements |= {tensor.position: (pool, start + offset) for tensor, offset, _ in shared.held}
             start += shared.size
-    return Placed(places)
+    return Placed(placements)
 
 
 def _share(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
@@ -72,23 +72,23 @@ def _share(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
     objects[-1].take(tensor, 0, size)
 
 
-def naive(problem: Problem, seed: int, watch: Watch) -> Placed:
+def naive(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place one tensor after the other, in the problem's order; no byte is used twice.
 
     Source: pytorch/executorch v1.5.1, exir/memory_planning.py: naive, which refuses views; here they lie in their
     buffers.
     """
-    asked = tensors(problem, watch)
-    step = _alignment(problem, asked)
+    all_tensors = tensors(problem, stop_check)
+    step = _alignment(problem, all_tensors)
     end = [0] * len(problem.pools)
-    places: dict[int, tuple[int, int]] = {}
-    for tensor in asked:
-        watch()
+    placements: dict[int, tuple[int, int]] = {}
+    for tensor in all_tensors:
+        stop_check()
         pool = tensor.pools[0]
-        places[tensor.position] = pool, end[pool]
+        placements[tensor.position] = pool, end[pool]
         end[pool] += aligned(tensor.size, step)
-    return Placed(places)
+    return Placed(placements)
 
 
-def _alignment(problem: Problem, asked: list[Tensor]) -> int:
-    return lcm(*{pool.alignment for pool in problem.pools}, *{tensor.alignment for tensor in asked})
+def _alignment(problem: Problem, all_tensors: list[Tensor]) -> int:
+    return lcm(*{pool.alignment for pool in problem.pools}, *{tensor.alignment for tensor in all_tensors})

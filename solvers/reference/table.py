@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from memplan.solvers.reference.tensors import Planner
 
 PREFIX = "reference:"
-"""What stands before a reference planner's name where a solver is named."""
+"""The prefix of a reference planner's name where a solver is named."""
 
 ANY = frozenset({"capacity", "alignment", "cost"})
-"""What needs no rule of its own: a planner that knows nothing of it may keep to it, and the verifier says if not."""
+"""Features that need no rule: a planner that ignores them may keep to them, and the verifier says if not."""
 
 
 @dataclass(frozen=True)

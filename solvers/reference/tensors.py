@@ -1,4 +1,4 @@
-"""What other systems' planners see of a problem, and what they answer."""
+"""A problem as the planners of other systems see it, and their answers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 
 class StoppedError(Exception):
-    """Raised by a Watch: the time is over, or nobody waits for the answer any more."""
+    """Raised by a StopCheck: the time is over, or the answer is not needed any more."""
 
 
-Watch = Callable[[], None]
+StopCheck = Callable[[], None]
 """Called by planners at every step; raises StoppedError."""
 
 NEVER = (MAX_TIME, MIN_TIME)
-"""From when to when a tensor lives that does not: it meets nobody."""
+"""The (start, end) of a tensor that is never alive: it meets no other."""
 _OFTEN = 1 << 12
 
 
@@ -41,26 +41,26 @@ class Tensor:
     offset: int | None
 
     def meets(self, other: Tensor) -> bool:
-        """Whether both are alive at some time."""
+        """Return True if both are alive at some time."""
         return self.start < other.end and other.start < self.end
 
 
 @dataclass(frozen=True)
 class Placed:
-    """What a planner answers: (position of a pool, offset in bytes) by position of a buffer.
+    """The answer of a planner: (position of a pool, offset in bytes) by position of a buffer.
 
     What is placed with another buffer may be left out. `stuck` are the positions of those that it could not place, the
     one that ended its work first; it need not have looked at all. `because` says it in a sentence, where there is more
     to say than their names.
     """
 
-    places: Mapping[int, tuple[int, int]]
+    placements: Mapping[int, tuple[int, int]]
     stuck: tuple[int, ...] = ()
     because: str | None = None
 
 
-Planner = Callable[[Problem, int, Watch], Placed]
-"""A planner gets the problem (in bytes, buffers in their order), a seed, and a Watch."""
+Planner = Callable[[Problem, int, StopCheck], Placed]
+"""A planner gets the problem (in bytes, buffers in their order), a seed, and a StopCheck."""
 
 
 def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
@@ -81,7 +81,7 @@ def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
     return found
 
 
-def tensors(problem: Problem, watch: Watch = lambda: None) -> list[Tensor]:
+def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tensor]:
     """Return the buffers that are placed themselves, in the problem's order; each lives while one it carries does."""
     table = problem.buffers
     carried = carriers(problem)
@@ -97,7 +97,7 @@ def tensors(problem: Problem, watch: Watch = lambda: None) -> list[Tensor]:
     found = []
     for i, (size, alignment, offset, choice) in enumerate(zip(*(values.tolist() for values in columns), strict=True)):
         if i % _OFTEN == 0:
-            watch()
+            stop_check()
         if i in carried:
             continue
         kind = (choice, table.forbidden.get(i, ()))

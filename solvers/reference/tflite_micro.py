@@ -11,22 +11,22 @@ from bisect import insort
 from collections.abc import Sequence
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, granule, tensors
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, granule, tensors
 
-Seat = tuple[int, int, Tensor]
+PlacedTensor = tuple[int, int, Tensor]
 """A tensor with its offset and its rounded size."""
 
 
-def greedy(problem: Problem, seed: int, watch: Watch) -> Placed:
+def greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place everything at the lowest gap that is found; knows no capacity."""
     found = tensors(problem)
     unit = granule(problem, found)
-    by_offset: list[Seat] = []
+    by_offset: list[PlacedTensor] = []
     for tensor in _order(found, unit):
-        watch()
+        stop_check()
         size = aligned(tensor.size, unit)
         offset = _first_gap(by_offset, tensor, size) if tensor.offset is None else tensor.offset
-        insort(by_offset, (offset, size, tensor), key=lambda seat: seat[0])
+        insort(by_offset, (offset, size, tensor), key=lambda held: held[0])
     return Placed({tensor.position: (0, offset) for offset, _, tensor in by_offset})
 
 
@@ -40,7 +40,7 @@ def _order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
     return planned + sorted(others, key=lambda tensor: -aligned(tensor.size, unit))
 
 
-def _first_gap(by_offset: Sequence[Seat], tensor: Tensor, size: int) -> int:
+def _first_gap(by_offset: Sequence[PlacedTensor], tensor: Tensor, size: int) -> int:
     """Return the end of what lies below the first gap, between those alive with the tensor, that is large enough."""
     end = 0
     for offset, length, other in by_offset:

@@ -1,7 +1,7 @@
 """The hill climb of Vela, Arm's compiler for Ethos-U: first fit in an order that is learnt from the bottleneck.
 
 Source: ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py (HillClimbAllocator), called by
-tensor_allocation.py with at most 99,999 iterations and the size of the memory. Its random numbers are Python's own,
+tensor_allocation.py with at most 99,999 iterations and the size of the pool. Its random numbers are Python's own,
 from seed 1, so its plans are determined, and this reading of it gives the same, placement by placement.
 """
 
@@ -11,26 +11,26 @@ from dataclasses import dataclass, field
 from random import Random
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, step, tensors
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
 
 MAX_ITERATIONS = 99_999
 STUCK = 50
 """After so many iterations without a gain, two swaps at a time are tried."""
 PATIENCE = 500
-"""A plan that fits the memory is improved until so many iterations brought nothing."""
+"""A plan that fits the pool is improved until so many iterations brought nothing."""
 NO_LIMIT = 2**32
-"""The size that Vela assumes for a memory that it knows nothing of."""
+"""The size that Vela assumes for a pool that it knows nothing of."""
 NOT_PLACED = -1
 
 
-def hill_climb(problem: Problem, seed: int, watch: Watch) -> Placed:
+def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place everything where Vela does; the capacity tells it when to be content."""
     found = tensors(problem)
-    ranges = _live_ranges(problem, [tensor for tensor in found if tensor.start < tensor.end], watch)
+    ranges = _live_ranges(problem, [tensor for tensor in found if tensor.start < tensor.end], stop_check)
     offset = {tensor.position: 0 for tensor in found}
     if ranges:
         size = problem.pools[0].size
-        addresses = _Climb(ranges, NO_LIMIT if size is None else size, watch).best_addresses()
+        addresses = _OrderSearch(ranges, NO_LIMIT if size is None else size, stop_check).best_addresses()
         offset.update((one.tensor.position, address) for one, address in zip(ranges, addresses, strict=True))
     return Placed({position: (0, where) for position, where in offset.items()})
 
@@ -51,7 +51,7 @@ class _LiveRange:
 
     @property
     def priority(self) -> tuple[int, int, int, int, int]:
-        """What comes first in the first order: much alive with it, long, early, large."""
+        """The key of the first order: much alive with it, long, early, large first."""
         start, end = self.tensor.start, self.tensor.end
         return -self.urgency, start - end, start, -self.tensor.size, self.index
 
@@ -70,14 +70,14 @@ class _LiveRange:
         self.address, self.end_address, self.predecessor = address, address + size, pusher
 
 
-def _live_ranges(problem: Problem, alive: list[Tensor], watch: Watch) -> list[_LiveRange]:
+def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -> list[_LiveRange]:
     """Return the live ranges with their neighbours, those first that are met first in time, then by position.
 
     The original walks through every time step; here through those at which something begins, which finds the same.
     """
     ranges = [_LiveRange(tensor, i, step(problem, tensor, 0)) for i, tensor in enumerate(alive)]
     for time in sorted({tensor.start for tensor in alive}):
-        watch()
+        stop_check()
         together = [one for one in ranges if one.tensor.start <= time < one.tensor.end]
         load = sum(one.tensor.size for one in together)
         starting = {one.index for one in together if one.tensor.start == time}
@@ -90,13 +90,13 @@ def _live_ranges(problem: Problem, alive: list[Tensor], watch: Watch) -> list[_L
     return ranges
 
 
-class _Climb:
+class _OrderSearch:
     """The search: `ranges` keep the traces of the last attempt, also of one that was given up half-way."""
 
-    def __init__(self, ranges: list[_LiveRange], memory_limit: int, watch: Watch) -> None:
+    def __init__(self, ranges: list[_LiveRange], memory_limit: int, stop_check: StopCheck) -> None:
         self.ranges = ranges
         self.memory_limit = memory_limit
-        self.watch = watch
+        self.stop_check = stop_check
         self.random = Random(1)
         self.best_size = 2**63
 
@@ -127,7 +127,7 @@ class _Climb:
             one.address = NOT_PLACED
         size = 0
         for turn, index in enumerate(order):
-            self.watch()
+            self.stop_check()
             one = self.ranges[index]
             one.place()
             one.turn = turn

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, granule, tensors
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, granule, tensors
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Interval:
 
     @property
     def life(self) -> int:
-        """How many ticks it is alive."""
+        """The number of time steps it is alive."""
         return self.end - self.start
 
 
@@ -40,44 +40,44 @@ def _by_life(interval: Interval) -> tuple[int, int, int]:
     return -interval.life, -interval.tensor.size, interval.tensor.position
 
 
-def best_fit_by_size(problem: Problem, seed: int, watch: Watch) -> Placed:
+def best_fit_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place the largest first, of equal ones the longest alive (kSpatial)."""
-    return _best_fit(problem, watch, _by_size)
+    return _best_fit(problem, stop_check, _by_size)
 
 
-def best_fit_by_life(problem: Problem, seed: int, watch: Watch) -> Placed:
+def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place the longest alive first, of equal ones the largest (kTemporal)."""
-    return _best_fit(problem, watch, _by_life)
+    return _best_fit(problem, stop_check, _by_life)
 
 
-def best_fit(problem: Problem, seed: int, watch: Watch) -> Placed:
+def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Return the smaller of the two heaps, that by size where they are equal."""
-    heaps = [_best_fit(problem, watch, order) for order in (_by_size, _by_life)]
+    heaps = [_best_fit(problem, stop_check, order) for order in (_by_size, _by_life)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 
 
 def _heap_size(problem: Problem, heap: Placed) -> int:
     size = problem.buffers.size
-    return max((offset + int(size[i]) for i, (_, offset) in heap.places.items()), default=0)
+    return max((offset + int(size[i]) for i, (_, offset) in heap.placements.items()), default=0)
 
 
-def _best_fit(problem: Problem, watch: Watch, order: Order) -> Placed:
+def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> Placed:
     """Place every buffer in the smallest gap that holds it; one of no bytes, or never alive, lies at 0."""
     found = tensors(problem)
     step = granule(problem, found)
-    places = {tensor.position: (0, 0) for tensor in found}
+    placements = {tensor.position: (0, 0) for tensor in found}
     by_offset: list[tuple[int, Interval]] = []
     for interval in sorted(_intervals(found), key=order):
-        watch()
+        stop_check()
         used = (
             (offset, offset + other.tensor.size)
             for offset, other in by_offset
             if other.start <= interval.end and interval.start <= other.end
         )
         offset = _smallest_gap(used, interval.tensor.size, step)
-        places[interval.tensor.position] = (0, offset)
+        placements[interval.tensor.position] = (0, offset)
         insort(by_offset, (offset, interval), key=lambda entry: entry[0])
-    return Placed(places)
+    return Placed(placements)
 
 
 def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:

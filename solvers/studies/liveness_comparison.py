@@ -1,4 +1,4 @@
-"""What it is worth to know lifetimes better: the same operations, read and planned in several ways."""
+"""The worth of knowing lifetimes better: one program of operations, read and planned in several ways."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Planning = Literal["global", "local"]
 
 @dataclass(frozen=True)
 class PlannedPeak:
-    """What one way to read and plan needs; `lost_bytes` are those beyond usage, nested and global.
+    """The peak that one variant needs; `lost_bytes` are those beyond usage, nested and global.
 
     `local` plans the temporaries of each function first, and gives each call that much in one piece. `peak` is null
     where no plan was found, `lost_bytes` where there is nothing to compare.
@@ -57,20 +57,20 @@ def compare_readings(
     call. Raises OperationsError.
     """
     started = time.monotonic() if started is None else started
-    watch = _Watch(started + time_limit_s, cancelled)
+    shared_time = _SharedTime(started + time_limit_s, cancelled)
     reading = reading or Reading()
     timeline = expand(operations, most=most)
     called = [name for name in _called(operations) if name != operations.entry]
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
-    watch.solves = 4 + (1 + len(called)) * is_local
+    shared_time.solves = 4 + (1 + len(called)) * is_local
     found: list[PlannedPeak] = []
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
-            way = reading.model_copy(update={"liveness": liveness, "temporaries": temporaries})
-            found.append(_peak(way, "global", watch.solve(pose(operations, timeline, way))))
+            variant = reading.model_copy(update={"liveness": liveness, "temporaries": temporaries})
+            found.append(_peak(variant, "global", shared_time.solve(pose(operations, timeline, variant))))
     if is_local:
         best = reading.model_copy(update={"liveness": "usage", "temporaries": "nested"})
-        found.append(_peak(best, "local", _plan_locally(operations, called, best, watch)))
+        found.append(_peak(best, "local", _plan_locally(operations, called, best, shared_time)))
     least = found[0].peak
     return tuple(
         replace(row, lost_bytes=None if row.peak is None or least is None else row.peak - least) for row in found
@@ -78,7 +78,7 @@ def compare_readings(
 
 
 @dataclass
-class _Watch:
+class _SharedTime:
     """Shares the time that is left among the solves that are to come."""
 
     deadline: float
@@ -111,13 +111,13 @@ def _called(operations: Operations) -> list[str]:
 
 
 def _from_zero(problem: Problem) -> Problem:
-    """Return the problem in pools that begin at address 0 and are all its own: its room may come to lie anywhere."""
+    """Return the problem in pools that begin at address 0 and are all its own, as its workspace may lie anywhere."""
     pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
     return problem.model_copy(update={"pools": pools})
 
 
-def _rooms(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
-    """Yield the room that a planned function takes of each pool, aligned so that all in it is."""
+def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
+    """Yield the workspace that a planned function takes of each pool, aligned so that all buffers in it are."""
     table, placed = problem.buffers, plan.placements
     for pool in plan.pools:
         here = placed.pool == (placed.pool_names.index(pool.name) if pool.name in placed.pool_names else -1)
@@ -125,15 +125,15 @@ def _rooms(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
             yield CallWorkspace(pool.name, pool.used, lcm(*set(table.alignment[here].tolist())))
 
 
-def _plan_locally(operations: Operations, called: list[str], reading: Reading, watch: _Watch) -> Plan:
-    """Plan each function's own buffers and the rooms of what it calls; then the program with the rooms of its calls."""
-    rooms: dict[str, tuple[CallWorkspace, ...]] = {}
+def _plan_locally(operations: Operations, called: list[str], reading: Reading, shared_time: _SharedTime) -> Plan:
+    """Plan each function's own buffers with the workspaces of what it calls; the program comes last."""
+    workspaces: dict[str, tuple[CallWorkspace, ...]] = {}
     own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
     for name in called:
-        problem = _from_zero(pose(operations, expand(operations, name, workspaces=rooms), own))
-        plan = watch.solve(problem)
+        problem = _from_zero(pose(operations, expand(operations, name, workspaces=workspaces), own))
+        plan = shared_time.solve(problem)
         if plan.peak is None:
-            watch.solves -= len(called) - len(rooms)
+            shared_time.solves -= len(called) - len(workspaces)
             return plan
-        rooms[name] = tuple(_rooms(problem, plan))
-    return watch.solve(pose(operations, expand(operations, workspaces=rooms), reading))
+        workspaces[name] = tuple(_workspaces(problem, plan))
+    return shared_time.solve(pose(operations, expand(operations, workspaces=workspaces), reading))

@@ -11,7 +11,7 @@ from memplan.planner.model.problem import Problem
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """The plan for one size of the pool, in bytes."""
 
     size: int
@@ -20,17 +20,17 @@ class Point:
 
 def sweep(
     problem: Problem, pool: str, sizes: Iterable[int], plan_one: Callable[[Problem, Plan | None], Plan]
-) -> Iterator[Point]:
+) -> Iterator[SweepPoint]:
     """Yield a plan for each size of a pool, from the smallest to the largest; none is worse than one before it.
 
-    `plan_one(problem, start)` plans a problem, no worse than the plan `start` that is known already: what fits a small
+    `plan_one(problem, start)` plans a problem, no worse than the plan `start` that is start already: what fits a small
     pool fits a larger one. Raises OptionError for a pool that the problem does not have.
     """
-    known: Plan | None = None
+    start: Plan | None = None
     for size in sorted(set(sizes)):
-        plan = plan_one(with_size(problem, pool, size), known)
-        yield Point(size, plan)
-        known = plan if is_found(plan) else known
+        plan = plan_one(with_size(problem, pool, size), start)
+        yield SweepPoint(size, plan)
+        start = plan if is_found(plan) else start
 
 
 def with_size(problem: Problem, pool: str, size: int) -> Problem:
@@ -43,16 +43,16 @@ def with_size(problem: Problem, pool: str, size: int) -> Problem:
     return Problem.model_validate(fields | {"pools": pools})
 
 
-def informed(points: Sequence[Point]) -> list[Point]:
+def informed(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     """Return the points with what larger sizes say of smaller ones: a plan that is best there is best here, too.
 
     So the bound on the cost for a size is never below that for a larger one, and a plan that is no worse than the
     best one for a larger size is optimal.
     """
-    told: list[Point] = []
+    told: list[SweepPoint] = []
     for point in reversed(points):
         plan = _told_by(told[-1].plan, point.plan) if told else point.plan
-        told.append(Point(point.size, plan))
+        told.append(SweepPoint(point.size, plan))
     return told[::-1]
 
 

@@ -33,7 +33,7 @@ class Peer:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the package can be imported."""
+        """True if the package can be imported."""
         return find_spec(self.package) is not None
 
     @property

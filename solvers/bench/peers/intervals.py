@@ -1,4 +1,4 @@
-"""What every peer understands: buffers with one lifetime each, in one memory as large as needed."""
+"""The problem that every peer understands: buffers with one lifetime each, in one pool as large as needed."""
 
 from __future__ import annotations
 

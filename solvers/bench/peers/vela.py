@@ -17,7 +17,7 @@ from memplan.solvers.bench.peers.intervals import intervals
 
 @dataclass(frozen=True)
 class LiveRange:
-    """What Vela wants to know of a buffer; `end_time` is inclusive."""
+    """A buffer as Vela reads it; `end_time` is inclusive."""
 
     start_time: int
     end_time: int

@@ -16,9 +16,9 @@ from memplan.solvers.bench.reports.summary import Cell, geometric_mean
 from memplan.solvers.bench.results import Result, latest
 
 PEAK_TOLERANCE = 0.001
-"""How much larger, as a part, a median peak may be: searches with a time limit vary that much."""
+"""The fraction by which a median peak may be larger: searches with a time limit vary that much."""
 TIME_TOLERANCE = 0.15
-"""How much longer, as a part, a solver may take in the geometric mean over its instances."""
+"""The fraction by which a solver may be slower in the geometric mean over its instances."""
 SHORTEST_S = 0.002
 """CPU times below this count as this: what is shorter is noise."""
 
@@ -27,7 +27,7 @@ Column = Mapping[tuple[str, str, float], Cell]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed between two files, a sentence each; `compared` is how many instances x solvers both hold."""
+    """The changes between two files, a sentence each; `compared` is the number of instances x solvers in both."""
 
     compared: int
     regressions: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What rows of results say: per instance and solver, per solver, and over time. Numbers only; reports draw them."""
+"""Summaries of rows of results: per instance and solver, per solver, and over time. Numbers only; reports draw them."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Cell:
 
     @property
     def n_solved(self) -> int:
-        """How many runs are solved."""
+        """The number of solved runs."""
         return sum(self.is_solved(run) for run in self.runs)
 
     def is_solved(self, run: Result) -> bool:
-        """Whether a run ended at the best bound that anybody proved, or proved its plan the best in another way."""
+        """Return True if a run ended at the best bound of all runs, or proved its plan optimal in another way."""
         if run.outcome != "plan" or run.peak is None or self.bound is None:
             return False
         return run.peak <= self.bound or (run.status == "optimal" and (run.lower_bound or 0) <= self.bound)
@@ -67,7 +67,7 @@ class Cell:
 
     @property
     def outcomes(self) -> str:
-        """What came of the runs, such as `optimal`, or `2 optimal, 1 late`."""
+        """The outcomes of the runs, such as `optimal`, or `2 optimal, 1 late`."""
         found: dict[str, int] = defaultdict(int)
         for run in self.runs:
             found[run.status or "plan" if run.outcome == "plan" else run.outcome] += 1

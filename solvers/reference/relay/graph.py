@@ -43,7 +43,7 @@ class TensorType:
 
     @property
     def is_texture(self) -> bool:
-        """Whether it lives in two-dimensional storage."""
+        """True if it lives in two-dimensional storage."""
         return self.scope in TEXTURES
 
     @property

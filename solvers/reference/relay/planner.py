@@ -13,7 +13,7 @@ from math import lcm
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.relay.graph import TensorType
 from memplan.solvers.reference.relay.tokens import FreeTokens, Token
-from memplan.solvers.reference.tensors import Placed, Tensor, Watch, aligned, step, tensors
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
 
 _BYTES = TensorType((), "uint8")
 
@@ -24,22 +24,22 @@ class _Storage:
     tensors: list[Tensor]
 
 
-def storage_tokens(problem: Problem, seed: int, watch: Watch) -> Placed:
+def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place storages one after the other, and each buffer at the start of its own."""
-    places = {tensor.position: (0, 0) for tensor in tensors(problem)}
+    placements = {tensor.position: (0, 0) for tensor in tensors(problem)}
     stuck: list[int] = []
     capacity, end = problem.pools[0].size, 0
-    for storage in _storages(problem, watch):
+    for storage in _storages(problem, stop_check):
         offset = aligned(end, lcm(*(step(problem, tensor, 0) for tensor in storage.tensors)))
         end = offset + storage.token.max_bytes
-        places.update((tensor.position, (0, offset)) for tensor in storage.tensors)
+        placements.update((tensor.position, (0, offset)) for tensor in storage.tensors)
         if capacity is not None and end > capacity:
             stuck.extend(tensor.position for tensor in storage.tensors)
-    return Placed(places, tuple(stuck))
+    return Placed(placements, tuple(stuck))
 
 
 def token_total(problem: Problem) -> int:
-    """Return the bytes of all storages that the tokens of a problem with one memory need."""
+    """Return the bytes of all storages that the tokens of a problem with one pool need."""
     return sum(storage.token.max_bytes for storage in _storages(problem, lambda: None))
 
 
@@ -48,7 +48,7 @@ def start_only_cost(problem: Problem, best_peak: int) -> int:
     return token_total(problem) - best_peak
 
 
-def _storages(problem: Problem, watch: Watch) -> list[_Storage]:
+def _storages(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
     """Return the storages, in the order in which they are made, with the buffers that lie in them."""
     found = [tensor for tensor in tensors(problem) if tensor.start < tensor.end]
     events = [(tensor.start, True, i) for i, tensor in enumerate(found)]
@@ -57,7 +57,7 @@ def _storages(problem: Problem, watch: Watch) -> list[_Storage]:
     free = FreeTokens()
     held: dict[int, Token] = {}
     for _, is_start, i in sorted(events):
-        watch()
+        stop_check()
         if not is_start:
             free.put(held.pop(i))
             continue

@@ -25,8 +25,8 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Step:
-    """What was done with a storage for an operation; `size` is its size after that."""
+class StorageAction:
+    """An action on a storage for an operation; `size` is the size of the storage after it."""
 
     operation: str
     action: str  # new, reuse, share or release
@@ -41,7 +41,7 @@ class StoragePlan:
     ids: Mapping[str, tuple[int, ...]]
     uses: Mapping[str, tuple[int, ...]]
     storages: tuple[Storage, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[StorageAction, ...]
 
     @property
     def total(self) -> int:
@@ -108,7 +108,7 @@ class _Allocator:
         self.made: list[Token] = []
         self.free = FreeTokens(match_range)
         self.textures = FreeTextures()
-        self.steps: list[Step] = []
+        self.steps: list[StorageAction] = []
 
     def run(self, operation: Operation) -> None:
         """Find storages for what an operation makes, and release what it used for the last time."""
@@ -170,5 +170,5 @@ class _Allocator:
             self._noted(operation, "release", token)
 
     def _noted(self, operation: str, action: str, token: Token) -> Token:
-        self.steps.append(Step(operation, action, token.storage, token.max_bytes))
+        self.steps.append(StorageAction(operation, action, token.storage, token.max_bytes))
         return token

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.solvers.reference.tensors import Watch
+from memplan.solvers.reference.tensors import StopCheck
 from memplan.solvers.reference.usmp.workspace import Workspace
 
-Places = dict[int, tuple[int, int]]
+Placements = dict[int, tuple[int, int]]
 """(pool, offset) by position of a buffer."""
 
 
@@ -32,30 +32,32 @@ def _by_name(task: Workspace) -> list[int]:
     return sorted(range(len(task.buffers)), key=lambda i: task.buffers[i].name.encode(), reverse=True)
 
 
-def place_above_conflicts(task: Workspace, order: Sequence[int], watch: Watch) -> tuple[Places, int | None]:
+def place_above_conflicts(
+    task: Workspace, order: Sequence[int], stop_check: StopCheck
+) -> tuple[Placements, int | None]:
     """Place the buffers in this order; return the places, and the first buffer that fits nowhere, if there is one."""
-    places: Places = {}
+    placements: Placements = {}
     for i in order:
-        watch()
-        offsets = _offsets(task, places, i)
+        stop_check()
+        offsets = _offsets(task, placements, i)
         pool = next((pool for pool in task.buffers[i].pools if pool in offsets), None)
         if pool is None:
-            return places, i
-        places[i] = pool, offsets[pool]
-    return places, None
+            return placements, i
+        placements[i] = pool, offsets[pool]
+    return placements, None
 
 
-def _offsets(task: Workspace, places: Places, i: int) -> dict[int, int]:
-    """Return the offset above all conflicts for each pool that is thought to have room.
+def _offsets(task: Workspace, placements: Placements, i: int) -> dict[int, int]:
+    """Return the offset above all conflicts for each pool that is thought to be large enough.
 
     A pool is crossed out when the buffer does not fit above one conflict, but comes back when it fits above a later,
     lower one: then it lies on top of the first. This is USMP's rule; the verifier finds it out.
     """
     offsets = {pool: 0 for pool in task.buffers[i].pools if task.fits(i, pool, 0)}
     for other in task.buffers[i].conflicts:
-        if other not in places:
+        if other not in placements:
             continue
-        pool, offset = places[other]
+        pool, offset = placements[other]
         above = task.above(i, other, pool, offset)
         if task.fits(i, pool, above):
             offsets[pool] = max(offsets.get(pool, 0), above)

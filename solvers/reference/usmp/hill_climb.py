@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memplan.solvers.reference.tensors import Watch
-from memplan.solvers.reference.usmp.greedy import Places, order_by_size
+from memplan.solvers.reference.tensors import StopCheck
+from memplan.solvers.reference.usmp.greedy import Placements, order_by_size
 from memplan.solvers.reference.usmp.workspace import Workspace
 
 ATTEMPTS = 500
@@ -32,50 +32,50 @@ class RandR:
 
 
 @dataclass(frozen=True)
-class Packing:
+class OrderPacking:
     """An order and where it puts the buffers; those of `stuck` fit nowhere."""
 
     order: tuple[int, ...]
-    places: Places
+    placements: Placements
     stuck: frozenset[int]
 
     def used(self, task: Workspace) -> dict[int, int]:
         """Return the highest end in each pool that is used."""
         ends: dict[int, int] = {}
-        for i, (pool, offset) in self.places.items():
+        for i, (pool, offset) in self.placements.items():
             ends[pool] = max(ends.get(pool, 0), offset + task.buffers[i].size)
         return ends
 
 
-def hill_climb(task: Workspace, watch: Watch) -> tuple[Places, tuple[int, ...]]:
+def hill_climb(task: Workspace, stop_check: StopCheck) -> tuple[Placements, tuple[int, ...]]:
     """Return the places of the last order accepted, and the buffers that fit nowhere in it."""
     if not task.buffers:
         return {}, ()
-    climb = _Climb(task, watch)
-    packing = climb.run()
-    return packing.places, tuple(sorted(packing.stuck))
+    search = _OrderSearch(task, stop_check)
+    packing = search.run()
+    return packing.placements, tuple(sorted(packing.stuck))
 
 
-class _Climb:
+class _OrderSearch:
     """The search; `order` is tried next, `swapped` is the last pair of positions in it that was swapped."""
 
-    def __init__(self, task: Workspace, watch: Watch) -> None:
+    def __init__(self, task: Workspace, stop_check: StopCheck) -> None:
         self.task = task
-        self.watch = watch
+        self.stop_check = stop_check
         self.random = RandR(0)
         self.order = order_by_size(task)
         self.position = {i: at for at, i in enumerate(self.order)}
         self.swapped = (0, 0)
-        self.tried = Packing((), {}, frozenset())
+        self.tried = OrderPacking((), {}, frozenset())
 
-    def run(self) -> Packing:
+    def run(self) -> OrderPacking:
         """Try at most ATTEMPTS orders, until one needs no more than the most bytes alive together."""
         accepted = current = self.tried
         total = 0  # of the last packing that was accepted and complete
         for attempt in range(ATTEMPTS):
             before, current = current, self._pack()
             new_total = sum(current.used(self.task).values())
-            if not current.places:
+            if not current.placements:
                 return current
             if not total or (not current.stuck and self._accepts(new_total, total, attempt)):
                 accepted = current
@@ -94,28 +94,28 @@ class _Climb:
         """Accept what is better, and what is worse with a chance that falls with the attempts."""
         return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
 
-    def _pack(self) -> Packing:
+    def _pack(self) -> OrderPacking:
         """Pack in the order as it is now, from where it differs from the order that was packed last."""
         same = 0
         while same < len(self.tried.order) and self.tried.order[same] == self.order[same]:
             same += 1
         kept = self.order[:same]
-        places = {i: self.tried.places[i] for i in kept if i not in self.tried.stuck}
+        placements = {i: self.tried.placements[i] for i in kept if i not in self.tried.stuck}
         stuck = self.tried.stuck.intersection(kept)
         for i in self.order[same:]:
-            self.watch()
-            place = _first_fit(self.task, places, i)
+            self.stop_check()
+            place = _first_fit(self.task, placements, i)
             if place is None:
                 stuck |= {i}
             else:
-                places[i] = place
-        self.tried = Packing(tuple(self.order), places, stuck)
+                placements[i] = place
+        self.tried = OrderPacking(tuple(self.order), placements, stuck)
         return self.tried
 
-    def _swap_below_the_top(self, packing: Packing) -> None:
+    def _swap_below_the_top(self, packing: OrderPacking) -> None:
         """Swap two that were placed before a highest buffer: one that conflicts with it, and one near that."""
         used = packing.used(self.task)
-        top = [i for i, (pool, at) in packing.places.items() if at + self.task.buffers[i].size == used[pool]]
+        top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
         top.sort(key=self.position.__getitem__)
         near, far = self._neighbours(top[self.random() % len(top)])
         if not near:
@@ -146,7 +146,7 @@ class _Climb:
         self.position[self.order[a]], self.position[self.order[b]] = a, b
 
 
-def _first_fit(task: Workspace, places: Places, i: int) -> tuple[int, int] | None:
+def _first_fit(task: Workspace, placements: Placements, i: int) -> tuple[int, int] | None:
     """Return the lowest free offset, among 0 and those above its conflicts, in the first pool that has one.
 
     Unlike in the greedy planners, a pool where the buffer does not fit above one of its conflicts is out for good,
@@ -154,9 +154,9 @@ def _first_fit(task: Workspace, places: Places, i: int) -> tuple[int, int] | Non
     """
     offsets = {pool: 0 for pool in task.buffers[i].pools if task.fits(i, pool, 0)}
     size = task.buffers[i].size
-    placed = [(places[c][1], c) for c in task.buffers[i].conflicts if c in places]
+    placed = [(placements[c][1], c) for c in task.buffers[i].conflicts if c in placements]
     for offset, other in sorted(placed):
-        pool = places[other][0]
+        pool = placements[other][0]
         if pool not in offsets:
             continue
         above = task.above(i, other, pool, offset)

@@ -10,63 +10,63 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, Tensor, Watch
-from memplan.solvers.reference.usmp.greedy import Places, order_by_conflicts, order_by_size, place_above_conflicts
-from memplan.solvers.reference.usmp.hill_climb import hill_climb as climb
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor
+from memplan.solvers.reference.usmp.greedy import Placements, order_by_conflicts, order_by_size, place_above_conflicts
+from memplan.solvers.reference.usmp.hill_climb import hill_climb as search
 from memplan.solvers.reference.usmp.workspace import MOST_CONFLICTS, TooManyConflictsError, Workspace, workspace
 
-Algorithm = Callable[[Workspace, Watch], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
+Algorithm = Callable[[Workspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
 """Returns (pool, offset) by position of a buffer, and the positions of those that fit nowhere."""
 
 
-def _greedy_by_size(task: Workspace, watch: Watch) -> tuple[Places, Sequence[int]]:
-    places, stuck = place_above_conflicts(task, order_by_size(task), watch)
-    return places, [] if stuck is None else [stuck]
+def _greedy_by_size(task: Workspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
+    placements, stuck = place_above_conflicts(task, order_by_size(task), stop_check)
+    return placements, [] if stuck is None else [stuck]
 
 
-def _greedy_by_conflicts(task: Workspace, watch: Watch) -> tuple[Places, Sequence[int]]:
-    places, stuck = place_above_conflicts(task, order_by_conflicts(task), watch)
-    return places, [] if stuck is None else [stuck]
+def _greedy_by_conflicts(task: Workspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
+    placements, stuck = place_above_conflicts(task, order_by_conflicts(task), stop_check)
+    return placements, [] if stuck is None else [stuck]
 
 
-def greedy_by_size(problem: Problem, seed: int, watch: Watch) -> Placed:
+def greedy_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place the largest first, above all its conflicts."""
-    return _plan(problem, watch, _greedy_by_size)
+    return _plan(problem, stop_check, _greedy_by_size)
 
 
-def greedy_by_size_own_alignment(problem: Problem, seed: int, watch: Watch) -> Placed:
+def greedy_by_size_own_alignment(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Do the same, but keep to each buffer's own alignment."""
-    return _plan(problem, watch, _greedy_by_size, rounds_to_own=True)
+    return _plan(problem, stop_check, _greedy_by_size, rounds_to_own=True)
 
 
-def greedy_by_conflicts(problem: Problem, seed: int, watch: Watch) -> Placed:
+def greedy_by_conflicts(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place what has most conflicts first, above all of them."""
-    return _plan(problem, watch, _greedy_by_conflicts)
+    return _plan(problem, stop_check, _greedy_by_conflicts)
 
 
-def greedy_by_conflicts_own_alignment(problem: Problem, seed: int, watch: Watch) -> Placed:
+def greedy_by_conflicts_own_alignment(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Do the same, but keep to each buffer's own alignment."""
-    return _plan(problem, watch, _greedy_by_conflicts, rounds_to_own=True)
+    return _plan(problem, stop_check, _greedy_by_conflicts, rounds_to_own=True)
 
 
-def hill_climb(problem: Problem, seed: int, watch: Watch) -> Placed:
+def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Change the order by swaps, at most 500 times; the seed is USMP's own, 0."""
-    return _plan(problem, watch, climb)
+    return _plan(problem, stop_check, search)
 
 
-def hill_climb_own_alignment(problem: Problem, seed: int, watch: Watch) -> Placed:
+def hill_climb_own_alignment(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Do the same, but keep to each buffer's own alignment."""
-    return _plan(problem, watch, climb, rounds_to_own=True)
+    return _plan(problem, stop_check, search, rounds_to_own=True)
 
 
-def _plan(problem: Problem, watch: Watch, algorithm: Algorithm, *, rounds_to_own: bool = False) -> Placed:
+def _plan(problem: Problem, stop_check: StopCheck, algorithm: Algorithm, *, rounds_to_own: bool = False) -> Placed:
     try:
-        task, found = workspace(problem, watch, rounds_to_own)
+        task, found = workspace(problem, stop_check, rounds_to_own)
     except TooManyConflictsError:
         return Placed({}, because=f"USMP lists all conflicts; here are more than {MOST_CONFLICTS:,}")
-    places, stuck = algorithm(task, watch)
+    placements, stuck = algorithm(task, stop_check)
     return Placed(
-        {found[i].position: place for i, place in places.items()},
+        {found[i].position: place for i, place in placements.items()},
         stuck=_positions(found, stuck),
     )
 

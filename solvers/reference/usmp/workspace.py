@@ -1,4 +1,4 @@
-"""What USMP sees of a problem: buffers with lists of conflicts, and the most bytes that are alive together.
+"""A problem as USMP sees it: buffers with lists of conflicts, and the most bytes that are alive together.
 
 Source: apache/tvm v0.16.0, include/tvm/tir/usmp/utils.h (BufferInfo) and src/tir/usmp/analysis/extract_buffer_info.cc
 (BufferInfoExtractor::operator()), which finds the conflicts by a sweep over time. A pair that meets again, after a hole
@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Tensor, Watch, step, tensors
+from memplan.solvers.reference.tensors import StopCheck, Tensor, step, tensors
 
 MOST_CONFLICTS = 20_000_000
-"""How many entries all lists together may have: USMP's own lists would fill gigabytes, too."""
+"""The most entries of all lists together: USMP's own lists would fill gigabytes, too."""
 
 
 class TooManyConflictsError(Exception):
@@ -63,10 +63,10 @@ class Workspace:
         return capacity is None or offset + self.buffers[buffer].size <= capacity
 
 
-def workspace(problem: Problem, watch: Watch, rounds_to_own: bool = False) -> tuple[Workspace, list[Tensor]]:
+def workspace(problem: Problem, stop_check: StopCheck, rounds_to_own: bool = False) -> tuple[Workspace, list[Tensor]]:
     """Return the task that a problem is, and its buffers' tensors; raises TooManyConflictsError."""
     found = tensors(problem)
-    conflicts, pressure = _sweep(problem, found, watch)
+    conflicts, pressure = _sweep(problem, found, stop_check)
     _add_listed(problem, found, conflicts)
     infos = [
         BufferInfo(
@@ -81,13 +81,13 @@ def workspace(problem: Problem, watch: Watch, rounds_to_own: bool = False) -> tu
     return Workspace(infos, tuple(pool.size for pool in problem.pools), pressure, rounds_to_own), found
 
 
-def _sweep(problem: Problem, found: Sequence[Tensor], watch: Watch) -> tuple[list[list[int]], int]:
+def _sweep(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> tuple[list[list[int]], int]:
     """Return each tensor's conflicts in time, and the most bytes alive together. O(pairs)."""
     conflicts: list[list[int]] = [[] for _ in found]
     alive: dict[int, None] = {}  # a set that keeps its order
     load = pressure = listed = 0
     for _, is_start, i in sorted(_events(problem, found)):
-        watch()
+        stop_check()
         if not is_start:
             del alive[i]
             load -= found[i].size

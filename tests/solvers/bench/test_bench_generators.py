@@ -37,11 +37,11 @@ def test_the_pieces_fill_the_whole_and_do_not_overlap(n: int, cut: object, seed:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 60), kinds, seeds)
 def test_a_perfect_packing_is_full_at_every_time(n: int, kind: str, seed: int) -> None:
-    posed = perfect(seed, n, kind, granule=1024, slack=0.0, by="removal")
-    instance = compile_problem(posed.problem)
-    assert len(posed.problem.buffers) == n
+    generated = perfect(seed, n, kind, granule=1024, slack=0.0, by="removal")
+    instance = compile_problem(generated.problem)
+    assert len(generated.problem.buffers) == n
     assert set((instance.load() * instance.unit).tolist()) == {HEIGHT}
-    assert posed.known_peak == HEIGHT
+    assert generated.known_peak == HEIGHT
 
 
 @pytest.mark.parametrize(("by", "buffers"), [("removal", 95), ("shrinking", 100)])
@@ -56,10 +56,10 @@ def test_slack_takes_bytes_away(by: str, buffers: int) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(2, 60), st.integers(2, 500), st.integers(2, 8), seeds)
 def test_a_tight_problem_is_full_at_every_time(n: int, height: int, live: int, seed: int) -> None:
-    posed = tight(seed, n, height, min(live, height), turnover=2.0)
-    instance = compile_problem(posed.problem)
+    generated = tight(seed, n, height, min(live, height), turnover=2.0)
+    instance = compile_problem(generated.problem)
     assert set((instance.load() * instance.unit).tolist()) == {height}
-    assert posed.known_peak is None
+    assert generated.known_peak is None
 
 
 def test_random_problems_have_the_means_that_they_are_said_to_have() -> None:

@@ -7,7 +7,7 @@ import pytest
 from memplan.solvers.bench import measuring
 from memplan.solvers.bench.measuring import measure
 from memplan.solvers.bench.results import Result
-from memplan.solvers.bench.worker import Job
+from memplan.solvers.bench.worker import BenchTask
 from tests.support.planners_to_measure import BLOCK_BYTES, BUSY_S
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,7 +24,7 @@ def measured(
 ) -> Result:
     name = planner if ":" in planner or planner == "greedy" else f"tests.support.planners_to_measure:{planner}"
     # Cold, because a warm-up would let these planners sleep, fail or crash before the start.
-    return measure(Job(instance, name, 1, time_limit_s, memory_limit_bytes, is_warm=False))
+    return measure(BenchTask(instance, name, 1, time_limit_s, memory_limit_bytes, is_warm=False))
 
 
 def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark() -> None:
@@ -116,7 +116,7 @@ def test_a_solver_of_our_own_tells_how_it_came_along() -> None:
 
 
 def test_what_a_first_call_loads_does_not_count_in_a_warm_run() -> None:
-    result = measure(Job(INSTANCE, "tests.support.planners_to_measure:burn", 1, 5.0, 2**33, is_warm=True))
+    result = measure(BenchTask(INSTANCE, "tests.support.planners_to_measure:burn", 1, 5.0, 2**33, is_warm=True))
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None
     assert result.process_cpu_s - result.cpu_time_s >= BUSY_S

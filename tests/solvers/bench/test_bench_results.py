@@ -10,7 +10,7 @@ import pytest
 from memplan.planner.errors import FormatError, OptionError
 from memplan.solvers.bench.results import Moment, Result, appending, latest, read_results, write_result
 from memplan.solvers.bench.running import jobs, run, still_to_do
-from memplan.solvers.bench.worker import Job
+from memplan.solvers.bench.worker import BenchTask
 
 
 def result(solver: str = "greedy", instance: str = "tight:seed=1", seed: int = 1, **facts: object) -> Result:
@@ -18,8 +18,8 @@ def result(solver: str = "greedy", instance: str = "tight:seed=1", seed: int = 1
     return Result.model_validate(given)
 
 
-def job(solver: str = "greedy", instance: str = "tight:seed=1", seed: int = 1) -> Job:
-    return Job(instance, solver, seed, 1.0, 2**32)
+def job(solver: str = "greedy", instance: str = "tight:seed=1", seed: int = 1) -> BenchTask:
+    return BenchTask(instance, solver, seed, 1.0, 2**32)
 
 
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:

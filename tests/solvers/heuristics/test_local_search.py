@@ -13,7 +13,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.bench.generators import random
 from memplan.solvers.bench.variants import with_changes
 from memplan.solvers.heuristics import greedy, local_search
-from memplan.solvers.heuristics.moves import Climb
+from memplan.solvers.heuristics.moves import MoveSearch
 from memplan.solvers.packing.orders import Rule
 from memplan.solvers.search.incumbent import SearchState
 from tests.support import oracle
@@ -145,33 +145,33 @@ def test_it_gives_up_where_nothing_fits() -> None:
     assert search.best is None
 
 
-def climb_of(instance: Instance) -> tuple[Climb, list[int]]:
+def moves_of(instance: Instance) -> tuple[MoveSearch, list[int]]:
     peaks: list[int] = []
 
     def take(offset: I64, _by: str) -> None:
         peaks.append(int((offset + instance.size).max()))
 
-    return Climb(instance, RUNNING, np.random.default_rng(0), take), peaks
+    return MoveSearch(instance, RUNNING, np.random.default_rng(0), take), peaks
 
 
-@pytest.mark.parametrize("way", ["flips", "restarts", "cores"])
-def test_each_way_gains_from_step_to_step(way: str) -> None:
+@pytest.mark.parametrize("move", ["flips", "restarts", "cores"])
+def test_each_way_gains_from_step_to_step(move: str) -> None:
     instance = compile_problem(random_problem(8, 150))
-    climb, peaks = climb_of(instance)
-    climb.start_from(instance.pin + 1 + np.concatenate(([0], np.cumsum(instance.size)[:-1])))
-    counts = list(islice(getattr(climb, way)(), 60))
+    moves, peaks = moves_of(instance)
+    moves.start_from(instance.pin + 1 + np.concatenate(([0], np.cumsum(instance.size)[:-1])))
+    counts = list(islice(getattr(moves, move)(), 60))
     assert all(0 < count <= len(instance) for count in counts)
     assert peaks == sorted(set(peaks), reverse=True)
-    assert peaks[-1] == climb.peak < instance.size.sum()
+    assert peaks[-1] == moves.peak < instance.size.sum()
 
 
 def test_what_is_gained_where_a_packing_passes_the_bound_is_gained_for_the_whole() -> None:
     instance = compile_problem(random(seed=1, n=2_000, alpha=0.05, sigma=0.7).problem)
-    climb, peaks = climb_of(instance)
-    next(climb.restarts((Rule(("size",), "start"),)))
-    counts = list(islice(climb.overflows(), 40))
+    moves, peaks = moves_of(instance)
+    next(moves.restarts((Rule(("size",), "start"),)))
+    counts = list(islice(moves.overflows(), 40))
     assert min(counts) < len(instance) / 2
-    assert peaks[-1] == climb.peak < peaks[0]
+    assert peaks[-1] == moves.peak < peaks[0]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -182,10 +182,10 @@ def test_a_core_at_the_bound_with_others_around_it_that_do_not_fit_ends_its_way(
     assert search.best is not None
     memory = {"name": "only", "size": search.best.score[0] * search.instance.unit}
     instance = compile_problem(with_changes(problem, pools=[memory]))
-    climb, _ = climb_of(instance)
-    climb.start_from(search.best.offset)
-    for _ in islice(climb.overflows(), 50):
-        assert climb.peak <= search.best.score[0]
+    moves, _ = moves_of(instance)
+    moves.start_from(search.best.offset)
+    for _ in islice(moves.overflows(), 50):
+        assert moves.peak <= search.best.score[0]
 
 
 def test_a_core_whose_constraints_lift_it_around_others_ends_its_way() -> None:
@@ -196,24 +196,24 @@ def test_a_core_whose_constraints_lift_it_around_others_ends_its_way() -> None:
 
 def test_where_a_packing_passes_the_bound_at_all_times_there_is_no_core() -> None:
     instance = compile_problem(random_problem(8, 30))
-    climb, _ = climb_of(instance)
-    climb.start_from(column(np.cumsum(instance.size) + climb.bound))
-    assert list(climb.overflows()) == []
+    moves, _ = moves_of(instance)
+    moves.start_from(column(np.cumsum(instance.size) + moves.bound))
+    assert list(moves.overflows()) == []
 
 
 def test_flipping_a_packing_without_alignment_never_raises_it() -> None:
     for seed in range(20):
         instance = compile_problem(random_problem(seed, 60))
-        climb, _ = climb_of(instance)
+        moves, _ = moves_of(instance)
         start = column(np.concatenate(([0], np.cumsum(instance.size)[:-1])))
-        climb.start_from(start)
-        for _ in islice(climb.flips(), 3):
-            assert climb.peak <= int((start + instance.size).max())
+        moves.start_from(start)
+        for _ in islice(moves.flips(), 3):
+            assert moves.peak <= int((start + instance.size).max())
 
 
 def test_a_climb_at_its_bound_says_so() -> None:
     problem = Problem.model_validate({"buffers": [{"id": i, "size": 2, "start": i, "end": i + 2} for i in range(5)]})
-    climb, _ = climb_of(compile_problem(problem))
-    assert not climb.is_at_bound
-    next(climb.restarts())
-    assert climb.is_at_bound
+    moves, _ = moves_of(compile_problem(problem))
+    assert not moves.is_at_bound
+    next(moves.restarts())
+    assert moves.is_at_bound

@@ -9,7 +9,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.packing.compaction import settle
+from memplan.solvers.packing.compaction import compact
 from memplan.solvers.packing.constrained import ConstrainedPacker
 from memplan.solvers.packing.place import drop
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
@@ -22,9 +22,9 @@ def instance_of(*buffers: dict[str, Any], **rest: Any) -> Instance:
     return compile_problem(Problem.model_validate({"buffers": rows, **rest}))
 
 
-def settled(instance: Instance, *raw: float) -> list[int] | None:
+def compacted(instance: Instance, *raw: float) -> list[int] | None:
     """Settle raw offsets, in bytes."""
-    found = settle(instance, np.array(raw) / instance.unit)
+    found = compact(instance, np.array(raw) / instance.unit)
     return None if found is None else (found * instance.unit).tolist()
 
 
@@ -37,7 +37,7 @@ def test_a_plan_sinks_and_breaks_no_rule_even_if_it_is_somewhat_off(seed: int) -
     offset = np.empty(len(instance), dtype=np.int64)
     offset[order] = ConstrainedPacker(instance).pack(0, order)
     assert (offset != ABSENT).all()
-    found = settle(instance, offset + 0.4 * (rng.random(len(instance)) - 0.5))
+    found = compact(instance, offset + 0.4 * (rng.random(len(instance)) - 0.5))
     assert found is not None
     assert (found <= offset).all()
     assert broken_rules(instance, 0, dict(enumerate(found.tolist()))) == []
@@ -45,21 +45,21 @@ def test_a_plan_sinks_and_breaks_no_rule_even_if_it_is_somewhat_off(seed: int) -
 
 def test_what_shares_an_offset_goes_on_sharing_it_and_what_does_not_does_not() -> None:
     instance = instance_of({"end": 3}, {"start": 2}, may_share=[[0, 1]])
-    assert settled(instance, 5, 5) == [0, 0]
-    assert settled(instance, 5, 1) == [4, 0]
+    assert compacted(instance, 5, 5) == [0, 0]
+    assert compacted(instance, 5, 1) == [4, 0]
 
 
 def test_what_should_lie_in_different_banks_and_does_goes_on_doing_so() -> None:
     pools = [{"name": "banked", "bank_size": 8}]
     bank = [{"buffers": [0, 1], "weight": 2}]
     instance = instance_of({"end": 3}, {"start": 5}, pools=pools, bank=bank, objective="cost")
-    assert settled(instance, 3, 9) == [0, 8]
-    assert settled(instance, 3, 5) == [0, 0]
+    assert compacted(instance, 3, 9) == [0, 8]
+    assert compacted(instance, 3, 5) == [0, 0]
 
 
 def test_a_rigid_group_sinks_until_one_of_its_buffers_lies_on_something() -> None:
     instance = instance_of({"end": 2}, {"start": 2}, {"end": 2, "relative": {"to": 1, "offset": 2}})
-    assert settled(instance, 0, 7, 9) == [0, 2, 4]
+    assert compacted(instance, 0, 7, 9) == [0, 2, 4]
 
 
 def test_what_lies_on_a_group_that_is_lifted_later_is_lifted_in_another_round() -> None:
@@ -67,14 +67,14 @@ def test_what_lies_on_a_group_that_is_lifted_later_is_lifted_in_another_round() 
     rows[1]["relative"] = {"to": 0, "offset": 6}
     data = {"buffers": rows, "conflicts": [[2, 3], [3, 1], [0, 4]]}
     instance = compile_problem(Problem.model_validate(data))
-    assert settled(instance, 5, 11, 0, 9, 7) == [4, 10, 0, 8, 6]
+    assert compacted(instance, 5, 11, 0, 9, 7) == [4, 10, 0, 8, 6]
 
 
 def test_an_order_that_cannot_be_kept_gives_none() -> None:
     instance = instance_of({"offset": 3}, {"size": 5}, pools=[{"name": "small", "size": 16}])
-    assert settled(instance, 3, 9) == [3, 7]
-    assert settled(instance, 3, 0) is None
-    assert settled(instance_of({}, {}, pools=[{"name": "small", "size": 8, "reserved": [[2, 1]]}]), 3, 3) is None
+    assert compacted(instance, 3, 9) == [3, 7]
+    assert compacted(instance, 3, 0) is None
+    assert compacted(instance_of({}, {}, pools=[{"name": "small", "size": 8, "reserved": [[2, 1]]}]), 3, 3) is None
 
 
 @pytest.mark.parametrize("raw", [[1e300, -1e300, 0], [2**62, 2**62 + 1, 2**62], [0.5, 0.25, 1e-9]])

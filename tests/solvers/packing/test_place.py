@@ -30,7 +30,7 @@ def quick(instance: Instance) -> Packer:
 
 
 def placed(instance: Instance, order: Iterable[int]) -> list[tuple[int, int]]:
-    """Place buffers in the memories in turn; offsets are in bytes."""
+    """Place buffers in the pools in turn; offsets are in bytes."""
     found = place(quick(instance), instance, column(list(order)), tuple(range(len(instance.pools))))
     assert found is not None
     return list(zip(found[0].tolist(), (found[1] * instance.unit).tolist(), strict=True))

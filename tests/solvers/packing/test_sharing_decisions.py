@@ -8,7 +8,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.packing.sharing_decisions import Choice, draw, extremes, is_needed, parted, share_pairs
+from memplan.solvers.packing.sharing_decisions import SharingDecisions, draw, extremes, is_needed, parted, share_pairs
 from tests.support.constrained_problems import constrained_problem, listed
 
 BANKS: dict[str, Any] = {"pools": [{"name": "banked", "bank_size": 8}], "objective": "cost"}
@@ -21,10 +21,10 @@ def instance_of(**rest: Any) -> Instance:
 
 
 def test_the_extremes_are_all_and_nothing_of_each_kind_there_is() -> None:
-    assert extremes(instance_of()) == [Choice()]
+    assert extremes(instance_of()) == [SharingDecisions()]
     sharing = instance_of(may_share=[[0, 1], [3, 2]])
-    assert extremes(sharing) == [Choice(), Choice(glued=((0, 1), (2, 3)))]
-    assert extremes(instance_of(bank=SOFT, **BANKS)) == [Choice(parted=((0, 3),)), Choice()]
+    assert extremes(sharing) == [SharingDecisions(), SharingDecisions(glued=((0, 1), (2, 3)))]
+    assert extremes(instance_of(bank=SOFT, **BANKS)) == [SharingDecisions(parted=((0, 3),)), SharingDecisions()]
     assert len(extremes(instance_of(may_share=[[0, 1]], bank=SOFT, **BANKS))) == 4
 
 
@@ -62,6 +62,6 @@ def test_what_is_drawn_without_a_plan_reaches_from_nothing_to_all() -> None:
 def test_a_choice_packs_what_it_parts_into_different_banks() -> None:
     instance, stop = instance_of(bank=SOFT, **BANKS), column([0])
     order = column([0, 3, 1, 2])
-    assert (Choice().packer(instance, stop).pack(0, order) * instance.unit).tolist() == [0, 4, 8, 12]
-    apart = Choice(parted=((0, 3),)).packer(instance, stop).pack(0, order) * instance.unit
+    assert (SharingDecisions().packer(instance, stop).pack(0, order) * instance.unit).tolist() == [0, 4, 8, 12]
+    apart = SharingDecisions(parted=((0, 3),)).packer(instance, stop).pack(0, order) * instance.unit
     assert apart.tolist() == [0, 8, 4, 12]

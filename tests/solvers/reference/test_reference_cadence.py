@@ -33,38 +33,38 @@ def two_memories(*rows: dict[str, object], size: int = 64, alignment: int = 16) 
     return Problem.model_validate({"buffers": rows, "pools": [fast, {"name": "slow", "size": 4096, "alignment": 16}]})
 
 
-def places(problem: Problem, planner: str) -> dict[int | str, tuple[str, int]]:
+def placements(problem: Problem, planner: str) -> dict[int | str, tuple[str, int]]:
     plan = solve(problem, solver=planner)
     assert plan.explanation is None
     return {row.id: (row.pool, row.offset) for row in plan.placements}
 
 
-def watch() -> None:
+def stop_check() -> None:
     """Never stop a planner."""
 
 
 @BOTH
 def test_the_largest_comes_first_and_goes_to_the_fastest_memory_with_room(planner: str) -> None:
     problem = two_memories(lives("a", 32, 0, 2), lives("b", 48, 0, 2), lives("c", 16, 0, 2))
-    assert places(problem, planner) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("fast", 48)}
+    assert placements(problem, planner) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("fast", 48)}
 
 
 @BOTH
 def test_among_equal_sizes_the_first_is_placed_first(planner: str) -> None:
     problem = two_memories(lives("a", 16, 0, 2), lives("b", 16, 0, 2))
-    assert places(problem, planner) == {"a": ("fast", 0), "b": ("fast", 16)}
+    assert placements(problem, planner) == {"a": ("fast", 0), "b": ("fast", 16)}
 
 
 @BOTH
 def test_offsets_are_multiples_of_the_alignment_of_the_memory(planner: str) -> None:
     problem = two_memories(lives("a", 20, 0, 2), lives("b", 17, 0, 2))
-    assert places(problem, planner) == {"a": ("fast", 0), "b": ("fast", 32)}
+    assert placements(problem, planner) == {"a": ("fast", 0), "b": ("fast", 32)}
 
 
 @BOTH
 def test_the_end_of_a_buffer_must_be_inside_when_it_is_rounded_up(planner: str) -> None:
     problem = two_memories(lives("a", 60, 0, 2), size=62)
-    assert places(problem, planner) == {"a": ("slow", 0)}
+    assert placements(problem, planner) == {"a": ("slow", 0)}
 
 
 def test_only_one_of_the_two_looks_for_the_smallest_gap() -> None:
@@ -76,7 +76,7 @@ def test_only_one_of_the_two_looks_for_the_smallest_gap() -> None:
         lives("e", 8, 2, 9),
     )
     problem = Problem.model_validate({"buffers": rows})
-    assert places(problem, POSITION_BASED)["e"] == places(problem, BY_SIZE)["e"] == ("default", 48)
+    assert placements(problem, POSITION_BASED)["e"] == placements(problem, BY_SIZE)["e"] == ("default", 48)
     gaps = (
         lives("a", 60, 0, 9),
         lives("b", 50, 0, 1),
@@ -86,8 +86,8 @@ def test_only_one_of_the_two_looks_for_the_smallest_gap() -> None:
         lives("f", 10, 5, 6),
     )
     problem = Problem.model_validate({"buffers": gaps})
-    assert places(problem, POSITION_BASED)["f"] == ("default", 60)
-    assert places(problem, BY_SIZE)["f"] == ("default", 150)
+    assert placements(problem, POSITION_BASED)["f"] == ("default", 60)
+    assert placements(problem, BY_SIZE)["f"] == ("default", 150)
 
 
 @BOTH
@@ -97,7 +97,7 @@ def test_pinned_buffers_come_first_then_those_of_one_memory_then_all_others(plan
         lives("medium", 24, 0, 2, pools=["fast"]),
         lives("small", 8, 0, 2, pools=["fast"], offset=0),
     )
-    assert places(problem, planner) == {"small": ("fast", 0), "medium": ("fast", 16), "large": ("slow", 0)}
+    assert placements(problem, planner) == {"small": ("fast", 0), "medium": ("fast", 16), "large": ("slow", 0)}
 
 
 @BOTH
@@ -108,13 +108,13 @@ def test_a_blocked_memory_is_passed_over_in_turn(planner: str) -> None:
             "pools": [{"name": name, "size": 16} for name in "abc"],
         }
     )
-    assert places(problem, planner) == {"x": ("b", 0), "a": ("c", 0)}
+    assert placements(problem, planner) == {"x": ("b", 0), "a": ("c", 0)}
 
 
 @BOTH
 def test_to_name_the_one_memory_comes_before_to_forbid_all_others(planner: str) -> None:
     rows = [lives("forbids", 16, 0, 1, forbid_pools=["slow"]), lives("names", 8, 0, 1, pools=["fast"])]
-    assert places(two_memories(*rows), planner) == {"forbids": ("fast", 16), "names": ("fast", 0)}
+    assert placements(two_memories(*rows), planner) == {"forbids": ("fast", 16), "names": ("fast", 0)}
 
 
 @BOTH
@@ -125,7 +125,7 @@ def test_views_lie_where_their_buffer_takes_them_and_keep_it_alive(planner: str)
         lives("base", 64, 0, 3),
         lives("other", 16, 8, 9),
     )
-    found = places(problem, planner)
+    found = placements(problem, planner)
     assert found == {"slice": ("fast", 32), "middle": ("fast", 16), "base": ("fast", 0), "other": ("slow", 0)}
 
 
@@ -148,14 +148,14 @@ def test_what_starts_below_the_memory_has_no_plan(planner: str) -> None:
 
 
 def test_an_offset_that_one_memory_refuses_is_forgotten_in_the_next() -> None:
-    # The gap below the pin is large enough, but would end at 16, past the memory. In the slow memory, 0 is taken.
+    # The gap below the pin is large enough, but would end at 16, past the pool. In the slow pool, 0 is taken.
     problem = two_memories(
         lives("pin", 5, 0, 2, pools=["fast"], offset=10),
         lives("taken", 32, 0, 2, pools=["slow"]),
         lives("x", 10, 0, 2),
         size=15,
     )
-    assert cadence.greedy_by_size(problem, 0, watch).places[2] == (1, 32)
+    assert cadence.greedy_by_size(problem, 0, stop_check).placements[2] == (1, 32)
 
 
 @BOTH
@@ -177,7 +177,7 @@ def test_what_fits_nowhere_is_named(planner: str) -> None:
 @pytest.mark.parametrize("plan", [cadence.position_based_greedy, cadence.greedy_by_size])
 def test_pins_on_the_same_bytes_end_the_work(plan: Any) -> None:
     rows = [lives("a", 8, 0, 2, offset=0), lives("b", 8, 1, 3, offset=4)]
-    placed: Placed = plan(Problem.model_validate({"buffers": rows}), 0, watch)
+    placed: Placed = plan(Problem.model_validate({"buffers": rows}), 0, stop_check)
     assert placed.because == 'it put buffer "b" at offset 4, on bytes of "a", and gave up'
 
 
@@ -204,6 +204,6 @@ def test_sizes_of_real_models_are_the_recorded_ones(row: dict[str, Any], planner
 
 
 def _sizes(problem: Problem, planner: str) -> list[int]:
-    """Return what each memory must have: what is used, rounded up to its alignment."""
+    """Return what each pool must have: what is used, rounded up to its alignment."""
     used = [pool.used or 0 for pool in solve(problem, solver=planner).pools]
     return [-(-end // pool.alignment) * pool.alignment for end, pool in zip(used, problem.pools, strict=True)]

@@ -16,7 +16,7 @@ from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import checked
 from memplan.solvers.reference.table import BY_NAME, PLANNERS, ReferencePlanner
-from memplan.solvers.reference.tensors import Placed, Watch
+from memplan.solvers.reference.tensors import Placed, StopCheck
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Progress
 from tests.support import oracle
@@ -45,7 +45,7 @@ def plan_of(problem: dict[str, Any], accept: str | None = None, cancelled: threa
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_planner_refuses_explains_or_gives_a_plan_that_holds(name: str, planner: str) -> None:
     problem = PROBLEMS[name]
-    if cannot := checked.asked_features(problem, compile_problem(problem)) - BY_NAME[planner].can:
+    if cannot := checked.needed_features(problem, compile_problem(problem)) - BY_NAME[planner].can:
         with pytest.raises(OptionError, match=f"solver: {planner} cannot do {', '.join(sorted(cannot))}"):
             solve(problem, solver=planner)
         return
@@ -135,7 +135,7 @@ def test_a_cancelled_planner_says_that_it_was_stopped() -> None:
     assert plan.explanation.message == f"{GREEDY} was stopped before it had placed every buffer"
 
 
-def nowhere(problem: Problem, seed: int, watch: Watch) -> Placed:
+def nowhere(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place nothing, as if four buffers fitted nowhere."""
     return Placed({}, stuck=(0, 1, 2, 3))
 

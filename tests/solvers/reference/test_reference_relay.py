@@ -8,7 +8,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.relay.graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
 from memplan.solvers.reference.relay.planner import start_only_cost, token_total
-from memplan.solvers.reference.relay.storage import Step, Storage, plan_storages
+from memplan.solvers.reference.relay.storage import Storage, StorageAction, plan_storages
 from tests.support import tvm_problems as tvm
 
 
@@ -94,11 +94,11 @@ def test_where_none_is_large_enough_the_largest_grows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("free", "asked", "is_reused"),
+    ("free", "wanted", "is_reused"),
     [(160, 10, True), (161, 10, False), (10, 160, True), (10, 175, True), (10, 176, False), (0, 0, True)],
 )
-def test_storages_are_reused_within_sixteen_times_either_way(free: int, asked: int, is_reused: bool) -> None:
-    plan = plan_storages(chain(1, free, 10_000, asked), ["t3"])
+def test_storages_are_reused_within_sixteen_times_either_way(free: int, wanted: int, is_reused: bool) -> None:
+    plan = plan_storages(chain(1, free, 10_000, wanted), ["t3"])
     assert (plan.ids["t3"] == plan.ids["t1"]) == is_reused
 
 
@@ -121,7 +121,7 @@ def test_an_unused_tensor_is_released_at_once() -> None:
     plan = plan_storages([*operations, Call("b", ("kept",), (eight,))], ["b"])
     assert plan.uses["a"] == (0, 1)
     assert plan.ids["b"] == (1,)
-    assert Step("a", "release", 1, 8) in plan.steps
+    assert StorageAction("a", "release", 1, 8) in plan.steps
 
 
 def test_tuples_share_the_tokens_of_their_fields() -> None:
@@ -170,8 +170,8 @@ def problem(*rows: tuple[int, int, int], alignment: int = 1, capacity: int | Non
     return Problem.model_validate({"buffers": buffers, "pools": [{"alignment": alignment, "size": capacity}]})
 
 
-def offsets(asked: Problem) -> list[int]:
-    return [row.offset for row in solve(asked, solver="reference:relay-storage-tokens").placements]
+def offsets(wanted: Problem) -> list[int]:
+    return [row.offset for row in solve(wanted, solver="reference:relay-storage-tokens").placements]
 
 
 def test_buffers_of_a_problem_lie_at_the_starts_of_storages_side_by_side() -> None:
@@ -196,9 +196,9 @@ def test_storages_behind_the_capacity_are_named() -> None:
 
 
 def test_what_starting_only_at_storages_costs() -> None:
-    asked = problem((6, 0, 1), (6, 0, 1), (12, 1, 2))
-    best = solve(asked).peak
+    wanted = problem((6, 0, 1), (6, 0, 1), (12, 1, 2))
+    best = solve(wanted).peak
     assert best == 12
-    assert token_total(asked) == 18
-    assert start_only_cost(asked, best) == 6
+    assert token_total(wanted) == 18
+    assert start_only_cost(wanted, best) == 6
     assert start_only_cost(tvm.living(tvm.MOBILENET), 1_117_718) == 0

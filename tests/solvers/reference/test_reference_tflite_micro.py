@@ -28,8 +28,8 @@ def problem(*uses: tuple[int, int, int], alignment: int = 1, **pinned: int) -> P
     return Problem.model_validate({"buffers": rows, "pools": [{"alignment": alignment}]})
 
 
-def offsets(asked: Problem) -> list[int]:
-    return [row.offset for row in solve(asked, solver="reference:tflite-micro-greedy").placements]
+def offsets(wanted: Problem) -> list[int]:
+    return [row.offset for row in solve(wanted, solver="reference:tflite-micro-greedy").placements]
 
 
 def test_buffers_that_never_meet_share_the_start() -> None:
@@ -63,7 +63,7 @@ def test_offline_offsets_may_overlap_and_then_there_is_no_plan() -> None:
 
 
 def test_the_person_detection_model_is_planned_at_its_bound() -> None:
-    asked = problem(*PERSON_DETECTION, alignment=16)
-    plan = solve(asked, solver="reference:tflite-micro-greedy")
-    assert verify(asked, plan) == ()
+    wanted = problem(*PERSON_DETECTION, alignment=16)
+    plan = solve(wanted, solver="reference:tflite-micro-greedy")
+    assert verify(wanted, plan) == ()
     assert (plan.status, plan.peak) == ("optimal", 36864 + 18432 + 9216)

@@ -38,8 +38,8 @@ def as_printed(sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]])
     return Workspace(infos, (None,))
 
 
-def peak(task: Workspace, places: Mapping[int, tuple[int, int]]) -> int:
-    return max(offset + task.buffers[i].size for i, (_, offset) in places.items())
+def peak(task: Workspace, placements: Mapping[int, tuple[int, int]]) -> int:
+    return max(offset + task.buffers[i].size for i, (_, offset) in placements.items())
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -52,7 +52,7 @@ def test_the_fan_out_with_its_lopsided_conflicts_gives_what_tvm_expects_of_it() 
     by_size, _ = place_above_conflicts(task, order_by_size(task), go_on)
     by_conflicts, _ = place_above_conflicts(task, order_by_conflicts(task), go_on)
     climbed, _ = hill_climb(task, go_on)
-    assert [peak(task, places) for places in (by_size, by_conflicts, climbed)] == [190, 320, 190]
+    assert [peak(task, placements) for placements in (by_size, by_conflicts, climbed)] == [190, 320, 190]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -101,7 +101,7 @@ def test_a_pool_that_was_crossed_out_comes_back_and_the_plan_is_rejected() -> No
     # c does not fit above a, at 11, but above z, at 5; USMP looks at a first, and then forgets it.
     rows = [("w", 6, 0, 2), ("a", 5, 1, 3), ("c", 4, 2, 6), ("z", 5, 4, 6)]
     problem = tvm.living(rows, [{"size": 13}])
-    assert greedy_by_size(problem, 0, go_on).places == {0: (0, 0), 1: (0, 6), 2: (0, 5), 3: (0, 0)}
+    assert greedy_by_size(problem, 0, go_on).placements == {0: (0, 0), 1: (0, 6), 2: (0, 5), 3: (0, 0)}
     rejected = plan(problem, "greedy-by-size")
     assert rejected.status == "unknown"
     assert rejected.explanation is not None

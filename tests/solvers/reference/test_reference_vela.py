@@ -34,8 +34,8 @@ def original(problem: Problem) -> list[int]:
 
 
 def ours(problem: Problem) -> list[int]:
-    places = hill_climb(problem, 0, lambda: None).places
-    return [places[i][1] for i in range(len(places))]
+    placements = hill_climb(problem, 0, lambda: None).placements
+    return [placements[i][1] for i in range(len(placements))]
 
 
 def drawn(seed: int) -> Problem:

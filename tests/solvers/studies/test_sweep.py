@@ -14,7 +14,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.studies.sweep import Point, informed, is_found, sweep, with_size
+from memplan.solvers.studies.sweep import SweepPoint, informed, is_found, sweep, with_size
 from tests.support import oracle
 
 ROWS = [(3, 0, 2), (2, 1, 4), (4, 3, 6), (2, 0, 1), (3, 5, 7)]
@@ -64,11 +64,11 @@ def test_a_larger_size_lends_its_bound_and_its_proof_to_smaller_ones() -> None:
     points = list(sweep(PROBLEM, "fast", (4, 5), planned))
     best = points[0].plan.model_copy(update={"cost": points[0].plan.cost})
     unproved = best.model_copy(update={"status": "feasible", "cost_lower_bound": 1.0, "proof": None, "gap": 0.5})
-    told = informed([Point(3, unproved), Point(4, best)])
+    told = informed([SweepPoint(3, unproved), SweepPoint(4, best)])
     assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("optimal", best.cost)
     assert (told[0].plan.proof, told[0].plan.gap) == (best.proof, 0.0)
     worse = unproved.model_copy(update={"cost": 99.0})
-    told = informed([Point(3, worse), Point(4, best)])
+    told = informed([SweepPoint(3, worse), SweepPoint(4, best)])
     assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("feasible", best.cost)
 
 
