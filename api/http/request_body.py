@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from email.message import Message
@@ -53,7 +54,7 @@ async def read_body(request: Request, limit: int) -> bytes:
         raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}")
     share: HeldShare = request.state.body_share
     try:
-        with anyio.fail_after(share.timeout_s):
+        async with asyncio.timeout(share.timeout_s):
             return await _read(stream, limit, share)
     except TimeoutError:
         raise TooSlowError(f"body: must come within {share.timeout_s:g} s") from None
