@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.planner.errors import MAX_SHOWN, OptionError, place, sentences, shown
+from memplan.planner.errors import MAX_SHOWN, OptionError, path_of, sentences, shown
 from memplan.solvers.portfolio.options import SolveOptions
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def read_query(query: QueryParams) -> tuple[Options, list[str]]:
     """
     names = Counter(name for name, _ in query.multi_items() if name != "capacity")
     if repeated := sorted(name for name, count in names.items() if count > 1)[:MAX_SHOWN]:
-        raise OptionError(*(f"{place((name,))}: must be given once, got {names[name]} values" for name in repeated))
+        raise OptionError(*(f"{path_of((name,))}: must be given once, got {names[name]} values" for name in repeated))
     try:
         return Options.model_validate_strings({name: query[name] for name in names}), query.getlist("capacity")
     except ValidationError as error:

@@ -68,12 +68,12 @@ def write_plan(
     return save(path, formats.FORMATS[_format(path, format)].write_plan(plan, problem))
 
 
-def _format(path: str | os.PathLike[str] | None, asked: str | None) -> str:
-    if asked is None:
+def _format(path: str | os.PathLike[str] | None, name: str | None) -> str:
+    if name is None:
         return "json" if path is None else formats.format_of_name(os.fspath(path))
-    if asked not in formats.FORMATS:
-        raise OptionError(f"format: must be {' or '.join(formats.FORMATS)}, got {shown(asked)}")
-    return asked
+    if name not in formats.FORMATS:
+        raise OptionError(f"format: must be {' or '.join(formats.FORMATS)}, got {shown(name)}")
+    return name
 
 
 def _contents(source: Source) -> tuple[bytes, str | None]:
@@ -102,7 +102,7 @@ def save(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Write a new file and put it in the target's place: whatever happens, a whole file is there."""
+    """Write a new file and rename it to the target: whatever happens, a whole file is there."""
     part = target.with_name(f".memplan-{os.getpid()}.part")
     try:
         with part.open("wb") as file:

@@ -1,13 +1,13 @@
-"""What can be wrong, and how it is said.
+"""The errors of memplan, and the sentences that they carry.
 
 ```
 MemplanError
-├── InputError               what the caller gave is wrong: exit status 2, HTTP 4xx
+├── InputError               input of the caller is wrong: exit status 2, HTTP 4xx
 │   ├── FormatError          the bytes are not what their format says
-│   ├── ProblemError         a problem breaks a rule; one sentence a broken rule
-│   ├── PlanError            the same for a plan that is read back
-│   ├── OperationsError      the same for operations, from which lifetimes follow
-│   ├── OptionError          an option, or a solver that cannot do what is asked
+│   ├── ProblemError         a problem breaks rules; one sentence a broken rule
+│   ├── PlanError            a plan that is read back breaks rules
+│   ├── OperationsError      operations, from which lifetimes follow, break rules
+│   ├── OptionError          an option is wrong, or a solver cannot do what is required
 │   └── FileError            a file or a standard stream that cannot be read or written
 └── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
 ```
@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 MAX_SHOWN = 100
-"""How many sentences an error carries; a million broken rows need no million sentences."""
+"""The most sentences that an error carries; a million broken rows need no million sentences."""
 
 
 class MemplanError(Exception):
@@ -33,7 +33,7 @@ class MemplanError(Exception):
 
 
 class InputError(MemplanError):
-    """What the caller gave is wrong; `sentences` say what, one each."""
+    """Input of the caller is wrong; `sentences` have one sentence for each broken rule."""
 
     def __init__(self, *sentences: str) -> None:
         super().__init__("\n".join(sentences))
@@ -57,7 +57,7 @@ class OperationsError(InputError):
 
 
 class OptionError(InputError):
-    """An option is wrong, or a solver cannot do what is asked of it."""
+    """An option is wrong, or a solver cannot do what the problem requires."""
 
 
 class FileError(InputError):
@@ -95,8 +95,8 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def place(location: Location) -> str:
-    """Spell a location as a path: `("buffers", 3, "end")` is `buffers[3].end`."""
+def path_of(location: Location) -> str:
+    """Return a location as a path: `("buffers", 3, "end")` is `buffers[3].end`."""
     path = ""
     for step in location:
         if isinstance(step, int):
@@ -148,8 +148,8 @@ def sentences(error: ValidationError, root: Location = ()) -> tuple[str, ...]:
     lines = []
     for entry in found[:MAX_SHOWN]:
         say = _SENTENCES.get(entry["type"], _got(entry["msg"]))
-        path = place((*root, *entry["loc"]))
+        path = path_of((*root, *entry["loc"]))
         lines.append(f"{path}: {say(entry)}" if path else say(entry))
     if len(found) > MAX_SHOWN:
-        lines.append("and more")  # how many, those who stopped looking do not know
+        lines.append("and more")  # the checks stop here, so that the number is not known
     return tuple(lines)

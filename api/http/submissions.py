@@ -18,7 +18,7 @@ from memplan.planner.errors import (
     OptionError,
     PlanError,
     ProblemError,
-    place,
+    path_of,
     shown,
 )
 from memplan.planner.formats import FORMATS, memplan_json
@@ -94,7 +94,7 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 def _check_fields(content: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:
     breaks = [f"{name}: is required" for name in required if name not in content]
-    breaks += [f"{place((name,))}: is not a known field" for name in content if name not in (*required, *optional)]
+    breaks += [f"{path_of((name,))}: is not a known field" for name in content if name not in (*required, *optional)]
     if breaks:
         raise InputError(*breaks[:MAX_SHOWN])
 

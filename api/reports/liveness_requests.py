@@ -13,7 +13,7 @@ from memplan.planner.errors import (
     Location,
     OperationsError,
     OptionError,
-    place,
+    path_of,
     sentences,
     shown,
 )
@@ -70,7 +70,7 @@ def read_request(body: bytes) -> tuple[Operations, LivenessOptions]:
         raise OperationsError(f"body: must be an object, got {shown(content)}")
     if "operations" not in content:
         return operations_from(content), LivenessOptions()
-    unknown = [f"{place((name,))}: is not a known field" for name in content.keys() - {"operations", "options"}]
+    unknown = [f"{path_of((name,))}: is not a known field" for name in content.keys() - {"operations", "options"}]
     if unknown:
         raise InputError(*sorted(unknown))
     return operations_from(content["operations"]), _options(content.get("options", {}), ("options",))

@@ -58,7 +58,7 @@ def read_problem(data: bytes) -> Problem:
 
 
 def table_of(sheet: Sheet) -> BufferTable:
-    """Return the buffers that the columns id, start, end and size say; raises ProblemError likewise."""
+    """Return the buffers of the columns id, start, end and size; raises ProblemError, which names wrong cells."""
     ids = sheet.texts["id"]
     _ids_are_unique(sheet, ids)
     try:
@@ -93,10 +93,10 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
     breaks += [(i, field, "must not be empty") for field in sheet.texts for i in _empty(sheet.texts[field])]
     if breaks:
         raise PlanError(*sheet.sentences(breaks))
-    spelled = _spelled(problem)
+    by_text = _ids_by_text(problem)
     names = {name: q for q, name in enumerate(dict.fromkeys(pools))}
     placements = PlacementTable(
-        tuple(spelled.get(name, name) for name in ids), tuple(names), column([names[name] for name in pools]), offset
+        tuple(by_text.get(name, name) for name in ids), tuple(names), column([names[name] for name in pools]), offset
     )
     return Plan(placements=placements)
 
@@ -105,13 +105,13 @@ def _empty(cells: Sequence[str]) -> list[int]:
     return [] if all(cells) else [i for i, cell in enumerate(cells) if not cell]
 
 
-def _spelled(problem: Problem) -> dict[str, int | str]:
-    """Return the ids of a problem by their spelling in a table; raises FormatError where two have the same."""
-    spelled = {str(name): name for name in problem.buffers.ids}
-    if len(spelled) < len(problem.buffers):
-        name = next(name for name in problem.buffers.ids if spelled[str(name)] != name)
-        raise FormatError(f"buffers: a table cannot tell the ids {name!r} and {spelled[str(name)]!r} apart")
-    return spelled
+def _ids_by_text(problem: Problem) -> dict[str, int | str]:
+    """Return the ids of a problem by their text in a table; raises FormatError where two have equal texts."""
+    by_text = {str(name): name for name in problem.buffers.ids}
+    if len(by_text) < len(problem.buffers):
+        name = next(name for name in problem.buffers.ids if by_text[str(name)] != name)
+        raise FormatError(f"buffers: a table cannot tell the ids {name!r} and {by_text[str(name)]!r} apart")
+    return by_text
 
 
 def write_problem(problem: Problem) -> bytes:
@@ -165,12 +165,12 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
 
 def _columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
     table = problem.buffers
-    _spelled(problem)
+    _ids_by_text(problem)
     counts = np.diff(table.first)
-    owner = np.repeat(np.arange(len(table)), counts)
+    row_of_lifetime = np.repeat(np.arange(len(table)), counts)
     lower, upper = np.full(len(table), np.iinfo(np.int64).max), np.full(len(table), np.iinfo(np.int64).min)
-    np.minimum.at(lower, owner, table.start)
-    np.maximum.at(upper, owner, table.end)
+    np.minimum.at(lower, row_of_lifetime, table.start)
+    np.maximum.at(upper, row_of_lifetime, table.end)
     is_timed = (counts[rows] > 0).tolist()
     columns: dict[str, Sequence[int | str]] = {
         "id": [table.ids[i] for i in rows.tolist()],

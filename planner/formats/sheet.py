@@ -32,7 +32,7 @@ Break = tuple[int, str, str]
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns a table may have: the field that each name stands for, and what is read of them.
+    """The columns that a table may have: the field that each name stands for, and what is read of them.
 
     `texts` are fields read as they are; `numbers` are read as integers, each with what an empty cell means, or None
     where no cell may be empty. Where an empty cell means ABSENT, no cell may say that number.
@@ -61,7 +61,7 @@ class Sheet:
         lines = (reader.line_num for row in reader if not _is_blank(row))
         return list(islice(lines, 1, 1 + self.n_rows))
 
-    def place(self, row: int, field: str) -> str:
+    def cell(self, row: int, field: str) -> str:
         """Name a cell as the file's author sees it."""
         return f"line {self.lines[row]}, column {self.headings[field]!r}"
 
@@ -69,7 +69,7 @@ class Sheet:
         """Say what is wrong, in the file's order, and no more than can be read."""
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
-        said = [f"{self.place(row, field)}: {rule}" for row, field, rule in in_order[:MAX_SHOWN]]
+        said = [f"{self.cell(row, field)}: {rule}" for row, field, rule in in_order[:MAX_SHOWN]]
         return (*said, "and more") if len(breaks) > MAX_SHOWN else tuple(said)
 
 

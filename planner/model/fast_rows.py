@@ -15,7 +15,7 @@ _FIELDS = ("id", "size", "start", "end")
 def plain_columns(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...] | None:
     """Return the columns id, size, start, end and, where the rows have one, alignment, of rows of JSON.
 
-    All have the same fields, the ids are ids and the rest whole numbers; None where it is otherwise.
+    The rows must have equal fields, the ids be ids, and the rest whole numbers; None for other rows.
     """
     first = rows[0] if rows else None
     if not isinstance(first, dict) or set(map(type, rows)) != {dict} or set(map(len, rows)) != {len(first)}:

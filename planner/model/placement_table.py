@@ -63,7 +63,7 @@ class PlacementTable(Columns, Sequence[Placement]):
         return {name: row for row, name in reversed(list(enumerate(self.ids)))}
 
     def rows(self) -> list[dict[str, int | str]]:
-        """Return the placements in the spelling of the wire format."""
+        """Return the placements as rows of the wire format."""
         names = self.pool_names
         return [
             {"id": buffer, "pool": names[pool], "offset": offset}

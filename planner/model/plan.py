@@ -31,7 +31,7 @@ Placements = Annotated[
 
 
 class PoolUse(PlanValue):
-    """How far a pool is filled: the largest end offset in it, the least that can be, and its capacity, in bytes."""
+    """The use of a pool: the largest end offset in it, the least that can be, and its capacity, in bytes."""
 
     name: Name
     used: int | None = None
@@ -40,7 +40,7 @@ class PoolUse(PlanValue):
 
 
 class Proof(PlanValue):
-    """Why nothing can be better: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict."""
+    """The witness of a bound: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict."""
 
     kind: ProofKind
     time: int | None = None
@@ -49,7 +49,7 @@ class Proof(PlanValue):
 
 
 class Explanation(PlanValue):
-    """Why nothing fits: which pool lacks how many bytes, at which time, and which buffers are alive there."""
+    """The reason that nothing fits: the pool that lacks bytes, the time, and the buffers that are alive then."""
 
     message: str
     pool: str | None = None
@@ -84,7 +84,7 @@ class Plan(PlanValue):
     version: str | None = None
 
     def placement(self, buffer: int | str) -> Placement:
-        """Return where a buffer lies, by its id; raises KeyError where the plan does not place it.
+        """Return the placement of a buffer, by its id; raises KeyError where the plan has none.
 
         `placements` is a sequence: `placements[0]` is the first one, whatever its id.
         """

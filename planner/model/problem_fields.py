@@ -34,7 +34,7 @@ Buffers = Annotated[
 
 
 class Pool(Value):
-    """A memory: `size` bytes (none: as many as needed), seen by the machine from `base_address` on.
+    """A memory of the machine: `size` bytes (none: as many as needed), from its address `base_address` on.
 
     `reserved` lists (offset, size) ranges that belong to somebody else; `cost` is that of moving one byte. A new bank
     begins at each multiple of `bank_size` among its addresses.

@@ -35,7 +35,7 @@ def _id(value: object) -> int | str:
 
 
 def as_tuple(value: Any) -> Any:
-    """Let JSON spell a tuple as a list, where exact types are asked for."""
+    """Return a list of JSON as a tuple, where exact types are required."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -218,7 +218,7 @@ def end_rule(start: int, end: int) -> str:
 
 
 class Placement(PlanValue):
-    """Where a buffer lies: `offset` bytes from the start of `pool`."""
+    """The placement of a buffer: `offset` bytes from the start of `pool`."""
 
     id: Id
     pool: Name

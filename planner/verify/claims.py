@@ -1,4 +1,4 @@
-"""Whether what a plan says of itself agrees with its placements; part of the verifier."""
+"""The claims of a plan, compared with its placements; part of the verifier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which buffers share bytes that must not; part of the verifier."""
+"""Buffers that share bytes and must not; part of the verifier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Numbers = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 _FEW = 300
 """Up to so many lifetimes, comparing those that meet in time is quicker than going through them in order."""
 _CHUNK = 65_536
-"""How many numbers become Python's at a time, which take several times the room."""
+"""The numbers that become Python's at a time, which take several times the memory."""
 
 
 def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
@@ -40,7 +40,7 @@ def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Viol
 
 @dataclass(frozen=True, eq=False)
 class _Lives:
-    """The lifetimes of all that takes bytes of one pool: whose, from when to when, and between which addresses."""
+    """The lifetimes of all that takes bytes of one pool: the buffer that is alive, the times, and the offsets."""
 
     lifetime_buffer: I64
     start: I64
@@ -50,7 +50,7 @@ class _Lives:
 
     @classmethod
     def of(cls, problem: Problem, placed: PlacedBuffers, q: int) -> _Lives:
-        """Find the lifetimes of pool `q`, of which each has an owner: an alias lives in its family's place."""
+        """Find the lifetimes of pool `q`; those of an alias keep alive the buffer that it lies in."""
         table, lifetime_buffer = problem.buffers, placed.lifetime_root
         rows = np.flatnonzero((placed.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
         lifetime_buffer = lifetime_buffer[rows]
@@ -183,7 +183,7 @@ class _Alive:
 
 
 class _Leave:
-    """Which buffers may share bytes while both are alive."""
+    """The pairs of buffers that may share bytes while both are alive."""
 
     def __init__(self, problem: Problem, placed: PlacedBuffers) -> None:
         self.placed = placed

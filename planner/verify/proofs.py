@@ -71,13 +71,13 @@ def _false_witnesses(
     problem: Problem, kind: ProofKind, time: int | None, placed: PlacedBuffers, named: I64, claim: str
 ) -> Iterator[Violation]:
     """Yield what the witness of a bound is not: buffers that must lie apart, or one that cannot lie lower."""
-    ids, who = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
+    ids, names = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
     if kind == "capacity":
         yield false_claim(f"{claim}.kind", "that of a bound", kind)
     if kind in ("pinned", "largest-buffer") and len(named) != 1:
-        yield false_claim(f"{claim}.buffers", "one buffer", who)
+        yield false_claim(f"{claim}.buffers", "one buffer", names)
     elif kind == "pinned" and not _pins(problem, placed, int(named[0])):
-        yield false_claim(f"{claim}.buffers", "a pinned buffer", who)
+        yield false_claim(f"{claim}.buffers", "a pinned buffer", names)
     if kind in ("live-set", "alignment"):
         if time is None:
             yield false_claim(f"{claim}.time", "the time step of the live set", None)
@@ -101,9 +101,9 @@ def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
     if len(rows) > _LIFETIMES_COMPARED or len(named) > _LIFETIMES_COMPARED:
         return ()
     apart = np.eye(len(named), dtype=np.bool_)
-    owner, start, end = np.searchsorted(named, placed.lifetime_root[rows]), table.start[rows], table.end[rows]
+    buffer, start, end = np.searchsorted(named, placed.lifetime_root[rows]), table.start[rows], table.end[rows]
     a, b = np.nonzero((start[:, None] < end[None, :]) & (start[None, :] < end[:, None]))
-    apart[owner[a], owner[b]] = True
+    apart[buffer[a], buffer[b]] = True
     position = {i: k for k, i in enumerate(named.tolist())}
     for pair in problem.conflicts:
         i, j = (position.get(placed.root_of(name)) for name in pair)

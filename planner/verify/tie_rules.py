@@ -1,4 +1,4 @@
-"""Whether buffers lie as what `relative`, `together` and `bank` say of others asks; part of the verifier."""
+"""The rules that tie buffers to each other: `relative`, `together` and `bank`; part of the verifier."""
 
 from __future__ import annotations
 

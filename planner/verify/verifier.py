@@ -1,7 +1,7 @@
 """The independent verifier: naive on purpose, and shares nothing with what makes plans.
 
-A buffer is alive whenever one of its aliases is, and keeps its whole room then; aliases never violate against their own
-family. Buffers of no bytes need a legal offset, but share bytes with nobody and use nothing of a pool.
+A buffer is alive, with all its bytes, whenever one of its aliases is; aliases never violate against what they lie in.
+Buffers of no bytes need a legal offset, but share bytes with no other and use nothing of a pool.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memplan.planner.verify.violation import Rule, Violation, about
 __all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]
 
 MAX_LISTED = 1000
-"""How many violations of one kind are listed: of buffers that lie wrong, of pairs that share bytes, of claims."""
+"""The most violations of one kind that are listed: of misplaced buffers, of pairs that share bytes, of claims."""
 
 
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
@@ -78,7 +78,7 @@ def _every_buffer_has_one_place(problem: Problem, placements: PlacementTable) ->
 
 
 def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield what is wrong with each buffer's place alone, of those that are in a pool."""
+    """Yield what is wrong with each placement alone, of buffers that are in a pool."""
     for q, pool in enumerate(problem.pools):
         here = np.flatnonzero(placed.pool == q)
         for rule, bad, sentence in _broken_rules(problem, pool, here, placed):

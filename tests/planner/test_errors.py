@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 import pytest
 
-from memplan.planner.errors import place, shown
+from memplan.planner.errors import path_of, shown
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from memplan.planner.errors import place, shown
     ],
 )
 def test_a_place_is_a_path(location: tuple[str | int, ...], path: str) -> None:
-    assert place(location) == path
+    assert path_of(location) == path
 
 
 @pytest.mark.parametrize(
