@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemError, shown
 from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
-from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
+from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, BufferTable, column
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
@@ -138,12 +138,8 @@ def _beyond_a_table(problem: Problem) -> list[str]:
     counts = np.diff(table.first)
     found += [f"buffers[{i}]: {counts[i]} lifetimes" for i in np.flatnonzero(counts != 1)[:MAX_SHOWN].tolist()]
     found += [f"buffers[{i}].alias_of" for i in table.aliases]
-    for name, rows in (
-        ("relative", table.relatives),
-        ("no_cross", table.pages),
-        ("offset_mod", table.remainders),
-        ("forbid_pools", table.forbidden),
-    ):
+    for name, (mapping, _) in RARE_FIELDS.items():
+        rows = getattr(table, mapping)
         found += [f"buffers[{i}].{name}" for i in islice(rows, MAX_SHOWN)]
     found += [f"buffers[{i}].hint" for i in np.flatnonzero(table.hint != ABSENT)[:MAX_SHOWN].tolist()]
     return found

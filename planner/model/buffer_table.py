@@ -153,13 +153,13 @@ class BufferTable(Columns, Sequence[Buffer]):
             row["alias_of"], alias_offset = self.aliases[i]
             if alias_offset:
                 row["alias_offset"] = alias_offset
-        for name, (mapping, kind) in _RULES.items():
+        for name, (mapping, kind) in RARE_FIELDS.items():
             if (value := getattr(self, mapping).get(i)) is not None:
                 row[name] = kind.model_construct(**dict(zip(kind.model_fields, value, strict=True))) if kind else value
         return row
 
 
-_RULES: Mapping[str, tuple[str, type[Value] | None]] = {
+RARE_FIELDS: Mapping[str, tuple[str, type[Value] | None]] = {
     "relative": ("relatives", Relative),
     "no_cross": ("pages", None),
     "offset_mod": ("remainders", OffsetMod),
@@ -178,11 +178,11 @@ class _Builder:
         self.intervals: list[tuple[int, int]] = []
         self.choices: dict[tuple[str, ...], int] = {(): 0}
         self.aliases: dict[int, tuple[int | str, int]] = {}
-        self.rules: dict[str, dict[int, Any]] = {mapping: {} for mapping, _ in _RULES.values()}
+        self.rules: dict[str, dict[int, Any]] = {mapping: {} for mapping, _ in RARE_FIELDS.values()}
         self.blocks: list[tuple[I64, I64]] = []
 
     def add(self, rows: Iterable[Buffer]) -> None:
-        rules = list(_RULES.items())
+        rules = list(RARE_FIELDS.items())
         for row in rows:
             choice = self.choices.setdefault(row.pools or (), len(self.choices))
             if row.alias_of is not None:

@@ -1,4 +1,4 @@
-"""One hash for all spellings of a problem, and never one for two problems that differ."""
+"""One hash for a problem, however it is written, and never one for two problems that differ."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_equal_hashes_mean_equal_optima(data: dict[str, Any], name: str, value: 
 
 @settings(max_examples=100, deadline=None)
 @given(data=raw_problems(4, roomy=True), k=st.integers(1, 3))
-def test_an_answer_maps_onto_another_spelling(data: dict[str, Any], k: int) -> None:
+def test_an_answer_maps_onto_the_problem_written_otherwise(data: dict[str, Any], k: int) -> None:
     """The k-th buffers in canonical order correspond, so offsets in units can be taken over."""
     problem, other = (Problem.model_validate(value) for value in (data, scaled(renamed(retimed(data)), k)))
     mine, theirs = compile_problem(problem), compile_problem(other)
@@ -216,7 +216,7 @@ def test_whatever_ties_buffers_makes_a_difference(changed: dict[str, Any]) -> No
         },
     ],
 )
-def test_another_spelling_of_a_tie_makes_none(changed: dict[str, Any]) -> None:
+def test_a_tie_written_otherwise_makes_none(changed: dict[str, Any]) -> None:
     assert hashed(TIED | changed) == hashed(TIED)
 
 

@@ -38,7 +38,7 @@ def are_alike(first: list[float] | None, second: list[float] | None) -> bool:
 
 @settings(max_examples=80, deadline=None)
 @given(data=raw_problems(4), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
-def test_every_spelling_has_one_hash_and_one_optimum(data: Data, rng: random.Random, k: int) -> None:
+def test_every_writing_has_one_hash_and_one_optimum(data: Data, rng: random.Random, k: int) -> None:
     problem, other = Problem.model_validate(data), Problem.model_validate(respelled(data, rng, k))
     assert problem_hash(problem) == problem_hash(other)
     assert are_alike(optimum(problem), optimum(other))
@@ -46,7 +46,7 @@ def test_every_spelling_has_one_hash_and_one_optimum(data: Data, rng: random.Ran
 
 @settings(max_examples=60, deadline=None)
 @given(problem=tied_problems(3), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
-def test_so_has_every_spelling_of_what_ties_buffers(problem: Problem, rng: random.Random, k: int) -> None:
+def test_so_has_every_writing_of_what_ties_buffers(problem: Problem, rng: random.Random, k: int) -> None:
     other = Problem.model_validate(respelled(spelled(problem), rng, k))
     if compile_problem(problem).unplaceable:
         return  # what fits nowhere even alone is told at once, so nobody looks for its like

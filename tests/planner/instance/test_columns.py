@@ -96,9 +96,9 @@ def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
         starts = getattr(instance, column.along)
         i = int(np.flatnonzero(np.diff(starts))[0])
         j = int(values[starts[i]])
-        owner = np.repeat(np.arange(len(instance)), np.diff(starts))
-        stays = ~(((owner == i) & (values == j)) | ((owner == j) & (values == i)))
-        return {name: values[stays], column.along: np.searchsorted(owner[stays], np.arange(len(instance) + 1))}
+        buffer = np.repeat(np.arange(len(instance)), np.diff(starts))
+        stays = ~(((buffer == i) & (values == j)) | ((buffer == j) & (values == i)))
+        return {name: values[stays], column.along: np.searchsorted(buffer[stays], np.arange(len(instance) + 1))}
     if column.axis is Axis.PAIR:
         if column.holds is Holds.NUMBERS:
             return {name: values * 2}

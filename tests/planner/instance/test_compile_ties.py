@@ -66,7 +66,7 @@ def test_a_group_keeps_the_rules_of_all_its_members() -> None:
     assert (instance.residue[0] * instance.unit).tolist() == [4, 8]
 
 
-def test_a_pin_pins_the_whole_group_and_contradictions_are_homeless() -> None:
+def test_a_pin_pins_the_whole_group_and_contradictions_are_unplaceable() -> None:
     pinned = compiled(A, B | relative("a", -8) | {"offset": 8})
     assert (pinned.pin * pinned.unit).tolist() == [16, 8]
     assert compiled(A | {"offset": 4}, B | relative("a", -8)).unplaceable == (0, 1)
@@ -75,7 +75,7 @@ def test_a_pin_pins_the_whole_group_and_contradictions_are_homeless() -> None:
 
 
 @pytest.mark.parametrize("distance", [2**62, -(2**62)])
-def test_a_group_that_is_wider_than_any_pool_is_homeless(distance: int) -> None:
+def test_a_group_that_is_wider_than_any_pool_is_unplaceable(distance: int) -> None:
     far = [{"id": k, "size": 4, "start": 0, "end": 1} | relative(k - 1, distance) for k in (1, 2, 3)]
     instance = compiled({"id": 0, "size": 4, "start": 0, "end": 1}, *far)
     assert instance.unplaceable == (0, 1, 2, 3)
@@ -102,7 +102,7 @@ def test_pages_are_counted_in_addresses_and_in_units() -> None:
         A | {"no_cross": 6, "alignment": 3, "offset_mod": {"modulus": 6, "remainder": 3}},
     ],
 )
-def test_what_crosses_a_page_wherever_it_may_lie_is_homeless(row: dict[str, Any]) -> None:
+def test_what_crosses_a_page_wherever_it_may_lie_is_unplaceable(row: dict[str, Any]) -> None:
     assert compiled(row).unplaceable == (0,)
 
 
@@ -133,7 +133,7 @@ def test_weights_add_up_where_they_are_minimised() -> None:
     assert "bank-weights" not in compiled(A, B, C, bank=uses, pools=pools).features
 
 
-def test_companies_are_groups_and_what_must_lie_with_them() -> None:
+def test_colocation_groups_are_groups_and_what_must_lie_with_them() -> None:
     rows = [A, B, C | relative("b", 8), D | {"pools": ["y"]}]
     instance = compiled(*rows, together=[["d", "c"], ["a"]], pools=TWO)
     assert instance.colocation.tolist() == [0, 1, 1, 1]
@@ -143,13 +143,13 @@ def test_companies_are_groups_and_what_must_lie_with_them() -> None:
     assert alone.features == {"relative", "pools"}
 
 
-def test_no_pool_for_all_of_a_company_is_homeless() -> None:
+def test_no_pool_for_all_of_a_colocation_group_is_unplaceable() -> None:
     rows = [A | {"pools": ["x"]}, B | {"pools": ["y"]}, C, D | {"size": 0}]
     assert compiled(*rows, together=[["a", "c"], ["c", "b"]], pools=TWO).unplaceable == (0, 1, 2)
     assert compiled(*rows, together=[["a", "d"], ["d", "b"]], pools=TWO).unplaceable == (0, 1, 3)
 
 
-def test_buffers_of_no_bytes_go_where_their_company_is() -> None:
+def test_buffers_of_no_bytes_go_where_their_colocation_group_is() -> None:
     empty = {"size": 0, "start": 0, "end": 1}
     rows = [A, {"id": "e"} | empty, {"id": "f"} | empty, {"id": "g", "forbid_pools": ["x"]} | empty]
     problem = Problem.model_validate({"buffers": rows, "together": [["e", "a"], ["f", "g"]], "pools": TWO})
@@ -177,7 +177,7 @@ def test_an_assignment_is_right_exactly_where_its_placements_are() -> None:
 
 
 def drawn(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
-    """Draw a memory for each company and an offset for each group, with a mistake here and there."""
+    """Draw a pool for each colocation group and an offset for each group, with a mistake here and there."""
     n = len(instance)
     home = [rng.choice(np.flatnonzero(instance.allowed[:, i]).tolist()) for i in range(n)]
     pool = np.array(home, dtype=np.int64)[instance.colocation if rng.random() < 0.9 else np.arange(n)]
@@ -188,7 +188,7 @@ def drawn(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
 
 
 def keeps_the_rules(instance: Instance, pool: I64, offset: I64) -> bool:
-    """Say whether all rules of an instance are kept, each in each memory, and all companies are in one."""
+    """Say whether all rules of an instance are kept, each in each pool, and all colocation groups are in one."""
     if (pool != pool[instance.colocation]).any():
         return False
     places: list[dict[int, int]] = [{} for _ in instance.pools]

@@ -31,8 +31,8 @@ def test_rows_of_the_table_make_the_same_table(problem: Problem) -> None:
 
 
 def test_without_pools_there_is_one_without_a_limit() -> None:
-    spellings: list[dict[str, Any]] = [{"buffers": []}, {"buffers": [], "pools": []}, {"buffers": [], "pools": None}]
-    for data in spellings:
+    empty: list[dict[str, Any]] = [{"buffers": []}, {"buffers": [], "pools": []}, {"buffers": [], "pools": None}]
+    for data in empty:
         (pool,) = Problem.model_validate(data).pools
         assert (pool.name, pool.size, pool.alignment, pool.base_address) == ("default", None, 1, 0)
 

@@ -36,7 +36,7 @@ def test_a_rigid_group_moves_as_far_as_all_of_it_fits() -> None:
     assert found(rows, (5,)) == [{}, {}]
 
 
-def test_a_company_lies_only_where_all_of_it_fits() -> None:
+def test_a_colocation_lies_only_where_all_of_it_fits() -> None:
     rows = [{"size": 3}, {"size": 9}, {"size": 1}]
     homes = found(rows, (8, 64), pools=[FAST, SLOW], together=[[0, 1]])
     assert [sorted(mine) for mine in homes] == [[1], [1], [0, 1]]
