@@ -61,7 +61,7 @@ class Family:
 
 
 def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -> GeneratedProblem:
-    """Cut `HEIGHT` bytes of memory into `n` buffers with sizes that are multiples of `granule`.
+    """Cut `HEIGHT` bytes of a pool into `n` buffers with sizes that are multiples of `granule`.
 
     `slack` percent of them are then shrunk or removed (`by`): the height stays reachable, the optimum may be lower.
     """
@@ -80,7 +80,7 @@ def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -
 
 
 def tight(seed: int, n: int, height: int, live: int, turnover: float) -> GeneratedProblem:
-    """Keep the memory full at every time, with no packing behind it: the best peak is often above the bound.
+    """Keep the pool full at every time, with no packing behind it: the best peak is often above the bound.
 
     About `live` buffers are alive at a time; in a time step about `turnover` of them end, and others, of as many bytes
     together, start. There may be a few more than `n` of them.

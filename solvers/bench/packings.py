@@ -1,6 +1,6 @@
-"""Perfect packings: a rectangle of time and memory cut into buffers, so that the best peak is its height.
+"""Perfect packings: a rectangle of time and bytes cut into buffers, so that the best peak is its height.
 
-Every unit of memory is in use at every time, hence no plan has a smaller peak; and the cuts are a plan.
+Every byte is in use at every time, hence no plan has a smaller peak; and the cuts are a plan.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def pinwheel(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> li
 
 
 def dissect(n: int, whole: Rectangle, cut: Cut, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut the whole into exactly `n` rectangles, in random order; needs room for them: n at most half its area."""
+    """Cut the whole into exactly `n` rectangles, in random order; n must be at most half its area."""
     pieces = [whole]
     while len(pieces) < n:
         k = _chosen(pieces, rng)

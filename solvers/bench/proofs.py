@@ -21,7 +21,7 @@ from memplan.solvers.bench.suites import instances
 SIZES = (15, 20, 30, 40, 60, 80)
 SOLVERS = ("cbc", "highs", "cp-sat")
 SUITES = ("perfect:n={n},kind=guillotine", "perfect:n={n},kind=pinwheel", "tight:n={n},seeds=3")
-"""Full rectangles, whose optimum is known, and memories that are full at every time, whose optimum is often higher."""
+"""Full rectangles, whose optimum is known, and pools that are full at every time, whose optimum is often higher."""
 _MEMORY_LIMIT = 4 << 30
 
 

@@ -104,16 +104,16 @@ def _seed(family: Family, key: str, text: str) -> int:
     return int(text)
 
 
-def _files(place: str) -> list[str]:
-    path = Path(place)
+def _files(location: str) -> list[str]:
+    path = Path(location)
     if path.is_file():
-        return [place]
+        return [location]
     if not path.is_dir():
         families = ", ".join(FAMILIES)
-        raise OptionError(f"suite: must be a folder, a file or one of the families {families}, got {shown(place)}")
+        raise OptionError(f"suite: must be a folder, a file or one of the families {families}, got {shown(location)}")
     found = [file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name != _LISTING]
     if not found:
-        raise OptionError(f"suite: must hold files that end with {' or '.join(_SUFFIXES)}, got {shown(place)}")
+        raise OptionError(f"suite: must hold files that end with {' or '.join(_SUFFIXES)}, got {shown(location)}")
     return [str(file) for file in sorted(found)]
 
 

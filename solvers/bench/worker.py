@@ -157,7 +157,7 @@ def _limited(memory_bytes: int) -> Iterator[None]:
 
 def cpu_time_s() -> float:
     """Return what this process and its ended children have used, by the kernel's account."""
-    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 

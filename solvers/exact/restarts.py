@@ -68,7 +68,7 @@ class RestartSchedule:
     rounds: list[int] = field(default_factory=lambda: [0, 0, 0])
     since_found: list[int] = field(default_factory=lambda: [0, 0, 0])
     nodes: int = 0
-    room: int = 1
+    scale: int = 1
     offset: I64 | None = None
     peak: int = ENDLESS
     began: int = 0
@@ -164,8 +164,8 @@ class RestartSchedule:
         outcome = search(self.sections, self.state, Reference(run))
         self.nodes += int(run.answer[NODES])
         if outcome == FULL:
-            self.room *= 2
-            self.state = Reference(State.for_sections(self.component.sections, self.room))
+            self.scale *= 2
+            self.state = Reference(State.for_sections(self.component.sections, self.scale))
         return outcome, int(run.answer[LEAST]), run.offset
 
 

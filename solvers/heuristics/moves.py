@@ -133,7 +133,7 @@ class MoveSearch:
             yield from islice(flips, _CORE_TURN)
 
     def _around(self, members: I64, core: MoveSearch) -> Iterator[int]:
-        """Pack a core anew, and the rest around the best that comes out; packed by offsets, the core stays as it is."""
+        """Pack a core anew, and the rest around its best packing, in which the core does not change."""
         core.forget()
         left = _CORE_WORK * len(self.instance)
         for placed in core.restarts():
@@ -149,7 +149,7 @@ class MoveSearch:
             yield from self._fall(packed, "core")
 
     def _core_first(self, members: I64, offset: I64, rule: Rule) -> I64:
-        """Return the order in which a core's packing stays as it is, with the others around it by a rule."""
+        """Return the order in which a core's packing does not change, with the others around it by a rule."""
         is_outside = np.ones(len(self.instance), dtype=np.bool_)
         is_outside[members] = False
         order = rule.order(self.traits)

@@ -13,7 +13,7 @@ from memplan.solvers.packing.rigid_bodies import Bodies, Body
 from memplan.solvers.packing.sharing_decisions import parted, share_pairs
 
 _FAR = 2.0**62
-"""Raw offsets beyond that come to the same: no buffer of a plan lies much farther up."""
+"""Raw offsets are cut at plus and minus this: no buffer of a plan lies much farther up."""
 
 
 def compact(instance: Instance, offset: F64) -> I64 | None:

@@ -120,7 +120,7 @@ class QuickPacker:
 
 
 def work(instance: Instance) -> int:
-    """Estimate what packing all buffers once costs, in units of Search.work_limit; the same on every machine."""
+    """Estimate what packing all buffers once costs, in units of Search.work_limit; equal on every machine."""
     n, m = len(instance), len(instance.start)
     _, is_flat = blocks(instance)
     alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)

@@ -98,7 +98,7 @@ def _torn(colocation: I64, is_left_out: Bool) -> Bool:
 
 
 def pins_collide(instance: Instance, packer: Packer) -> bool:
-    """Say whether two pinned buffers overlap that may live in one and the same pool only."""
+    """Say whether two pinned buffers overlap of which each may live in one pool only."""
     pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
     if pinned.sum() < 2:
         return False

@@ -45,7 +45,7 @@ class _PoolState:
         return fits and self.position in tensor.pools
 
     def in_the_way(self, tensor: Tensor, offset: int) -> _PlacedTensor | None:
-        """Return the first that uses a byte which the tensor would use at the same time."""
+        """Return the first tensor alive with this one that uses one of its bytes; None if there is none."""
         end = offset + tensor.size
         for held in self.contents:
             if max(offset, held.offset) < min(end, held.end) and held.tensor.meets(tensor):
@@ -132,7 +132,7 @@ def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sort
 
 
 def _confinement(problem: Problem, tensor: Tensor) -> int | None:
-    """Return the one pool, of several, that a tensor names; to forbid all others is not the same."""
+    """Return the one pool, of several, that a tensor names; to forbid all others does not count as naming it."""
     table = problem.buffers
     names = set(table.pool_choices[int(table.pool_choice[tensor.position])])
     return tensor.pools[0] if len(names) == 1 < len(problem.pools) else None

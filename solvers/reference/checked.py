@@ -89,7 +89,7 @@ def _failure(problem: Problem, planner: ReferencePlanner, placed: Placed) -> Exp
 
 
 def _everywhere(problem: Problem, placed: Placed) -> dict[int, tuple[int, int]]:
-    """Return the places of all buffers: what is carried by another one lies where that one takes it."""
+    """Return the placements of all buffers; one that another carries lies where that one takes it."""
     placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
         if i not in placements and carrier in placements:

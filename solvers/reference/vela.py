@@ -24,7 +24,7 @@ NOT_PLACED = -1
 
 
 def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place everything where Vela does; the capacity tells it when to be content."""
+    """Place every buffer where Vela does; it stops at the first packing within the capacity."""
     found = tensors(problem)
     ranges = _live_ranges(problem, [tensor for tensor in found if tensor.start < tensor.end], stop_check)
     offset = {tensor.position: 0 for tensor in found}
@@ -56,7 +56,7 @@ class _LiveRange:
         return -self.urgency, start - end, start, -self.tensor.size, self.index
 
     def place(self) -> None:
-        """Lie at the lowest address that is free, and remember who pushed last; O(neighbours) for each push."""
+        """Lie at the lowest address that is free, and remember which range pushed it last; O(neighbours) for each push."""
         address, size = 0, self.tensor.size
         pushed, pusher = True, None
         while pushed:
@@ -158,7 +158,7 @@ class _OrderSearch:
 
     @staticmethod
     def _add_chain(turns: dict[int, None], one: _LiveRange | None) -> None:
-        """Add the turns of a range, of who pushed it last, of who pushed that one, and so on."""
+        """Add the turns of a range, of the one that pushed it last, of the one that pushed that, and so on."""
         while one is not None:
             turns.setdefault(one.turn)
             one = one.predecessor

@@ -1,4 +1,4 @@
-"""Other planners, to be measured beside ours: small adapters, each to a package that somebody else maintains.
+"""Other planners, to be measured beside ours: small adapters, each to a package maintained elsewhere.
 
 A peer is a callable `(problem, time_limit_s) -> offsets`, in bytes and in the problem's order. What it cannot express
 it refuses with OptionError. Its plans are verified like any other. Any other function of this kind can be measured,
@@ -76,7 +76,7 @@ PEERS = {
 
 
 def find(name: str) -> Peer | None:
-    """Return the peer of that name; for `module:function`, anybody's own; None for what is neither."""
+    """Return the peer of that name; for `module:function`, that function as a peer; None for any other name."""
     if ":" not in name or name.startswith(PREFIX):
         return PEERS.get(name)
     return Peer(name, "a planner of your own", name, package=name.partition(":")[0].partition(".")[0])

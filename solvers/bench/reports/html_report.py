@@ -92,7 +92,7 @@ def _shares(values: Sequence[float]) -> Steps:
 
 
 def _plot(title: str, x: str, y: str, lines: Mapping[str, Steps], x_axis: str = "log") -> figure:
-    """Draw a step line for each solver, all drawn out to the same end."""
+    """Draw a step line for each solver, all drawn out to one end."""
     plot = figure(title=title, x_axis_label=x, y_axis_label=y, x_axis_type=x_axis, width=620, height=400)
     plot.y_range = Range1d(0, 1.02)
     plot.toolbar.logo = None

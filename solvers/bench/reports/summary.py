@@ -188,7 +188,7 @@ class Summary:
         return sorted(lines, key=lambda line: line.par2_s)
 
     def virtual_best(self) -> SolverLine | None:
-        """Return what somebody who knew the best solver for each instance would get; None without a result."""
+        """Return the result of the best solver for each instance; None without a result."""
         if not self.cells:
             return None
         columns = [[self.cells[key] for key in self.cells if key[0] == instance] for instance in self.of_instance]

@@ -90,9 +90,9 @@ def remarks(summary: Summary) -> list[str]:
         *(f"{row.outcome}: {_run(row)}: {row.message}" for row in _without_plan(summary)),
         *(f"over its time limit: {_run(row)}: {row.wall_time_s:.2f} s" for row in summary.overruns()),
         *(
-            f"above a known peak: {solver} on {', '.join(places)}"
+            f"above a known peak: {solver} on {', '.join(above)}"
             for solver in summary.solvers
-            if (places := summary.above_known_peak(solver))
+            if (above := summary.above_known_peak(solver))
         ),
     ]
 

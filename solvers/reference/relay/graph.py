@@ -1,7 +1,7 @@
 """Operations in execution order, as Relay's memory planner sees them.
 
 A value is a list of tensors: of one, or, for a tuple and for an operation with several outputs, of more. A tuple and
-an item of one have no room of their own, they only name the tensors they are made of.
+an item of one have no storage of their own, they only name the tensors they are made of.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class Parameter:
-    """An input or a constant: it has storage of its own, which is never given to anybody else."""
+    """An input or a constant: it has storage of its own, which no other value gets."""
 
     name: str
     type: TensorType

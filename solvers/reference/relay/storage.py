@@ -118,7 +118,7 @@ class _Allocator:
         self.tokens[operation.name] = [self._output(operation, token) for token in self.wanted[operation.name]]
         if isinstance(operation, Parameter):
             return
-        for token in self.tokens[operation.name]:  # what nobody will use
+        for token in self.tokens[operation.name]:  # those that are never used
             self._release_if_unused(operation.name, token)
         for name in inputs_of(operation):
             for token in self.tokens[name]:

@@ -1,4 +1,4 @@
-"""Storage tokens: what Relay's memory planner hands out and takes back, in one dimension and in two.
+"""Storage tokens: Relay's memory planner hands them out and takes them back, in one dimension and in two.
 
 Source: apache/tvm, src/relay/backend/token_allocator.cc (v0.14: TokenAllocator1D, TokenAllocator2D), before v0.9 part
 of graph_plan_memory.cc, first in pull request 2120. A token is one storage, and whatever uses it begins at its start.

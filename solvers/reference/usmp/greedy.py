@@ -35,7 +35,7 @@ def _by_name(task: Workspace) -> list[int]:
 def place_above_conflicts(
     task: Workspace, order: Sequence[int], stop_check: StopCheck
 ) -> tuple[Placements, int | None]:
-    """Place the buffers in this order; return the places, and the first buffer that fits nowhere, if there is one."""
+    """Place the buffers in this order; return the placements, and the first that fits nowhere, if any."""
     placements: Placements = {}
     for i in order:
         stop_check()

@@ -48,7 +48,7 @@ class OrderPacking:
 
 
 def hill_climb(task: Workspace, stop_check: StopCheck) -> tuple[Placements, tuple[int, ...]]:
-    """Return the places of the last order accepted, and the buffers that fit nowhere in it."""
+    """Return the placements of the last order accepted, and the buffers that fit nowhere in it."""
     if not task.buffers:
         return {}, ()
     search = _OrderSearch(task, stop_check)
@@ -95,7 +95,7 @@ class _OrderSearch:
         return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
 
     def _pack(self) -> OrderPacking:
-        """Pack in the order as it is now, from where it differs from the order that was packed last."""
+        """Pack in the present order, from the first position that differs from the order packed last."""
         same = 0
         while same < len(self.tried.order) and self.tried.order[same] == self.order[same]:
             same += 1
@@ -104,11 +104,11 @@ class _OrderSearch:
         stuck = self.tried.stuck.intersection(kept)
         for i in self.order[same:]:
             self.stop_check()
-            place = _first_fit(self.task, placements, i)
-            if place is None:
+            found = _first_fit(self.task, placements, i)
+            if found is None:
                 stuck |= {i}
             else:
-                placements[i] = place
+                placements[i] = found
         self.tried = OrderPacking(tuple(self.order), placements, stuck)
         return self.tried
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor
 from memplan.solvers.reference.usmp.greedy import Placements, order_by_conflicts, order_by_size, place_above_conflicts
-from memplan.solvers.reference.usmp.hill_climb import hill_climb as search
+from memplan.solvers.reference.usmp.hill_climb import hill_climb as hill_climb_order
 from memplan.solvers.reference.usmp.workspace import MOST_CONFLICTS, TooManyConflictsError, Workspace, workspace
 
 Algorithm = Callable[[Workspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
@@ -35,7 +35,7 @@ def greedy_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> Placed
 
 
 def greedy_by_size_own_alignment(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Do the same, but keep to each buffer's own alignment."""
+    """Place the largest first, above all its conflicts; keep to each buffer's own alignment."""
     return _plan(problem, stop_check, _greedy_by_size, rounds_to_own=True)
 
 
@@ -45,18 +45,18 @@ def greedy_by_conflicts(problem: Problem, seed: int, stop_check: StopCheck) -> P
 
 
 def greedy_by_conflicts_own_alignment(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Do the same, but keep to each buffer's own alignment."""
+    """Place what has most conflicts first, above all of them; keep to each buffer's own alignment."""
     return _plan(problem, stop_check, _greedy_by_conflicts, rounds_to_own=True)
 
 
 def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Change the order by swaps, at most 500 times; the seed is USMP's own, 0."""
-    return _plan(problem, stop_check, search)
+    return _plan(problem, stop_check, hill_climb_order)
 
 
 def hill_climb_own_alignment(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Do the same, but keep to each buffer's own alignment."""
-    return _plan(problem, stop_check, search, rounds_to_own=True)
+    """Change the order by hill climbing; keep to each buffer's own alignment."""
+    return _plan(problem, stop_check, hill_climb_order, rounds_to_own=True)
 
 
 def _plan(problem: Problem, stop_check: StopCheck, algorithm: Algorithm, *, rounds_to_own: bool = False) -> Placed:
@@ -66,7 +66,7 @@ def _plan(problem: Problem, stop_check: StopCheck, algorithm: Algorithm, *, roun
         return Placed({}, because=f"USMP lists all conflicts; here are more than {MOST_CONFLICTS:,}")
     placements, stuck = algorithm(task, stop_check)
     return Placed(
-        {found[i].position: place for i, place in placements.items()},
+        {found[i].position: placement for i, placement in placements.items()},
         stuck=_positions(found, stuck),
     )
 
