@@ -56,7 +56,7 @@ class _LiveRange:
         return -self.urgency, start - end, start, -self.tensor.size, self.index
 
     def place(self) -> None:
-        """Lie at the lowest address that is free, and remember which range pushed it last; O(neighbours) for each push."""
+        """Move to the lowest free address, and remember which range pushed it last; O(neighbours) for each push."""
         address, size = 0, self.tensor.size
         pushed, pusher = True, None
         while pushed:
