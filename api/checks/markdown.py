@@ -68,5 +68,5 @@ def _bytes(count: int | None) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text that Markdown shows as it is, in one line."""
+    """Return a text that Markdown shows unchanged, in one line."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))

@@ -15,11 +15,7 @@ from memplan.planner.liveness import problem_of
 from memplan.planner.liveness.shadow import shadow as clobbers_of
 
 
-def shadow(
-    operations_file: OperationsFile,
-    plan_file: PlanFile,
-    quiet: Quiet = False,
-) -> None:
+def shadow(operations_file: OperationsFile, plan_file: PlanFile, quiet: Quiet = False) -> None:
     """Run operations on a plan's addresses, in every way, and tell what is overwritten before it is read.
 
     This finds wrong lifetimes, which `memplan verify` believes. Exit status: 0 nothing is, 3 something is, 2 wrong

@@ -66,11 +66,7 @@ def _sizes(first: str, last: str, step: str) -> range:
 
 
 def run_sweep(
-    request: SweepRequest,
-    problem: Problem,
-    options: Mapping[str, Any],
-    control: SolveControl,
-    line: ProgressLine,
+    request: SweepRequest, problem: Problem, options: Mapping[str, Any], control: SolveControl, line: ProgressLine
 ) -> list[SweepPoint]:
     """Plan for each size in turn, with the time limit of the options each, until all is done or cancelled."""
     started = time.monotonic()

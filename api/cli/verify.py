@@ -16,12 +16,7 @@ from memplan.planner.lint.foreign import lint_plan
 VIOLATED = 3
 
 
-def verify(
-    problem_file: ProblemFile,
-    plan_file: PlanFile,
-    capacity: Capacities = None,
-    quiet: Quiet = False,
-) -> None:
+def verify(problem_file: ProblemFile, plan_file: PlanFile, capacity: Capacities = None, quiet: Quiet = False) -> None:
     """Check a plan: every violation, as JSON on standard output and as sentences on standard error.
 
     Exit status: 0 the plan is valid, 3 it is not, 2 wrong input.

@@ -1,4 +1,4 @@
-"""The service from Python; `memplan.api.client.http_async` is the same for an event loop.
+"""The service from Python; `memplan.api.client.http_async` has it for an event loop.
 
 ```python
 with Client("https://plans.example", key=...) as client:

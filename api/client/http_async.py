@@ -24,7 +24,7 @@ _DEFAULTS = Options()
 
 
 class AsyncClient:
-    """The same for an event loop; each method is that of Client."""
+    """Calls of one service, for an event loop; its methods are those of Client, as coroutines."""
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
         self._http = httpx.AsyncClient(**open_options(server, key))

@@ -26,7 +26,7 @@ class RemoteProgress(BaseModel):
 
 
 class RemoteJob(BaseModel):
-    """A job as it is now; fields that a newer service adds are left out."""
+    """A job in its present state; fields that a newer service adds are left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -76,7 +76,7 @@ class MemplanAlgorithm:
     def in_suite(
         self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
     ) -> Any:
-        """Return places and sizes as a MemoryAlgoResult: what MemoryPlanningAlgorithmSuite calls; raises likewise."""
+        """Return places and sizes as a MemoryAlgoResult for MemoryPlanningAlgorithmSuite; raises as a plain call."""
         from executorch.exir.memory_planning import MemoryAlgoResult, SpecAllocResult
 
         request = request_of(alignment, specs, graph_module, extra_padding)

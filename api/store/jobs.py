@@ -75,17 +75,14 @@ class Jobs:
             return connection.execute(wanted).scalar_one_or_none()
 
     def ask_to_cancel(self, job_id: str) -> StoredJob | None:
-        """End a job that waits; ask the server of one that runs to end it. Return it as it is then."""
+        """End a job that waits; ask the server of one that runs to end it. Return its new state."""
         rows = schema.jobs.c
         check_change("queued", "cancelled")
         with self._database.writing() as connection:
             end = update(schema.jobs).where(rows.id == job_id, rows.state == "queued")
             ended = connection.execute(
                 end.values(
-                    state="cancelled",
-                    is_cancel_asked=True,
-                    finished_at=time.time(),
-                    last_event=rows.last_event + 1,
+                    state="cancelled", is_cancel_asked=True, finished_at=time.time(), last_event=rows.last_event + 1
                 ).returning(rows.last_event)
             ).scalar_one_or_none()
             if ended is not None:

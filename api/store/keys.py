@@ -39,7 +39,7 @@ class Keys:
             return [_key(row) for row in connection.execute(select(keys).order_by(keys.c.name))]
 
     def is_any_valid(self) -> bool:
-        """Return whether there is a key that was not revoked."""
+        """Return True if there is a key that was not revoked."""
         with self._database.reading() as connection:
             return bool(connection.execute(select(exists().where(keys.c.revoked_at.is_(None)))).scalar())
 

@@ -19,7 +19,7 @@ _LONGEST = 100
 def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
     """Return for each name one in letters, digits and underscores that no other has; it may begin with a digit.
 
-    What is such a name already keeps it; of others that would be the same, all but the first are numbered.
+    A name that fits already is kept; of others that would be equal, all but the first are numbered.
     """
     names = tuple(names)
     plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]

@@ -31,7 +31,7 @@ class _Value:
 
 
 class OperationsDraft:
-    """The only function of a program, as far as it is drawn; statements go to the innermost open block."""
+    """The only function of a program that is being built; statements go to the innermost open block."""
 
     def __init__(self, name: str | None, results: Iterable[str], options: ImportOptions, alignment: int) -> None:
         self.name, self.options, self.alignment = name, options, alignment
@@ -51,7 +51,7 @@ class OperationsDraft:
         self._families[name] = [name]
 
     def is_declared(self, name: str) -> bool:
-        """Say whether there is such a value."""
+        """Return True if there is such a value."""
         return name in self._values
 
     def size(self, name: str) -> int:
@@ -59,7 +59,7 @@ class OperationsDraft:
         return self._values[name].size
 
     def is_constant(self, name: str) -> bool:
-        """Say whether a value is a constant."""
+        """Return True if a value is a constant."""
         return self._values[name].kind == "constant"
 
     def operation(self, op: str, inputs: Iterable[str], outputs: Iterable[str]) -> None:

@@ -24,7 +24,7 @@ def refuse_dims(options: ImportOptions, what: str) -> None:
 def size_of(what: str, size: int, options: ImportOptions) -> int:
     """Return a size, rounded up to the alignment of the options; raises FormatError.
 
-    Without one it stays as it is: compilers count the last buffer's own bytes only.
+    Without one it is not rounded: compilers count the last buffer's own bytes only.
     """
     if options.alignment is not None:
         size = -(-size // options.alignment) * options.alignment

@@ -56,7 +56,7 @@ def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
 
 
 class _Program:
-    """The program that a method is, as it is drawn."""
+    """Builds the operations of a method."""
 
     def __init__(self, method: Method, options: ImportOptions) -> None:
         self.method = method

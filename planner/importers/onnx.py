@@ -39,7 +39,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
 
 
 class _Program:
-    """The program that a graph is, as it is drawn."""
+    """Builds the operations of a graph."""
 
     def __init__(self, graph: GraphProto, options: ImportOptions, version: int) -> None:
         self.graph, self.version = graph, version

@@ -112,7 +112,7 @@ def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:
-    """Say whether a size that is needed is not known, and following numbers may find it.
+    """Return True if a size that is needed is not known, and following numbers may find it.
 
     The inference takes every list for one of numbers, with an entry for each, so no list may be long.
     """

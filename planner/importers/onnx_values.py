@@ -115,7 +115,7 @@ class Values:
         return self.bytes_of(f"value {shown(name)}", sizes, kind.tensor_type.elem_type)
 
     def size(self, scope: GraphNames, name: str, what: str) -> int:
-        """Return the same; raises FormatError that says what is not known."""
+        """Return the bytes of a value; raises FormatError that names what is not known."""
         size = self.size_if_known(scope, name)
         if size is not None:
             return size

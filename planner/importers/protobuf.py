@@ -1,6 +1,6 @@
 """Protocol buffers, read field by field, with every bound checked: for formats of which few fields matter.
 
-A message is split into its fields once; messages inside it are split when they are asked for, so that what nobody asks
+A message is split into its fields once; messages inside it are split when they are read, so that what no importer reads
 for (a whole program, say) costs nothing. Source: the wire format, https://protobuf.dev/programming-guides/encoding/.
 """
 

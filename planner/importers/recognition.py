@@ -18,38 +18,38 @@ _CALLS, _BLOCKS = {b"op", b"event", b"call"}, {b"id", b"address", b"ptr"}
 
 
 def is_xla(data: bytes) -> bool:
-    """Say whether the bytes begin as one of XLA's texts does, or as an HloProto: a module that begins with its name."""
+    """Return True if the bytes begin as one of XLA's texts, or as an HloProto: a module that begins with its name."""
     return is_xla_text(data) or _HLO_PROTO.match(data) is not None
 
 
 def is_xla_text(data: bytes) -> bool:
-    """Say whether the bytes begin as XLA's text of buffers or of live ranges does."""
+    """Return True if the bytes begin as XLA's text of buffers or of live ranges does."""
     return data[:100].lstrip().startswith(_XLA_TEXTS)
 
 
 def is_iree(data: bytes) -> bool:
-    """Say whether the bytes begin as MLIR does, or have what its compiler prints near, and packs are in them."""
+    """Return True if the bytes begin as MLIR does, or have what its compiler prints near, and packs are in them."""
     is_mlir = data[:100].lstrip().startswith(_MLIR_BEGINNINGS) or b"\n// -----// IR Dump" in data[:_NEAR]
     return is_mlir and b"stream.resource.pack" in data
 
 
 def is_tvm_graph(data: bytes) -> bool:
-    """Say whether the bytes begin as a graph of TVM's graph executor does."""
+    """Return True if the bytes begin as a graph of TVM's graph executor does."""
     return _TVM_GRAPH.match(data) is not None
 
 
 def is_cadence(data: bytes) -> bool:
-    """Say whether the bytes begin as a MemoryConfig in JSON does."""
+    """Return True if the bytes begin as a MemoryConfig in JSON does."""
     return _CADENCE.match(data) is not None
 
 
 def is_malloc_trace(data: bytes) -> bool:
-    """Say whether the first line names a column of calls and one of blocks."""
+    """Return True if the first line names a column of calls and one of blocks."""
     line = data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").splitlines()[:1]
     names = {cell.strip(b' "') for cells in line for cell in cells.split(b",")}
     return not names.isdisjoint(_CALLS) and not names.isdisjoint(_BLOCKS)
 
 
 def is_relax(data: bytes) -> bool:
-    """Say whether the bytes begin as TVMScript does, and a Relax function is in them."""
+    """Return True if the bytes begin as TVMScript does, and a Relax function is in them."""
     return data[:200].lstrip().startswith(_TVMSCRIPT_BEGINNINGS) and b"@R.function" in data

@@ -125,7 +125,7 @@ def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | No
 
 
 def dotted_name(name: ast.expr) -> str:
-    """Return a dotted name, as it is written; nothing for what is no such name."""
+    """Return a dotted name; an empty text for an expression that is none."""
     parts: list[str] = []
     while isinstance(name, ast.Attribute):
         parts.append(name.attr)

@@ -49,7 +49,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
 
 
 class _Program:
-    """The program that a model is, as it is drawn: subgraphs are replaced by what they do."""
+    """Builds the operations of a model: subgraphs are replaced by what they do."""
 
     def __init__(self, model: Model, options: ImportOptions) -> None:
         self.model = model

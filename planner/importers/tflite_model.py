@@ -90,7 +90,7 @@ def read_model(data: bytes) -> Model:
 
 
 def _has_content(buffer: Table) -> bool:
-    """Say whether a buffer has bytes, in it or behind the model, as those of large models."""
+    """Return True if a buffer has bytes, in it or behind the model, as those of large models."""
     return buffer.length(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
 
 

@@ -51,7 +51,7 @@ def read_graph(module: Any, options: ImportOptions | None = None, constants: Col
 
 
 class _Graph:
-    """The program that a graph is, as it is drawn: `names` has, for each tensor of each node, the buffer it is in."""
+    """Builds the operations of a graph: `names` has, for each tensor of each node, the buffer it is in."""
 
     def __init__(self, graph: Any, options: ImportOptions, constants: Collection[str]) -> None:
         self.options = options

@@ -35,7 +35,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
 
 
 class _Program:
-    """The program that a graph is, as it is drawn."""
+    """Builds the operations of a graph."""
 
     def __init__(self, graph: Graph, options: ImportOptions) -> None:
         self.graph = graph

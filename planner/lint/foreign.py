@@ -122,7 +122,7 @@ class _Rivals:
             self.aliases.setdefault(root, []).append(i)
 
     def conflict(self, i: int, j: int) -> bool:
-        """Say whether two buffers must not share bytes."""
+        """Return True if two buffers must not share bytes."""
         mine, others = self._lifetimes(i), self._lifetimes(j)
         is_alive = any(low < until and since < high for low, high in mine for since, until in others)
         return is_alive or frozenset((i, j)) in self.pairs

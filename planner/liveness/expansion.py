@@ -250,7 +250,7 @@ class _Expansion:
         operation: int | None = None,
         is_deeper: bool = False,
     ) -> None:
-        """Open a block in another one: a run of its own where `is_deeper`, else it goes on in the same run."""
+        """Open a block in another one: a statement block of its own where `is_deeper`, else the rest of this one."""
         depth = block.depth + is_deeper
         if depth > MAX_NESTING:
             rule = f"must not lie in more than {MAX_NESTING} branches and loops, calls included"

@@ -83,7 +83,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class ReadingFacts:
-    """A way to read the same operations, the most bytes alive then, and how many more than by usage and nested."""
+    """A way to read operations, the most bytes alive then, and the bytes more than by usage and nested."""
 
     liveness: Liveness
     temporaries: Temporaries

@@ -116,7 +116,7 @@ class _Walk:
             self._dies("after", loop.path)
 
     def _crosses_iterations(self, loop: Loop) -> bool:
-        """Say whether an iteration may read what an earlier one left, of a variable that is used in no other place."""
+        """Return True if an iteration may read what an earlier one left, of a variable that is used nowhere else."""
         if loop.body.depth <= self.born_at:  # the loop goes round the call, and each call has a variable of its own
             return False
         return first_access(loop.body, within(loop.body, self.uses))[0]

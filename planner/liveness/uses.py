@@ -77,7 +77,7 @@ def within(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
 
 
 def first_access(run: StatementBlock, uses: Sequence[Use]) -> tuple[bool, bool]:
-    """Say whether a variable may be read before it is written or allocated, and whether one of these surely happens."""
+    """Return if a variable may be read before it is written or allocated, and if it surely is written or allocated."""
     for item in items(run, uses):
         may_read, surely_written = _first_access(item)
         if may_read or surely_written:
