@@ -12,18 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.mip.banks import (
-    a_clash_is_a_bank_in_common,
-    bank_partners_touch_no_common_bank,
-    no_page_is_crossed,
-)
 from memplan.solvers.mip.boxes import Boxes
+from memplan.solvers.mip.constraints import CONSTRAINTS, a_clash_is_a_bank_in_common
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
-from memplan.solvers.mip.ties import (
-    a_rigid_group_keeps_its_distances,
-    colocated_buffers_lie_in_one_pool,
-    partners_that_share_start_together,
-)
 
 MAX_CROWD_ENTRIES = 400_000
 """The most entries that the rows of crowds may have in all; the heaviest crowds come first."""
@@ -47,7 +38,7 @@ def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     """Write the program that asks the question, in whole units."""
     program = Draft()
     _offsets_are_not_negative(program, boxes)
-    _every_memory_has_a_peak(program, boxes, question)
+    _every_pool_has_a_peak(program, boxes, question)
     _a_buffer_lies_in_one_pool(program, boxes)
     _an_end_is_an_offset_plus_a_size(program, boxes)
     _the_peak_is_at_or_above_every_end(program, boxes, question)
@@ -55,18 +46,15 @@ def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     _of_two_in_conflict_one_lies_below_the_other(program, boxes)
     _a_buffer_lies_inside_its_pool(program, boxes)
     _an_offset_is_a_multiple_of_the_alignment(program, boxes)
-    colocated_buffers_lie_in_one_pool(program, boxes)
-    a_rigid_group_keeps_its_distances(program, boxes)
-    partners_that_share_start_together(program, boxes)
-    no_page_is_crossed(program, boxes)
-    bank_partners_touch_no_common_bank(program, boxes)
+    for constraint in CONSTRAINTS:
+        constraint(program, boxes)
     _a_crowd_stands_between_the_floor_and_the_peak(program, boxes, question)
     _a_crowd_shares_out_its_pools(program, boxes, question)
     _twins_keep_their_order(program, boxes)
     _a_mirror_image_is_left_out(program, boxes)
     if question.cost is not None:
         a_clash_is_a_bank_in_common(program, boxes)
-        _the_cost_is_what_the_chosen_memories_ask(program, boxes, *question.cost)
+        _the_cost_is_what_the_chosen_pools_ask(program, boxes, *question.cost)
     if question.minimise is not None:
         program.objective = program.at[question.minimise]
     return program
@@ -78,7 +66,7 @@ def _offsets_are_not_negative(program: Draft, boxes: Boxes) -> None:
         program.column(("end", b), box.lowest + box.size, box.highest + box.size, unit="units")
 
 
-def _every_memory_has_a_peak(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
+def _every_pool_has_a_peak(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
     for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
         program.column(("peak", q), floor, limit, unit="units")
 
@@ -254,7 +242,7 @@ def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
         program.fix(("below", *pair), 1)
 
 
-def _the_cost_is_what_the_chosen_memories_ask(program: Draft, boxes: Boxes, least: int, most: int) -> None:
+def _the_cost_is_what_the_chosen_pools_ask(program: Draft, boxes: Boxes, least: int, most: int) -> None:
     """Count the steps of cost that every buffer adds where it lies, above the cheapest pool, and those of clashes."""
     costs = Costs.of(boxes.instance)
     extra = costs.extra
