@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from memplan.api.reports.memory_tables import memory_tables, peak_over_time
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -33,6 +32,9 @@ def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
 
 
 def _tables(plan: Plan, problem: Problem) -> bytes:
+    # Imported here, and below: commands that only know the names of formats need no bounds.
+    from memplan.api.reports.memory_tables import memory_tables
+
     return memory_tables(problem, plan).encode()
 
 
@@ -48,6 +50,8 @@ def _exir(plan: Plan, problem: Problem) -> bytes:
     `peak_memory_usages_per_memory` has neither, like Cadence's function of that name (whose docstring shows an entry
     for memory 0 that it does not return). Specs that share bytes have the same `mem_obj_id` in their memory.
     """
+    from memplan.api.reports.memory_tables import peak_over_time
+
     used = [pool.used or 0 for pool in plan.pools]
     peak = peak_over_time(problem)
     report: dict[str, Any] = {

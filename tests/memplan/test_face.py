@@ -53,9 +53,8 @@ def test_it_offers_these_names_and_no_others() -> None:
 @pytest.mark.parametrize("name", OFFERED)
 def test_each_name_is_there_documented_and_the_same_after_a_pickle(name: str) -> None:
     value = getattr(memplan, name)
-    if isinstance(value, type):
-        assert pickle.loads(pickle.dumps(value)) is value
     if name != "__version__":
+        assert pickle.loads(pickle.dumps(value)) is value
         assert (inspect.getdoc(value) or "").endswith((".", "```"))
 
 
