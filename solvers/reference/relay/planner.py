@@ -1,6 +1,6 @@
 """Relay's storage tokens for problems: every buffer begins where its storage begins.
 
-Source: see `relay_storage`, which plans operations; here a buffer is requested when it starts, and its storage released
+Source: see `storage`, which plans operations; here a buffer is requested when it starts, and its storage released
 when it ends. Where buffers end and others start at one time, the releases come first; both in the problem's order. What
 is never alive lies at 0, and needs no storage.
 """
