@@ -15,6 +15,7 @@ ROOMS = sorted(
     for folder in (TESTS / package).rglob("*")
     if any(folder.glob("test_*.py"))
 )
+PARSED = {path: ast.parse(path.read_text()) for path in sorted(TESTS.rglob("*.py"))}
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -34,8 +35,8 @@ def defined(tree: ast.Module) -> list[str]:
 def test_nothing_is_imported_from_a_test_module() -> None:
     taken = [
         f"{path.relative_to(TESTS)}: {name}"
-        for path in sorted(TESTS.rglob("*.py"))
-        for name in imported(ast.parse(path.read_text()))
+        for path, tree in PARSED.items()
+        for name in imported(tree)
         if name.startswith("tests.") and any(part.startswith(("test_", "conftest")) for part in name.split("."))
     ]
     assert taken == []
@@ -48,7 +49,7 @@ def test_folders_of_tests_mirror_the_packages(folder: Path) -> None:
 
 def test_names_of_tests_are_about_things() -> None:
     words = {"who", "whom", "whoever", "nobody", "everybody", "somebody", "anybody"}
-    names = (name for path in TESTS.rglob("test_*.py") for name in defined(ast.parse(path.read_text())))
+    names = (name for tree in PARSED.values() for name in defined(tree))
     assert [name for name in names if words & set(name.split("_"))] == []
 
 

@@ -24,6 +24,8 @@ import numpy as np
 from memplan.planner.model.buffer_table import ABSENT
 from memplan.planner.model.constraints.kept import KeptBuffers
 
+pytestmark = pytest.mark.slow
+
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return `top`, in bytes; ABSENT where there is none."""

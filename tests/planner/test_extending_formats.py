@@ -163,6 +163,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     ],
     ids=["format", "importer"],
 )
+@pytest.mark.slow
 def test_a_module_and_a_line_are_enough(
     tmp_path: Path, module: str, text: str, edits: dict[str, list[tuple[str, str]]], use: str
 ) -> None:

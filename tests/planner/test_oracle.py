@@ -91,12 +91,14 @@ def test_least_score_with_ties(value: Problem, score: tuple[float, ...] | None) 
     assert best_score(value) == score
 
 
+@pytest.mark.slow
 def test_orders_and_orientations_find_the_same_where_both_may_be_tried() -> None:
     for value in small_problems(seed=1, count=100):
         assert orientations.best_score(value) == best_score(value)
         assert orientations.least_total(value) == least_total(value)
 
 
+@pytest.mark.slow
 def test_orientations_find_what_trying_all_places_finds() -> None:
     """Three buffers, at all offsets up to 9."""
     for seed in range(30):

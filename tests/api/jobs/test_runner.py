@@ -230,6 +230,7 @@ def test_a_job_whose_deadline_passes_in_the_line_expires(store: Store) -> None:
 
 
 @pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+@pytest.mark.slow
 def test_a_job_that_ends_while_the_database_is_away_is_written_when_it_is_back(tmp_path: Path) -> None:
     async def run(server: PostgreSQL, store: Store) -> None:
         job_id, solver = submit(store), Solver()

@@ -12,6 +12,8 @@ from memplan.solvers.portfolio.solve import solve
 
 SVG = "{http://www.w3.org/2000/svg}"
 
+pytestmark = pytest.mark.slow
+
 
 def drawn(problem: Problem, plan: Plan) -> tuple[ElementTree.Element, list[str]]:
     """Return the picture as a tree, and the texts in it."""

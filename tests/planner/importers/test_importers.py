@@ -36,6 +36,7 @@ def test_what_is_no_model_is_left_to_others(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", SEEDS)
+@pytest.mark.slow
 def test_a_broken_file_is_refused_with_a_sentence_or_read(name: str) -> None:
     seeds = SEEDS[name]()
     found = {outcome(name, broken(name, seeds, seed)) for seed in range(400)}

@@ -209,6 +209,7 @@ def test_a_wrong_file_is_refused_with_place_rule_and_value(data: bytes, sentence
     assert error.value.sentences == (sentence,)
 
 
+@pytest.mark.slow
 def test_subgraphs_that_run_each_other_twice_again_and_again_are_refused() -> None:
     graphs = [
         subgraph([X, Y, tensor("c", (), 6)], [0, 2], [1], [operator("IF", [2, 0, 2], [1], k + 1, k + 1)])

@@ -160,6 +160,7 @@ def test_buffers_of_no_bytes_go_where_their_colocation_group_is() -> None:
         assert check(problem, list(placed)) == []
 
 
+@pytest.mark.slow
 def test_an_assignment_is_right_exactly_where_its_placements_are() -> None:
     rng = random.Random(0)
     right = wrong = 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from memplan.planner.errors import OperationsError
 from memplan.planner.liveness import analyse
 from memplan.planner.operations.operations import operations_from
@@ -11,6 +13,7 @@ from tests.liveness_agreement import disagreements
 from tests.support.random_programs import random_program
 
 
+@pytest.mark.slow
 def test_the_analysis_and_shadow_execution_agree_with_brute_force() -> None:
     tally: Counter[str] = Counter()
     assert [line for seed in range(300) for line in disagreements(seed, tally)] == []

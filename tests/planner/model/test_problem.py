@@ -58,6 +58,7 @@ def test_an_alias_of_an_alias_lies_at_the_sum_of_their_distances() -> None:
     assert Problem.model_validate({"buffers": buffers}).roots == {0: (1, 7), 2: (1, 4)}
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_aliases_is_followed_once() -> None:
     n = 50_000
     chain = [

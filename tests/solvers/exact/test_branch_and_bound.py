@@ -42,6 +42,7 @@ def solved(instance: Instance, work_limit: int = 10**7, deterministic: bool = Tr
 
 
 @pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.slow
 def test_the_peak_is_the_least_and_less_is_infeasible(feature: str) -> None:
     for seed in range(40):
         problem = tight_problem(seed, feature)
@@ -122,6 +123,7 @@ def test_a_deterministic_search_repeats_itself_and_ends_at_its_work_limit() -> N
     assert (first.best.offset == second.best.offset).all()
 
 
+@pytest.mark.slow
 def test_seeds_lead_to_different_searches() -> None:
     instance = compile_problem(full_load(7, n=120, live=12))
     found = {tuple(search.best.offset) for k in range(3) if (search := solved(instance, 400_000, seed=k)).best}
@@ -135,6 +137,7 @@ def test_a_search_that_is_stopped_returns() -> None:
     assert search.stop_reason == "cancelled"
 
 
+@pytest.mark.slow
 def test_several_climbers_prove_what_one_proves() -> None:
     instance = compile_problem(full_load(24, n=40, live=6))
     alone = solved(instance, work_limit=NODE_WORK * ALONE_NODES)

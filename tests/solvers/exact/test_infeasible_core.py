@@ -33,6 +33,7 @@ def outcome(turns: InfeasibleCore, capacity: int) -> tuple[int, I64 | None]:
 
 
 @pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.slow
 def test_a_core_is_exhausted_just_below_the_least_peak_and_placed_at_it(feature: str) -> None:
     counts = {"proved": 0, "placed": 0}
     for seed in range(30):

@@ -62,6 +62,7 @@ def test_what_is_found_is_a_plan_of_the_whole() -> None:
 
 
 @pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.slow
 def test_no_core_claims_too_much(feature: str) -> None:
     for seed in range(25):
         problem = tight_problem(seed, feature)

@@ -53,6 +53,7 @@ def test_every_mix_of_features_gets_a_plan_that_passes_a_pairwise_check(mix: int
     assert search.best.by.startswith("greedy:")
 
 
+@pytest.mark.slow
 def test_small_problems_get_valid_plans_never_better_than_the_best_there_is() -> None:
     met = 0
     for problem in small_problems(seed=11, count=300, most=5):

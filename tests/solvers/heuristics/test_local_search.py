@@ -95,6 +95,7 @@ def test_a_peak_falls_while_pairs_with_weights_stay_in_different_banks(seed: int
     assert search.best.score[1] < peak
 
 
+@pytest.mark.slow
 def test_it_never_ends_worse_than_it_began_and_often_better() -> None:
     better = 0
     for seed in range(12):
