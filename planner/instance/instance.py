@@ -188,3 +188,5 @@ CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
     ),
 }
 """The features that come with constraint kinds, which a solver honours only where its entry of the registry says so."""
+ON_OFFSETS = CONSTRAINTS.keys() - {"together"}
+"""Those that restrict offsets, or make them cost; the others are about pools alone."""

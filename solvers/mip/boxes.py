@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from math import gcd
 
 from memplan.planner.bounds.cliques import heavy_clique
-from memplan.planner.instance.instance import CONSTRAINTS, Instance
+from memplan.planner.instance.instance import ON_OFFSETS, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.formulation.offset_ranges import Span, spans
 from memplan.solvers.formulation.sharing import Sharing, neighbours
@@ -208,7 +208,7 @@ class Boxes:
         reserved, no offset is shifted and no extent wasted, and where no constraint is about addresses or about ends.
         Exchanging twins could undo the choice, so neither has one.
         """
-        if self.instance.features & (CONSTRAINTS.keys() - {"together"}):
+        if self.instance.features & ON_OFFSETS:
             return None
         buffers = self.all[: self.n]
         fixed = len(self.all) > self.n or bool((self.instance.pin >= 0).any())

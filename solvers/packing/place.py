@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.instance import ON_OFFSETS, Bool, Instance
 from memplan.planner.instance.objective import score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.compaction import compact
 from memplan.solvers.packing.packers import Packer, QuickPacker
-from memplan.solvers.packing.rigid_bodies import CONSTRAINTS
 
 
 def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
@@ -27,7 +26,7 @@ def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None 
     if not is_colocated or not instance.allowed[pool, np.arange(len(instance))].all():
         return None
     found = [_fallen(instance, pool, raw, column([0]) if flag is None else flag)]
-    if instance.features & (CONSTRAINTS | {"bank-weights"}):
+    if instance.features & ON_OFFSETS:
         found.append(_compacted(instance, pool, raw.astype(np.float64)))
     return min((each for each in found if each is not None), key=lambda each: score(instance, pool, each), default=None)
 
