@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from memplan.planner.errors import shown
-from memplan.planner.importers.imported import ImportOptions, ViewFacts
+from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
+from memplan.planner.liveness import analyse
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.operations.operations import Operations, operations_from
 
@@ -111,6 +112,12 @@ class OperationsDraft:
         if pools:
             program["pools"] = tuple({"name": pool} for pool in pools)
         return operations_from(program)
+
+    def imported(self, warnings: Iterable[Finding] = (), own_peak: int | None = None) -> Imported:
+        """Return the problem that the program poses, with warnings and facts about it; raises OperationsError."""
+        operations = self.operations()
+        problem = analyse(operations, self.options.reading).problem
+        return Imported(problem, operations, self.views, (*self.warnings, *warnings), own_peak)
 
     @property
     def views(self) -> ViewFacts:

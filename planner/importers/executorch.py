@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.executorch_file import Instruction, Method, read_methods
-from memplan.planner.importers.imported import Imported, ImportOptions, imported, sized
+from memplan.planner.importers.imported import Imported, ImportOptions, sized
 from memplan.planner.model.finding import Finding
 
 ALIGNMENT = 16
@@ -40,13 +40,8 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     program = _Program(method, options)
     program.run()
     others = [other.name for other in methods if other is not method]
-    return imported(
-        program.draft.operations(),
-        options,
-        views=program.draft.views,
-        warnings=(*program.draft.warnings, *_left_out(method, others)),
-        own_peak=sum(method.memories[1:]) if len(method.memories) > 1 else None,
-    )
+    own_peak = sum(method.memories[1:]) if len(method.memories) > 1 else None
+    return program.draft.imported(_left_out(method, others), own_peak)
 
 
 def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.liveness import Reading, analyse
+from memplan.planner.liveness import Reading
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Name, Row
@@ -54,19 +54,6 @@ class Imported:
     views: ViewFacts = ViewFacts()
     warnings: tuple[Finding, ...] = ()
     own_peak: int | None = None
-
-
-def imported(
-    operations: Operations,
-    options: ImportOptions,
-    *,
-    views: ViewFacts = ViewFacts(),
-    warnings: tuple[Finding, ...] = (),
-    own_peak: int | None = None,
-) -> Imported:
-    """Return the problem that operations pose, with what else is known of it; raises OperationsError."""
-    problem = analyse(operations, options.reading).problem
-    return Imported(problem, operations, views, warnings, own_peak)
 
 
 def sized(what: str, elements: int, bits: int, alignment: int) -> int:

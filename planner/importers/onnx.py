@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import OperationsDraft
-from memplan.planner.importers.imported import Imported, ImportOptions, imported
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.onnx_model import load, node_name, subgraphs
 from memplan.planner.importers.onnx_values import GraphNames, Values
 
@@ -32,10 +32,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     versions = [row.version for row in model.opset_import if row.domain in _STANDARD]
     program = _Program(model.graph, options, max(versions, default=1))
     program.run()
-    draft = program.draft
-    return imported(
-        draft.operations(), options, views=draft.views, warnings=(*draft.warnings, *program.values.warnings)
-    )
+    return program.draft.imported(program.values.warnings)
 
 
 class _Program:

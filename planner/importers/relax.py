@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
-from memplan.planner.importers.imported import Imported, ImportOptions, imported
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.relax_text import Dims, RelaxTensor, dotted_name, function_of, line, tensors_of
 
 ALIGNMENT = 64
@@ -40,9 +40,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     dims.refuse_unknown()
     draft = OperationsDraft(function.name, program.results, options, options.alignment or ALIGNMENT)
     program.draw(draft)
-    return imported(
-        draft.operations(), options, views=draft.views, warnings=draft.warnings, own_peak=program.own_peak()
-    )
+    return draft.imported(own_peak=program.own_peak())
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from math import prod
 
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.draft import OperationsDraft
-from memplan.planner.importers.imported import Imported, ImportOptions, imported, sized
+from memplan.planner.importers.imported import Imported, ImportOptions, sized
 from memplan.planner.importers.tflite_model import Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.planner.importers.tflite_names import BITS, UNSIZED
 from memplan.planner.model.finding import MAX_LISTED, Finding
@@ -38,14 +38,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     model = read_model(data)
     program = _Program(model, options)
     program.run()
-    draft = program.draft
-    return imported(
-        draft.operations(),
-        options,
-        views=draft.views,
-        warnings=(*draft.warnings, *_open_dimensions(model)),
-        own_peak=program.offline_peak(),
-    )
+    return program.draft.imported(_open_dimensions(model), program.offline_peak())
 
 
 class _Program:

@@ -10,12 +10,13 @@ Source: torch 2.13, torch/fx/node.py, torch/export/graph_signature.py, and Funct
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
-from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts, imported, sized
+from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts, sized
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
 ALIGNMENT = 64
@@ -42,12 +43,8 @@ def read_graph(module: Any, options: ImportOptions | None = None, constants: Col
     graph = _Graph(module.graph, options or ImportOptions(), constants)
     for node in module.graph.nodes:
         graph.add(node)
-    return imported(
-        graph.draft.operations(),
-        graph.options,
-        views=ViewFacts(len(graph.views), sum(graph.views)) if graph.options.views == "alias" else graph.draft.views,
-        warnings=tuple(graph.opaque[:MAX_LISTED]),
-    )
+    views = ViewFacts(len(graph.views), sum(graph.views)) if graph.options.views == "alias" else graph.draft.views
+    return replace(graph.draft.imported(), views=views, warnings=tuple(graph.opaque[:MAX_LISTED]))
 
 
 class _Graph:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.dump import refuse_dims
-from memplan.planner.importers.imported import Imported, ImportOptions, imported
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.tvm_graph import Graph, Node, Output, Reference, outputs_of, read_graph
 
 ALIGNMENT = 64
@@ -28,10 +28,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     graph = read_graph(data)
     program = _Program(graph, options)
     program.run()
-    draft = program.draft
-    return imported(
-        draft.operations(), options, views=draft.views, warnings=draft.warnings, own_peak=program.own_peak()
-    )
+    return program.draft.imported(own_peak=program.own_peak())
 
 
 class _Program:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memplan.planner.importers.draft import OperationsDraft
-from memplan.planner.importers.imported import ImportOptions, ViewFacts, imported
+from memplan.planner.importers.imported import ImportOptions, ViewFacts
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.statements import Operation
 from memplan.solvers.portfolio.solve import solve
@@ -31,7 +31,7 @@ def test_programs_find_every_value_where_they_look_for_it(first: int) -> None:
     for seed in range(first, first + 20):
         for options in (SHARED, APART):
             draft, steps, params = random_program(seed, options)
-            places = placed(imported(draft.operations(), options).problem)
+            places = placed(draft.imported().problem)
             unused = max(places.values()) + SIZE  # what nobody reads has no place in the problem's time
             for name in families(draft):
                 places.setdefault(name, unused)
