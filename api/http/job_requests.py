@@ -30,7 +30,7 @@ from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import Row
+from memplan.planner.model.rows import WireValue
 from memplan.solvers.portfolio import stages
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 from memplan.solvers.reference import checked, table
@@ -57,7 +57,7 @@ def _id(text: str) -> str:
     return text
 
 
-class Terms(Row):
+class Terms(WireValue):
     """When a job is to be done: of those that wait the highest priority goes first, then the oldest.
 
     The deadline counts from the moment the job is accepted.
@@ -67,7 +67,7 @@ class Terms(Row):
     deadline_s: Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)] | None = None
 
 
-class JobQuery(Row):
+class JobQuery(WireValue):
     """Which jobs to list; `after` is the last one of the page before."""
 
     state: State | None = None

@@ -22,12 +22,12 @@ from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.model.problem_fields import Buffers
-from memplan.planner.model.rows import Alignment, Bytes, Name, Row, as_tuple
+from memplan.planner.model.rows import Alignment, Bytes, Name, WireValue, as_tuple
 
 Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 
 
-class MemoryConfig(Row):
+class MemoryConfig(WireValue):
     """Memories in order of preference; the lists are of one length, or absent."""
 
     memory_sizes: Annotated[tuple[Size, ...], BeforeValidator(as_tuple), Field(min_length=1)]

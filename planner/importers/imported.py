@@ -11,13 +11,13 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.liveness import Reading
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Name, Row
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Name, WireValue
 from memplan.planner.operations.operations import Operations
 
 Views = Literal["alias", "separate"]
 
 
-class ImportOptions(Row):
+class ImportOptions(WireValue):
     """Options for reading a model.
 
     Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the

@@ -11,7 +11,7 @@ from memplan.planner.liveness.lifetimes import Liveness, Reading, Temporaries
 from memplan.planner.liveness.usage import Where
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import Row
+from memplan.planner.model.rows import WireValue
 from memplan.planner.operations.operations import OrderStatus
 
 
@@ -91,7 +91,7 @@ class ReadingFacts:
     lost_bytes: int
 
 
-class Analysis(Row):
+class Analysis(WireValue):
     """The problem that operations pose, read in one way, and facts about the program.
 
     `constants` lie apart and are not planned; nor are `not_planned` inputs and outputs, and `unused` buffers.

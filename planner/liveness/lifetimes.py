@@ -10,14 +10,14 @@ from memplan.planner.liveness.scopes import lifetime_by_scope
 from memplan.planner.liveness.timeline import NOWHERE, ProgramTimeline, Variable
 from memplan.planner.liveness.usage import Lifetime, lifetime_by_usage
 from memplan.planner.liveness.uses import Use, family_uses
-from memplan.planner.model.rows import Row
+from memplan.planner.model.rows import WireValue
 
 Liveness = Literal["usage", "scope"]
 Temporaries = Literal["nested", "lifted"]
 ReadingKind = tuple[Liveness, Temporaries]
 
 
-class Reading(Row):
+class Reading(WireValue):
     """The options for reading lifetimes from operations, and for what is planned.
 
     By `usage`, a buffer is alive from its first to its last use; by `scope`, from alloc to free. Temporaries are alive

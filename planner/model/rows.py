@@ -54,13 +54,13 @@ PoolNames = Annotated[tuple[Name, ...], BeforeValidator(as_tuple), Field(min_len
 Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 
-class Row(BaseModel):
+class WireValue(BaseModel):
     """The base of all values of the wire format: frozen, exact types, no unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
-class Value(Row):
+class Value(WireValue):
     """A part of a problem or of a plan. Building a wrong one raises `error`, one sentence a broken rule.
 
     Where the wire format has integers, those of numpy are taken as well. `repr` names the fields that are no defaults,

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from memplan.planner.errors import MAX_SHOWN, Location, OperationsError, broken, sentences, shown
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.problem import Objective, Pool
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, Row, as_tuple
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue, as_tuple
 from memplan.planner.operations.statements import Alloc, Body, Call, Free, Names, every_statement, named_buffers
 
 _DTYPE = re.compile(r"(bool|bfloat|u?int|float|complex)(\d{0,4})(?:_?e\d+m\d+[a-z]*)?(?:x(\d{1,6}))?", re.ASCII)
@@ -22,7 +22,7 @@ Shape = Annotated[tuple[Dimension, ...], BeforeValidator(as_tuple)]
 OrderStatus = Literal["final", "tentative"]
 
 
-class DeclaredBuffer(Row):
+class DeclaredBuffer(WireValue):
     """A buffer of a function: its bytes, as `size` or as `dtype` and `shape`, and where it may live.
 
     An alias is a view of another buffer. A persistent buffer keeps its content for as long as the program runs.
@@ -71,7 +71,7 @@ def _bits(dtype: str) -> int | None:
     return bits * int(match[3] or 1)
 
 
-class Function(Row):
+class Function(WireValue):
     """A function: its buffers and its statements, in order. Params and results belong to the caller."""
 
     params: Names = ()
@@ -143,7 +143,7 @@ class Function(Row):
                     yield (*where, field, k), f"must not be persistent, got {shown(name)}"
 
 
-class Operations(Row):
+class Operations(WireValue):
     """A program: functions, of which `entry` is run, and the pools that its buffers are to be placed in."""
 
     format: Literal["memplan-operations/1"] | None = None

@@ -12,13 +12,13 @@ from pydantic import BeforeValidator, Field, ValidatorFunctionWrapHandler, WrapV
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import Location, shown
-from memplan.planner.model.rows import Name, Row, as_tuple
+from memplan.planner.model.rows import Name, WireValue, as_tuple
 
 Names = Annotated[tuple[Name, ...], BeforeValidator(as_tuple)]
 SomeNames = Annotated[tuple[Name, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
 
-class Operation(Row):
+class Operation(WireValue):
     """An operation: it reads its inputs, writes its outputs, and needs its temporaries and all of these to its end.
 
     An output is written anew; what is changed in place, or written in part, is named as an input, too. A `body` says
@@ -32,7 +32,7 @@ class Operation(Row):
     body: Body = ()
 
 
-class Call(Row):
+class Call(WireValue):
     """A call of a function: inputs stand for its params, outputs for its results, in order."""
 
     call: Name
@@ -40,33 +40,33 @@ class Call(Row):
     outputs: Names = ()
 
 
-class Branches(Row):
+class Branches(WireValue):
     """Exactly one of the branches is gone through, after the inputs were read to choose it."""
 
     branches: Annotated[tuple[Body, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     inputs: Names = ()
 
 
-class Repetition(Row):
+class Repetition(WireValue):
     """A body that is gone through `trips` times; without, any number of times, none included."""
 
     loop: Body
     trips: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
 
 
-class Alloc(Row):
+class Alloc(WireValue):
     """The scope of these buffers begins."""
 
     alloc: SomeNames
 
 
-class Free(Row):
+class Free(WireValue):
     """The scope of these buffers ends."""
 
     free: SomeNames
 
 
-_KINDS: Mapping[str, type[Row]] = {
+_KINDS: Mapping[str, type[WireValue]] = {
     "op": Operation,
     "call": Call,
     "branches": Branches,

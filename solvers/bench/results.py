@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from memplan.planner.errors import FormatError, sentences
 from memplan.planner.model.plan import Status, StopReason
-from memplan.planner.model.rows import Row
+from memplan.planner.model.rows import WireValue
 
 Outcome = Literal["plan", "none", "invalid", "late", "memory", "failed", "skipped"]
 """The outcome of a run. `plan`: a plan that the verifier lets through. `none`: an answer without a plan, such as
@@ -21,7 +21,7 @@ benchmark at a limit. `failed`: the process ended otherwise. `skipped`: cannot b
 Key = tuple[str, str, int, float]
 
 
-class Moment(Row):
+class Moment(WireValue):
     """A point of an anytime curve: what was known so many seconds after the start."""
 
     wall_time_s: float
@@ -29,7 +29,7 @@ class Moment(Row):
     lower_bound: int
 
 
-class Result(Row):
+class Result(WireValue):
     """One run: a solver on an instance. Sizes are bytes; `lower_bound` is proved, `known_peak` reachable.
 
     Times are those of solving alone; `process_cpu_s` is all that the process and its children used, start included.

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.rows import Row
+from memplan.planner.model.rows import WireValue
 from memplan.solvers.portfolio import registry
 from memplan.solvers.reference import table
 from memplan.solvers.search.deadline import Deadline
@@ -56,7 +56,7 @@ Accepted = Annotated[
 SolverName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["auto", *registry.BY_NAME, *table.BY_NAME]})]
 
 
-class SolveOptions(Row):
+class SolveOptions(WireValue):
     """How to plan: how long, with which solver, what is good enough, the seed, and if clocks may decide anything.
 
     `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
