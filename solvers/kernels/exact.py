@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.exact_branching import chosen_section, list_options, skip
-from memplan.solvers.kernels.exact_moves import place, settle, start, undo, unplace
+from memplan.solvers.kernels.exact_moves import place, start, undo, unplace, update_sections
 from memplan.solvers.kernels.exact_nogoods import component, known_failure, remember
 from memplan.solvers.kernels.exact_state import (
     END,
@@ -99,7 +99,7 @@ def search(sections: Sections, state: State, run: ExactRun) -> int:
     nodes = answer[NODES] = answer[LEAST] = 0
 
     # 1. The root: what does not fit before any move never will.
-    failed, need = settle(sections, state, capacity)
+    failed, need = update_sections(sections, state, capacity)
     if failed >= 0:
         answer[LEAST] = need
         return EXHAUSTED
@@ -176,7 +176,7 @@ def search(sections: Sections, state: State, run: ExactRun) -> int:
             if floor + sections.size[move] > capacity:
                 failed, need = section, floor + sections.size[move]
         frame[depth, TOUCHED_LEFT], frame[depth, TOUCHED_RIGHT] = touched_left, touched_right
-        overfull, enough = settle(sections, state, capacity)
+        overfull, enough = update_sections(sections, state, capacity)
         if failed < 0:
             failed, need = overfull, enough
 

@@ -1,4 +1,4 @@
-"""The moves of the exact search: place a buffer, lift those above it, settle what has changed, and undo all that."""
+"""The moves of the exact search: place a buffer, lift those above it, update changed sections, and undo all that."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def place(sections: Sections, state: State, buffer: int) -> tuple[int, int]:
                 state.ready[s] = 0
                 enqueue(state, s)
     left, right = sections.leftmost[buffer], sections.rightmost[buffer]
-    # With holes in its life, whatever it may have touched is settled the long way.
+    # With holes in its life, all sections that it may have touched are updated one by one.
     inner_left, inner_right = left, right if sections.first[buffer + 1] - sections.first[buffer] == 1 else left
     for x in range(sections.neighbour_first[buffer], sections.neighbour_first[buffer + 1]):
         other = sections.neighbour[x]
@@ -146,7 +146,7 @@ def place(sections: Sections, state: State, buffer: int) -> tuple[int, int]:
 
 
 @step
-def settle(sections: Sections, state: State, capacity: int) -> tuple[int, int]:
+def update_sections(sections: Sections, state: State, capacity: int) -> tuple[int, int]:
     """Recompute the queued sections, floors and ready counts only where nothing is known to be ready; empty the queue.
 
     Returns (-1, 0), or the first section that cannot hold what is left of it and the least capacity that would do.

@@ -43,7 +43,7 @@ class State(NamedTuple):
     member_end: U32  # (k,)
     member_slot: I64  # the slot of each member, see Sections
     seat: I64  # where the member of a slot stands
-    queue: I64  # sections to settle
+    queue: I64  # sections to update
     is_queued: Flags
     logged: I64  # the number of the move for which a section was logged last
     counter: I64  # (4,): unplaced buffers, rows of the log, queued sections, moves
@@ -54,8 +54,8 @@ class State(NamedTuple):
     change: I64  # (k + 1,): scratch, 0 between moves: of how many buffers are ready, from one section to the next
 
     @classmethod
-    def for_sections(cls, sections: Sections, room: int = 1) -> State:
-        """Allocate a state, with `room` for that many times the depth and the changes that are usual."""
+    def for_sections(cls, sections: Sections, scale: int = 1) -> State:
+        """Allocate a state, for `scale` times the usual depth and number of changes."""
         n, k = len(sections.size), len(sections.spare)
         per_section = [np.zeros(k, dtype=np.int64) for _ in range(6)]
         floor, ready, left, slack, queue, logged = per_section
@@ -75,9 +75,9 @@ class State(NamedTuple):
             is_queued=np.zeros(k, dtype=np.bool_),
             logged=logged,
             counter=np.zeros(4, dtype=np.int64),
-            log=np.zeros((room * 64 * (n + k), LOG_COLUMNS), dtype=np.int64),
-            frame=np.zeros((room * 4 * n + 1, FRAME_COLUMNS), dtype=np.int64),
-            option=np.zeros(room * 16 * n + 1, dtype=np.int64),
+            log=np.zeros((scale * 64 * (n + k), LOG_COLUMNS), dtype=np.int64),
+            frame=np.zeros((scale * 4 * n + 1, FRAME_COLUMNS), dtype=np.int64),
+            option=np.zeros(scale * 16 * n + 1, dtype=np.int64),
             raised=np.zeros(n, dtype=np.int64),
             change=np.zeros(k + 1, dtype=np.int64),
         )
@@ -101,7 +101,7 @@ def lifted(sections: Sections, buffer: int, at: int) -> int:
 
 @step
 def enqueue(state: State, section: int) -> None:
-    """Have a section settled at the end of the move."""
+    """Queue a section for the update at the end of the move."""
     if not state.is_queued[section]:
         state.is_queued[section] = True
         state.queue[state.counter[QUEUED]] = section

@@ -21,7 +21,7 @@ from memplan.solvers.kernels.packing_lists import (
     merge_run,
     moved,
     nodes,
-    room_to_move,
+    space_to_move,
     touched,
 )
 from memplan.solvers.kernels.packing_offsets import legal, lifted, lowest_shared, tightest
@@ -207,7 +207,7 @@ def pack(rules: PackRules, workspace: Workspace, wanted: PackOrder) -> int:
         # 6. The lists of nodes where it is filed: all of them might have to move.
         n_touched, needed = 2 * n_covers + n_above, stands[TOP]
         for c in range(n_touched):
-            needed += room_to_move(node_lists, touched(c, covers, n_covers, above, leaves)[0])
+            needed += space_to_move(node_lists, touched(c, covers, n_covers, above, leaves)[0])
         if needed > len(runs):
             stands[BODY], stands[NEEDED] = b, needed
             return FULL

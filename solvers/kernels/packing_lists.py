@@ -11,31 +11,31 @@ from memplan.solvers.kernels.tables import ABSENT, ZERO, Rows, step
 
 
 @step
-def room_to_move(lists: Rows, v: int) -> int:
+def space_to_move(lists: Rows, v: int) -> int:
     """Return how many rows list `v` takes at the most if it has to move; for each time that something is filed there.
 
-    A list with room for r rows that gets k more ends with room for less than 2 (r + k), after moves that took less than
-    twice that, and 4 (r + k) is at most k times 4 (r + 1).
+    A list with space for r rows that gets k more ends with space for less than 2 (r + k), after moves that took less
+    than twice that, and 4 (r + k) is at most k times 4 (r + 1).
     """
-    room: int = lists[v, 2]
-    return 4 * (room + 1)
+    space: int = lists[v, 2]
+    return 4 * (space + 1)
 
 
 @step
 def moved(rows: Rows, top: int, lists: Rows, v: int) -> int:
-    """Move list `v`, which is full, to row `top` of `rows`, with twice the room; return the new top."""
+    """Move list `v`, which is full, to row `top` of `rows`, with twice the space; return the new top."""
     at, count = lists[v, 0], lists[v, 1]
-    room: int = max(2, 2 * count)
+    space: int = max(2, 2 * count)
     for row in range(count):
         for c in range(rows.shape[1]):
             rows[top + row, c] = rows[at + row, c]
-    lists[v, 0], lists[v, 2] = top, room
-    return top + room
+    lists[v, 0], lists[v, 2] = top, space
+    return top + space
 
 
 @step
 def file_item(items: Rows, lists: Rows, v: int, low: int, high: int, start: int, end: int) -> None:
-    """Insert an item into list `v`, which has room and stays sorted by `low`."""
+    """Insert an item into list `v`, which has space and stays sorted by `low`."""
     at = lists[v, 0]
     row = at + lists[v, 1]
     while row > at and items[row - 1, 0] > low:
@@ -48,7 +48,7 @@ def file_item(items: Rows, lists: Rows, v: int, low: int, high: int, start: int,
 
 @step
 def merge_run(runs: Rows, lists: Rows, v: int, low: int, high: int) -> None:
-    """Merge the addresses low:high into list `v`, which has room; its runs stay sorted and apart."""
+    """Merge the addresses low:high into list `v`, which has space; its runs stay sorted and apart."""
     first, last = lists[v, 0], lists[v, 0] + lists[v, 1]
     right = last
     while first < right:

@@ -221,8 +221,8 @@ def in_banks(low: int, high: int, bank: tuple[int, int]) -> tuple[int, int]:
     length, shift = bank
     before = low % length - (length - shift)
     last = (high - 1) % length - (length - shift)
-    room = -last if last < 0 else length - last  # from the last byte to the end of its bank
-    return low - (before if before >= 0 else before + length), high - 1 + min(room, I64_MAX - (high - 1))
+    left = -last if last < 0 else length - last  # from the last byte to the end of its bank
+    return low - (before if before >= 0 else before + length), high - 1 + min(left, I64_MAX - (high - 1))
 
 
 @step

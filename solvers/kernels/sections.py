@@ -145,7 +145,7 @@ def _members(lifetime_buffer: I64, start: I64, end: I64, n_sections: int) -> tup
 
 
 def _links(instance: Instance, buffers: I64, position: I64) -> tuple[I64, I64]:
-    """Return the conflicts by name inside a part, as symmetric adjacency lists."""
+    """Return the conflicts by name inside a component, as symmetric adjacency lists."""
     a = position[np.repeat(np.arange(len(instance)), np.diff(instance.conflict_first))]
     b = position[instance.conflict]
     inside = (a >= 0) & (b >= 0)
@@ -212,7 +212,7 @@ def _rows(lists: list[list[list[int]]]) -> tuple[I64, I64]:
 
 
 def _twins(instance: Instance, buffers: I64) -> I64:
-    """Return, for each buffer of a part, the last one before it that is the same in all but name, or -1.
+    """Return, for each buffer of a component, the last one before it that is equal in all but name, or -1.
 
     Only buffers alive together are twins: the search then has to order them, and one order will do.
     """
