@@ -16,41 +16,12 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import Draft, LinearRow
-from memplan.solvers.mip.model_names import COLUMN_WORDS, ModelNames
+from memplan.solvers.mip.model_names import COLUMN_WORDS, WORDS, ModelNames
 from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.size import MAX_ROWS, count_rows, sensible_limits
 from memplan.solvers.packing.place import drop
 
 _WIDTH = 100
-_SAYINGS = {
-    "peak": "(1) the peak is at or above every end",
-    "end": "(2) an end is an offset plus a size",
-    "below": "(4) of two buffers in conflict one lies below the other; where the binary is 0, the big-M lifts the row",
-    "home": "every buffer lies in one pool",
-    "order": "of two orders at most one holds, and none where they share an offset",
-    "together": "two in conflict, in the same pool, have an order, or share an offset",
-    "lowest": "a buffer lies at or above the lowest offset of the pool that it chooses",
-    "highest": "a buffer lies at or below the highest offset of the pool that it chooses",
-    "aligned": "an offset is the first aligned one plus a number of steps",
-    "counted": "steps are counted in the pool that the buffer chooses",
-    "colocation": "what must lie in one pool with a buffer goes where it goes",
-    "rigid": "a buffer keeps its distance from the one it is relative to, or from the lowest of those so joined",
-    "start": "two that share an offset start together",
-    "beside": "two that share an offset lie in one pool",
-    "paged": "pages are counted in the pool that the buffer chooses",
-    "page_start": "a buffer starts inside a page",
-    "page_end": "a buffer ends inside the page that it starts in",
-    "bank": "the first bank that a buffer touches",
-    "past": "the bank after the last one that a buffer touches",
-    "parted": "where two are parted, the banks of the lower one end before those of the upper one begin",
-    "banks": "two that should touch no common bank are parted, or clash",
-    "held": "what lies below a buffer, of what it conflicts with, holds it up",
-    "pushed": "what lies above a buffer, of what it conflicts with, pushes the peak up",
-    "share": "what conflicts pairwise fits below the peak of its pool",
-    "free": "what conflicts pairwise fits around what is reserved in its pool",
-    "twins": "of two buffers that can be exchanged, the first lies in the earlier pool",
-    "cost": "the cost is what the chosen pools, and clashes in banks, ask",
-}
 
 
 def write_model(problem: Problem, suffix: str) -> bytes:
@@ -134,10 +105,10 @@ class _Text:
         """Yield the lines of an LP file; comments say what each kind of row is for."""
         yield from (f"\\ {line}" for line in head)
         yield from ("Minimize", f" total: {self.name[self.objective]}", "Subject To")
-        kinds = list(_SAYINGS)
+        kinds = list(WORDS)
         ordered = sorted(self.program.rows, key=lambda row: kinds.index(str(row.key[0])))
         for word, rows in groupby(ordered, key=lambda row: str(row.key[0])):
-            yield f"\\ {_SAYINGS[word]}"
+            yield f"\\ {WORDS[word][1]}"
             for row in rows:
                 yield from _wrapped(self._lp_row(row))
         yield "Bounds"

@@ -13,42 +13,48 @@ _LONGEST_ID = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 COLUMN_WORDS = {"offset": "o", "end": "e", "multiple": "steps"}
 """Words of columns that are shorter in a file than in keys."""
-_ARGUMENTS = {
-    "offset": "b",
-    "end": "b",
-    "home": "b",
-    "lowest": "b",
-    "highest": "b",
-    "aligned": "b",
-    "below": "bb",
-    "order": "bb",
-    "twins": "bb",
-    "peak": "qb",
-    "in": "qb",
-    "multiple": "qb",
-    "counted": "qb",
-    "together": "qbb",
-    "held": "tb",
-    "pushed": "tqb",
-    "share": "tq",
-    "free": "tq",
-    "colocation": "qb",
-    "rigid": "b",
-    "shared": "bb",
-    "start": "bb",
-    "beside": "qbb",
-    "page": "qb",
-    "paged": "qb",
-    "page_start": "b",
-    "page_end": "b",
-    "bank": "qb",
-    "past": "qb",
-    "parted": "qbb",
-    "banks": "qbb",
-    "clash": "k",
-    "cost": "",
+WORDS = {
+    "peak": ("qb", "(1) the peak is at or above every end"),
+    "end": ("b", "(2) an end is an offset plus a size"),
+    "below": (
+        "bb",
+        "(4) of two buffers in conflict one lies below the other; where the binary is 0, the big-M lifts the row",
+    ),
+    "home": ("b", "every buffer lies in one pool"),
+    "order": ("bb", "of two orders at most one holds, and none where they share an offset"),
+    "together": ("qbb", "two in conflict, in the same pool, have an order, or share an offset"),
+    "lowest": ("b", "a buffer lies at or above the lowest offset of the pool that it chooses"),
+    "highest": ("b", "a buffer lies at or below the highest offset of the pool that it chooses"),
+    "aligned": ("b", "an offset is the first aligned one plus a number of steps"),
+    "counted": ("qb", "steps are counted in the pool that the buffer chooses"),
+    "colocation": ("qb", "what must lie in one pool with a buffer goes where it goes"),
+    "rigid": ("b", "a buffer keeps its distance from the one it is relative to, or from the lowest of those so joined"),
+    "start": ("bb", "two that share an offset start together"),
+    "beside": ("qbb", "two that share an offset lie in one pool"),
+    "paged": ("qb", "pages are counted in the pool that the buffer chooses"),
+    "page_start": ("b", "a buffer starts inside a page"),
+    "page_end": ("b", "a buffer ends inside the page that it starts in"),
+    "bank": ("qb", "the first bank that a buffer touches"),
+    "past": ("qb", "the bank after the last one that a buffer touches"),
+    "parted": ("qbb", "where two are parted, the banks of the lower one end before those of the upper one begin"),
+    "banks": ("qbb", "two that should touch no common bank are parted, or clash"),
+    "held": ("tb", "what lies below a buffer, of what it conflicts with, holds it up"),
+    "pushed": ("tqb", "what lies above a buffer, of what it conflicts with, pushes the peak up"),
+    "share": ("tq", "what conflicts pairwise fits below the peak of its pool"),
+    "free": ("tq", "what conflicts pairwise fits around what is reserved in its pool"),
+    "twins": ("bb", "of two buffers that can be exchanged, the first lies in the earlier pool"),
+    "cost": ("", "the cost is what the chosen pools, and clashes in banks, ask"),
+    "offset": ("b", ""),
+    "in": ("qb", ""),
+    "multiple": ("qb", ""),
+    "shared": ("bb", ""),
+    "page": ("qb", ""),
+    "clash": ("k", ""),
 }
-"""The kinds of a key's numbers: pools (q), boxes (b), sets of buffers in conflict (t) or soft pairs (k)."""
+"""Words of keys: what a key's numbers are, and what rows of this word say ("" for columns), in the order of files.
+
+The numbers are pools (q), boxes (b), sets of buffers in conflict (t) or soft pairs (k).
+"""
 
 
 class ModelNames:
@@ -67,7 +73,7 @@ class ModelNames:
         """Return a name for a key; one that is taken gets a number."""
         word, *numbers = key
         parts = [self._words.get(str(word), str(word))]
-        for kind, number in zip(_ARGUMENTS[str(word)], numbers, strict=False):
+        for kind, number in zip(WORDS[str(word)][0], numbers, strict=False):
             parts += self._part(kind, int(number))
         name = "_".join(parts)
         times = self._used[name] = self._used.get(name, 0) + 1
