@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 MOST_FILES = 15
 TOP = '''"""`top`: the offset of a buffer is at most so large."""
@@ -23,8 +24,6 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import ABSENT
 from memplan.planner.model.constraints.kept import KeptBuffers
-
-pytestmark = pytest.mark.slow
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
