@@ -29,7 +29,7 @@ _PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 """The pauses from then on, since the task may be what harms workers."""
 
 
-class Event(Protocol):
+class Waitable(Protocol):
     """An event of asyncio or anyio."""
 
     def wait(self) -> Coroutine[Any, Any, object]:
@@ -89,7 +89,7 @@ class Cluster:
         *,
         priority: int = 0,
         on_progress: Callable[[Progress], None] | None = None,
-        cancelled: Event,
+        cancelled: Waitable,
     ) -> SolveResult:
         """Solve a task on a worker; return the result, verified, within half a second of the task's deadline.
 
@@ -156,7 +156,7 @@ class Cluster:
         task.add_done_callback(self._aside.discard)
 
 
-async def _over(deadline: Deadline, cancelled: Event) -> StopReason:
+async def _over(deadline: Deadline, cancelled: Waitable) -> StopReason:
     """Return why a task ends that is not done by itself: at its deadline, or when it is cancelled."""
     try:
         async with asyncio.timeout(max(0.0, deadline.left_s)):

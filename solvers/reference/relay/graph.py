@@ -69,7 +69,7 @@ class TensorType:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class RelayParameter:
     """An input or a constant: it has storage of its own, which no other value gets."""
 
     name: str
@@ -77,7 +77,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Call:
+class RelayCall:
     """An operation that writes its outputs while its inputs are alive.
 
     Where it `may_reuse`, the outputs may go where something else has been; else they are new, like parameters.
@@ -115,15 +115,15 @@ class Item:
     index: int
 
 
-Operation = Parameter | Call | Reshape | Bundle | Item
+Operation = RelayParameter | RelayCall | Reshape | Bundle | Item
 
 
 def inputs_of(operation: Operation) -> tuple[str, ...]:
     """Return the names of the values that an operation takes."""
     match operation:
-        case Parameter():
+        case RelayParameter():
             return ()
-        case Call():
+        case RelayCall():
             return operation.inputs
         case Reshape():
             return (operation.input,)
@@ -151,7 +151,7 @@ def check(operations: Sequence[Operation], results: Sequence[str]) -> None:
 
 def _width(operation: Operation, width: dict[str, int], where: str) -> int:
     match operation:
-        case Call():
+        case RelayCall():
             return len(operation.outputs)
         case Reshape() if width[operation.input] != 1:
             raise ProblemError(f"{where}.input: must be one tensor, got {width[operation.input]}")

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memplan.solvers.reference.relay.graph import Bundle, Call, Item, Operation, Parameter, Reshape, check, inputs_of
+from memplan.solvers.reference.relay.graph import (
+    Bundle,
+    Item,
+    Operation,
+    RelayCall,
+    RelayParameter,
+    Reshape,
+    check,
+    inputs_of,
+)
 from memplan.solvers.reference.relay.tokens import MATCH_RANGE, FreeTextures, FreeTokens, Token
 
 
@@ -80,15 +89,15 @@ def _count_uses(operations: Sequence[Operation], results: Sequence[str]) -> dict
     tokens: dict[str, list[Token]] = {}
     for operation in operations:
         match operation:
-            case Parameter():
+            case RelayParameter():
                 tokens[operation.name] = [Token(operation.type)]
-            case Call():
+            case RelayCall():
                 tokens[operation.name] = [Token(output) for output in operation.outputs]
             case Reshape():
                 tokens[operation.name] = [Token(operation.output)]
             case Bundle() | Item():
                 tokens[operation.name] = _named(operation, tokens)
-        if isinstance(operation, Call | Reshape):
+        if isinstance(operation, RelayCall | Reshape):
             for name in inputs_of(operation):
                 for token in tokens[name]:
                     token.uses += 1
@@ -116,7 +125,7 @@ class _Allocator:
             self.tokens[operation.name] = _named(operation, self.tokens)
             return
         self.tokens[operation.name] = [self._output(operation, token) for token in self.wanted[operation.name]]
-        if isinstance(operation, Parameter):
+        if isinstance(operation, RelayParameter):
             return
         for token in self.tokens[operation.name]:  # those that are never used
             self._release_if_unused(operation.name, token)
@@ -134,12 +143,12 @@ class _Allocator:
         sides = None if texture is None else (texture.width, texture.height)
         return Storage(token.max_bytes, token.type.device, token.type.scope, sides)
 
-    def _output(self, operation: Parameter | Call | Reshape, wanted: Token) -> Token:
+    def _output(self, operation: RelayParameter | RelayCall | Reshape, wanted: Token) -> Token:
         if isinstance(operation, Reshape):
             token = self.tokens[operation.input][0]
             token.uses += wanted.uses
             return self._noted(operation.name, "share", token)
-        if isinstance(operation, Call) and operation.may_reuse:
+        if isinstance(operation, RelayCall) and operation.may_reuse:
             known = self._request(wanted)
             return self._noted(operation.name, *(("new", self._new(wanted)) if known is None else ("reuse", known)))
         token = self._new(wanted)

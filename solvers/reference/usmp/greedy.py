@@ -10,30 +10,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.solvers.reference.tensors import StopCheck
-from memplan.solvers.reference.usmp.workspace import Workspace
+from memplan.solvers.reference.usmp.workspace import UsmpWorkspace
 
 Placements = dict[int, tuple[int, int]]
 """(pool, offset) by position of a buffer."""
 
 
-def order_by_size(task: Workspace) -> list[int]:
+def order_by_size(task: UsmpWorkspace) -> list[int]:
     """Return the buffers, largest first, then most conflicts first, then by name from the end of the alphabet."""
     infos = task.buffers
     return sorted(_by_name(task), key=lambda i: (-infos[i].size, -len(infos[i].conflicts)))
 
 
-def order_by_conflicts(task: Workspace) -> list[int]:
+def order_by_conflicts(task: UsmpWorkspace) -> list[int]:
     """Return the buffers, most conflicts first, then largest first, then by name from the end of the alphabet."""
     infos = task.buffers
     return sorted(_by_name(task), key=lambda i: (-len(infos[i].conflicts), -infos[i].size))
 
 
-def _by_name(task: Workspace) -> list[int]:
+def _by_name(task: UsmpWorkspace) -> list[int]:
     return sorted(range(len(task.buffers)), key=lambda i: task.buffers[i].name.encode(), reverse=True)
 
 
 def place_above_conflicts(
-    task: Workspace, order: Sequence[int], stop_check: StopCheck
+    task: UsmpWorkspace, order: Sequence[int], stop_check: StopCheck
 ) -> tuple[Placements, int | None]:
     """Place the buffers in this order; return the placements, and the first that fits nowhere, if any."""
     placements: Placements = {}
@@ -47,7 +47,7 @@ def place_above_conflicts(
     return placements, None
 
 
-def _offsets(task: Workspace, placements: Placements, i: int) -> dict[int, int]:
+def _offsets(task: UsmpWorkspace, placements: Placements, i: int) -> dict[int, int]:
     """Return the offset above all conflicts for each pool that is thought to be large enough.
 
     A pool is crossed out when the buffer does not fit above one conflict, but comes back when it fits above a later,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from memplan.solvers.reference.tensors import StopCheck
 from memplan.solvers.reference.usmp.greedy import Placements, order_by_size
-from memplan.solvers.reference.usmp.workspace import Workspace
+from memplan.solvers.reference.usmp.workspace import UsmpWorkspace
 
 ATTEMPTS = 500
 
@@ -39,7 +39,7 @@ class OrderPacking:
     placements: Placements
     stuck: frozenset[int]
 
-    def used(self, task: Workspace) -> dict[int, int]:
+    def used(self, task: UsmpWorkspace) -> dict[int, int]:
         """Return the highest end in each pool that is used."""
         ends: dict[int, int] = {}
         for i, (pool, offset) in self.placements.items():
@@ -47,7 +47,7 @@ class OrderPacking:
         return ends
 
 
-def hill_climb(task: Workspace, stop_check: StopCheck) -> tuple[Placements, tuple[int, ...]]:
+def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, tuple[int, ...]]:
     """Return the placements of the last order accepted, and the buffers that fit nowhere in it."""
     if not task.buffers:
         return {}, ()
@@ -59,7 +59,7 @@ def hill_climb(task: Workspace, stop_check: StopCheck) -> tuple[Placements, tupl
 class _OrderSearch:
     """The search; `order` is tried next, `swapped` is the last pair of positions in it that was swapped."""
 
-    def __init__(self, task: Workspace, stop_check: StopCheck) -> None:
+    def __init__(self, task: UsmpWorkspace, stop_check: StopCheck) -> None:
         self.task = task
         self.stop_check = stop_check
         self.random = RandR(0)
@@ -146,7 +146,7 @@ class _OrderSearch:
         self.position[self.order[a]], self.position[self.order[b]] = a, b
 
 
-def _first_fit(task: Workspace, placements: Placements, i: int) -> tuple[int, int] | None:
+def _first_fit(task: UsmpWorkspace, placements: Placements, i: int) -> tuple[int, int] | None:
     """Return the lowest free offset, among 0 and those above its conflicts, in the first pool that has one.
 
     Unlike in the greedy planners, a pool where the buffer does not fit above one of its conflicts is out for good,

@@ -13,18 +13,18 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor
 from memplan.solvers.reference.usmp.greedy import Placements, order_by_conflicts, order_by_size, place_above_conflicts
 from memplan.solvers.reference.usmp.hill_climb import hill_climb as hill_climb_order
-from memplan.solvers.reference.usmp.workspace import MOST_CONFLICTS, TooManyConflictsError, Workspace, workspace
+from memplan.solvers.reference.usmp.workspace import MOST_CONFLICTS, TooManyConflictsError, UsmpWorkspace, workspace
 
-Algorithm = Callable[[Workspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
+Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
 """Returns (pool, offset) by position of a buffer, and the positions of those that fit nowhere."""
 
 
-def _greedy_by_size(task: Workspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
+def _greedy_by_size(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
     placements, stuck = place_above_conflicts(task, order_by_size(task), stop_check)
     return placements, [] if stuck is None else [stuck]
 
 
-def _greedy_by_conflicts(task: Workspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
+def _greedy_by_conflicts(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
     placements, stuck = place_above_conflicts(task, order_by_conflicts(task), stop_check)
     return placements, [] if stuck is None else [stuck]
 

@@ -39,7 +39,7 @@ class BufferInfo:
 
 
 @dataclass(frozen=True)
-class Workspace:
+class UsmpWorkspace:
     """A task for USMP: buffers, the size of each pool (None: unlimited), and the most bytes alive together.
 
     With `rounds_to_own` an offset above a neighbour is rounded up to the buffer's own alignment, else, as in USMP, to
@@ -63,7 +63,9 @@ class Workspace:
         return capacity is None or offset + self.buffers[buffer].size <= capacity
 
 
-def workspace(problem: Problem, stop_check: StopCheck, rounds_to_own: bool = False) -> tuple[Workspace, list[Tensor]]:
+def workspace(
+    problem: Problem, stop_check: StopCheck, rounds_to_own: bool = False
+) -> tuple[UsmpWorkspace, list[Tensor]]:
     """Return the task that a problem is, and its buffers' tensors; raises TooManyConflictsError."""
     found = tensors(problem)
     conflicts, pressure = _sweep(problem, found, stop_check)
@@ -78,7 +80,7 @@ def workspace(problem: Problem, stop_check: StopCheck, rounds_to_own: bool = Fal
         )
         for tensor, listed in zip(found, conflicts, strict=True)
     ]
-    return Workspace(infos, tuple(pool.size for pool in problem.pools), pressure, rounds_to_own), found
+    return UsmpWorkspace(infos, tuple(pool.size for pool in problem.pools), pressure, rounds_to_own), found
 
 
 def _sweep(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> tuple[list[list[int]], int]:

@@ -79,7 +79,7 @@ def test_json_says_all_of_a_problem_and_a_table_says_what_it_cannot(problem: Pro
     again = FORMATS["csv"].read_problem(written)
     assert again.conflicts == problem.conflicts == ()
     for mine, other in zip(problem.buffers, again.buffers, strict=True):
-        # Names of a lone pool, traffic that nothing counts, and the spelling of ids are all that may change.
+        # Names of a lone pool, traffic that nothing counts, and ids as texts are all that may change.
         assert other == mine.model_copy(update={"id": str(mine.id), "pools": None, "traffic": None})
 
 
@@ -117,7 +117,7 @@ def test_the_name_of_a_file_to_write_says_its_format() -> None:
         format_of_name("plan.txt")
 
 
-def test_a_table_matches_ids_by_their_spelling() -> None:
+def test_a_table_matches_ids_as_texts() -> None:
     problem = Problem.model_validate({"buffers": [{"id": 7, "size": 1, "start": 0, "end": 1}]})
     plan = FORMATS["csv"].read_plan(b"id,offset\n7,64\n", problem)
     assert list(plan.placements) == [Placement(id=7, pool="default", offset=64)]

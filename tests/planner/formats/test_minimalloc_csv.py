@@ -193,7 +193,7 @@ def test_what_a_table_cannot_say_of_a_buffer_is_refused(row: dict[str, object], 
     assert error.value.sentences == (sentence,)
 
 
-def test_a_table_cannot_tell_a_number_from_its_spelling() -> None:
+def test_a_table_cannot_tell_a_number_from_its_text() -> None:
     rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in (1, "1")]
     with pytest.raises(FormatError, match="a table cannot tell the ids 1 and '1' apart"):
         minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))

@@ -45,7 +45,7 @@ def root_slack(component: Component, capacity: int) -> I64:
     return schedule.state.table.slack // component.sections.granule
 
 
-def test_fillers_add_up_to_the_slack_of_every_section() -> None:
+def test_dummies_add_up_to_the_slack_of_every_section() -> None:
     for seed in range(100):
         slack = rng(seed).integers(0, 6, 12) * rng(seed + 1).integers(0, 2, 12)
         rows = dummy_buffers(slack, rng(seed))
@@ -53,14 +53,14 @@ def test_fillers_add_up_to_the_slack_of_every_section() -> None:
         assert all(row.size > 0 and row.start < row.end for row in rows)
 
 
-def test_the_fewest_fillers_that_explain_the_slack_are_found() -> None:
+def test_the_fewest_dummies_that_explain_the_slack_are_found() -> None:
     rows = [DummyBuffer(1, 7, 5), DummyBuffer(3, 9, 11), DummyBuffer(4, 12, 2), DummyBuffer(8, 10, 3)]
     slack = np.array(sums(rows, 14))
     for seed in range(10):
         assert sorted(dummy_buffers(slack, rng(seed))) == rows
 
 
-def test_no_slack_asks_for_no_filler() -> None:
+def test_no_slack_needs_no_dummy() -> None:
     assert dummy_buffers(np.zeros(5, dtype=np.int64), rng()) == []
 
 
@@ -77,7 +77,7 @@ def test_a_filled_part_has_no_slack(feature: str) -> None:
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-def test_what_is_found_with_fillers_is_a_placement_without_them(feature: str) -> None:
+def test_a_placement_with_dummies_is_one_without_them(feature: str) -> None:
     found = 0
     for seed in range(20):
         problem = tight_problem(seed, feature)
@@ -104,7 +104,7 @@ def states(problem: Problem) -> ComponentStates:
     return ComponentStates(instance, exact_search(instance))
 
 
-def test_a_climber_finds_with_fillers_what_it_does_not_find_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_finds_with_dummies_what_it_does_not_find_without(monkeypatch: pytest.MonkeyPatch) -> None:
     left = []
     for most in (dummy_rounds.MOST, 0.0):
         monkeypatch.setattr(dummy_rounds, "MOST", most)
@@ -114,7 +114,7 @@ def test_a_climber_finds_with_fillers_what_it_does_not_find_without(monkeypatch:
     assert left == [None, 0]
 
 
-def test_rounds_with_fillers_wait_for_others_and_take_as_many_nodes() -> None:
+def test_rounds_with_dummies_wait_for_others_and_take_as_many_nodes() -> None:
     (component,) = split(compile_problem(LOOSE.problem))
     schedule = RestartSchedule(component, rng())
     turns = DummyRounds(schedule)
@@ -140,8 +140,8 @@ def test_nothing_is_filled_where_there_is_no_slack_or_too_much_or_a_proof_to_be_
 
 
 def test_a_guess_is_given_up_when_its_nodes_are_spent() -> None:
-    posed = perfect(seed=8001, n=300, kind="pinwheel", granule=1024, slack=10.0, by="shrinking")
-    (component,) = split(compile_problem(posed.problem))
+    puzzle = perfect(seed=8001, n=300, kind="pinwheel", granule=1024, slack=10.0, by="shrinking")
+    (component,) = split(compile_problem(puzzle.problem))
     schedule = RestartSchedule(component, rng())
     schedule.nodes = 10**6
     turns = DummyRounds(schedule)

@@ -11,13 +11,13 @@ from tests.support.tight_problems import full_load
 CEILING, BOUND = 2000, 1000
 
 
-def new_ladder(seed: int = 0) -> RestartSchedule:
+def new_schedule(seed: int = 0) -> RestartSchedule:
     (component,) = split(compile_problem(full_load(1, n=30, live=6)))
     return RestartSchedule(component, np.random.default_rng(seed))
 
 
 def test_the_first_round_of_a_line_from_nothing_finds_a_placement_at_the_ceiling() -> None:
-    schedule = new_ladder()
+    schedule = new_schedule()
     assert schedule.kind() == ABOVE
     limit, fraction = schedule.begin(ABOVE)
     capacity = schedule.capacity(ABOVE, fraction, BOUND, CEILING)
@@ -28,7 +28,7 @@ def test_the_first_round_of_a_line_from_nothing_finds_a_placement_at_the_ceiling
 
 
 def test_climbers_do_not_all_begin_with_the_same_orders() -> None:
-    schedule, other = new_ladder(), new_ladder()
+    schedule, other = new_schedule(), new_schedule()
     other.is_first = False
     assert (schedule.rank(AT_BOUND, 0) == schedule.orders[0]).all()
     ranks = [other.rank(AT_BOUND, 0) for _ in range(10)]
@@ -37,7 +37,7 @@ def test_climbers_do_not_all_begin_with_the_same_orders() -> None:
 
 
 def test_a_round_asks_for_the_bound_or_for_less_than_the_lines_peak() -> None:
-    schedule = new_ladder()
+    schedule = new_schedule()
     schedule.start_descent(np.zeros(len(schedule.component.buffers), dtype=np.int64), 1100)
     assert schedule.capacity(AT_BOUND, 0.9, BOUND, CEILING) == BOUND
     for kind in (ABOVE, ABOVE_WIDE):
@@ -46,7 +46,7 @@ def test_a_round_asks_for_the_bound_or_for_less_than_the_lines_peak() -> None:
 
 
 def test_half_of_the_early_rounds_ask_for_the_bound_and_fewer_later() -> None:
-    schedule = new_ladder()
+    schedule = new_schedule()
     schedule.start_descent(np.zeros(len(schedule.component.buffers), dtype=np.int64), 1100)
     shares = []
     for schedule.nodes in (0, 10**9):
@@ -61,7 +61,7 @@ def test_half_of_the_early_rounds_ask_for_the_bound_and_fewer_later() -> None:
 
 
 def test_a_line_ends_when_it_takes_longer_for_the_next_placement_than_for_all_so_far() -> None:
-    schedule = new_ladder()
+    schedule = new_schedule()
     patience = PATIENCE * len(schedule.component.buffers)
     placement = np.zeros(len(schedule.component.buffers), dtype=np.int64)
     schedule.start_descent(placement, 1100)
@@ -76,7 +76,7 @@ def test_a_line_ends_when_it_takes_longer_for_the_next_placement_than_for_all_so
 
 
 def test_once_there_is_something_to_prove_runs_are_long_and_a_line_never_ends() -> None:
-    schedule = new_ladder()
+    schedule = new_schedule()
     schedule.start_descent(np.zeros(len(schedule.component.buffers), dtype=np.int64), 1100)
     short, _ = schedule.begin(ABOVE)
     at_bound, _ = schedule.begin(AT_BOUND)

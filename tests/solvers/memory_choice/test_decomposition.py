@@ -237,7 +237,7 @@ def real(entry: dict[str, Any], objective: str) -> Problem:
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry["file"])
-def test_no_real_problem_spills_more_than_the_compiler_that_posed_it(entry: dict[str, Any]) -> None:
+def test_no_real_problem_spills_more_than_its_compiler(entry: dict[str, Any]) -> None:
     problem = real(entry, "peak")
     plan = solve(problem, time_limit_s=20)
     assert verify(problem, plan) == ()

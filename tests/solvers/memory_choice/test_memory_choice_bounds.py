@@ -31,7 +31,7 @@ def knapsack_of(problem: Problem) -> Knapsack:
     return knapsack
 
 
-def posed(*buffers: dict[str, Any], **fields: Any) -> Knapsack:
+def small_knapsack(*buffers: dict[str, Any], **fields: Any) -> Knapsack:
     rows = [{"id": k} | row for k, row in enumerate(buffers)]
     return knapsack_of(Problem.model_validate({"buffers": rows, **fields}))
 
@@ -137,7 +137,9 @@ def test_any_multipliers_give_a_bound(seed: int) -> None:
 def test_multipliers_come_close_to_what_the_relaxation_can_prove() -> None:
     """Of five equal buffers two and a half fit into the fast pool, so two and a half, that is three, do not."""
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
-    knapsack = posed({"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS)
+    knapsack = knapsack_of(
+        {"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS
+    )
     limit = knapsack.limits([5, ROOMY])
     assert for_cost(knapsack, limit, 10, 300, never).cost_bound(knapsack, limit) >= 5
     assert find(knapsack, limit).cost == 6
@@ -160,7 +162,7 @@ def test_the_bound_on_a_load_holds(seed: int) -> None:
 
 def test_room_is_counted_in_granules_without_what_is_reserved() -> None:
     pool = {"name": "only", "alignment": 8, "reserved": [[16, 4], [40, 8]], "size": 100}
-    knapsack = posed({"size": 12, "start": 0, "end": 1}, {"size": 4, "start": 0, "end": 1}, pools=[pool])
+    knapsack = small_knapsack({"size": 12, "start": 0, "end": 1}, {"size": 4, "start": 0, "end": 1}, pools=[pool])
     assert knapsack.instance.unit == 4
     assert knapsack.size.tolist() == [[4, 2]]
     row_capacities = {end: int(knapsack.row_capacities[0].below(end)[0]) for end in (3, 4, 5, 6, 8, 9, 12, 25)}
@@ -171,7 +173,7 @@ def test_room_is_counted_in_granules_without_what_is_reserved() -> None:
 def test_buffers_that_must_lie_together_are_one_item() -> None:
     rows = [{"size": 4, "start": k, "end": k + 1} for k in range(3)]
     pools = [{"name": "fast", "size": 4, "cost": 1}, {"name": "slow", "cost": 3}]
-    knapsack = posed(*rows, pools=pools, together=[[0, 2]], **COSTS)
+    knapsack = small_knapsack(*rows, pools=pools, together=[[0, 2]], **COSTS)
     assert knapsack.item.tolist() == [0, 1, 0]
     assert knapsack.price.tolist() == [[0, 0], [2, 1]]
     assert find(knapsack, knapsack.limits([1, ROOMY])).cost == 0
@@ -179,7 +181,7 @@ def test_buffers_that_must_lie_together_are_one_item() -> None:
 
 def test_what_conflicts_by_name_only_does_not_share_room() -> None:
     pools = [{"name": "fast", "size": 8}, {"name": "slow", "cost": 1}]
-    knapsack = posed({"size": 8}, {"size": 8}, {"size": 8}, pools=pools, conflicts=[[0, 1]], **COSTS)
+    knapsack = small_knapsack({"size": 8}, {"size": 8}, {"size": 8}, pools=pools, conflicts=[[0, 1]], **COSTS)
     assert find(knapsack, knapsack.limits([1, ROOMY])).cost == 1
 
 

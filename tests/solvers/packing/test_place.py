@@ -165,12 +165,12 @@ def test_of_several_companies_the_first_stay_where_they_are() -> None:
     assert [pool for pool, _ in placed(instance, range(6))] == [0, 1, 1, 0, 1, 1]
 
 
-def test_a_company_that_must_go_where_there_is_no_room_is_placed_nowhere() -> None:
+def test_a_colocation_group_that_must_go_where_there_is_no_room_is_placed_nowhere() -> None:
     instance = compiled({**A, "pools": ["fast"]}, B, C, pools=POOLS, together=[("a", "b", "c")])
     assert place(quick(instance), instance, column(range(3)), (0, 1)) is None
 
 
-def test_dropping_gives_none_where_a_company_is_in_two_memories() -> None:
+def test_dropping_gives_none_where_a_colocation_group_is_in_two_memories() -> None:
     instance = compiled(A, B, pools=POOLS, together=[("a", "b")])
     assert drop(instance, column([0, 1]), [0, 0]) is None
     assert drop(instance, column([0, 0]), [0, 4]) is not None

@@ -35,7 +35,7 @@ def test_other_formats_tell_lifetimes_only(name: str) -> None:
     assert models(name, "alias") == []
 
 
-def posed(problem: Problem, rows: list[dict[str, Any]]) -> Problem:
+def with_rows(problem: Problem, rows: list[dict[str, Any]]) -> Problem:
     """Return the problem with other buffers."""
     return Problem.model_validate({"buffers": rows, "pools": problem.pools})
 
@@ -65,7 +65,7 @@ def cut_short(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
                 wrong = [dict(kept) for kept in rows]
                 wrong[victim] |= {"end": row.end - 1, "offset": 0}
                 wrong[thief] |= {"offset": 0}
-                mistaken = posed(problem, wrong)
+                mistaken = with_rows(problem, wrong)
                 yield mistaken, solve(mistaken), row
                 break
 

@@ -6,7 +6,15 @@ import pytest
 
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.reference.relay.graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
+from memplan.solvers.reference.relay.graph import (
+    Bundle,
+    Item,
+    Operation,
+    RelayCall,
+    RelayParameter,
+    Reshape,
+    TensorType,
+)
 from memplan.solvers.reference.relay.planner import start_only_cost, token_total
 from memplan.solvers.reference.relay.storage import Storage, StorageAction, plan_storages
 from tests.support import tvm_problems as tvm
@@ -18,17 +26,17 @@ def floats(*shape: int) -> TensorType:
 
 def chain(*sizes: int) -> list[Operation]:
     """Return operations of which each takes what the one before it made; `t0` is a parameter."""
-    first: list[Operation] = [Parameter("t0", TensorType((sizes[0],), "uint8"))]
+    first: list[Operation] = [RelayParameter("t0", TensorType((sizes[0],), "uint8"))]
     types = [TensorType((size,), "uint8") for size in sizes]
-    return first + [Call(f"t{i}", (f"t{i - 1}",), (types[i],)) for i in range(1, len(sizes))]
+    return first + [RelayCall(f"t{i}", (f"t{i - 1}",), (types[i],)) for i in range(1, len(sizes))]
 
 
 def test_two_temporaries_alternate_beside_the_parameters() -> None:
     # tests/python/relay/test_backend_graph_executor.py, test_plan_memory
     ten, one = floats(10), floats(1)
-    operations: list[Operation] = [Parameter("x", ten), Parameter("y", one)]
-    operations += [Call("exp", ("y",), (one,)), Call("z0", ("x", "exp"), (ten,))]
-    operations += [Call(f"z{i + 1}", (f"z{i}",), (ten,)) for i in range(5)]
+    operations: list[Operation] = [RelayParameter("x", ten), RelayParameter("y", one)]
+    operations += [RelayCall("exp", ("y",), (one,)), RelayCall("z0", ("x", "exp"), (ten,))]
+    operations += [RelayCall(f"z{i + 1}", (f"z{i}",), (ten,)) for i in range(5)]
     plan = plan_storages(operations, ["z5"])
     ids = [plan.ids[operation.name][0] for operation in operations]
     assert ids == [0, 1, 2, 3, 2, 3, 2, 3, 2]
@@ -40,11 +48,11 @@ def test_two_temporaries_alternate_beside_the_parameters() -> None:
 def test_a_reshape_has_the_storage_of_its_input() -> None:
     # the same file, test_reshape_nop
     operations: list[Operation] = [
-        Parameter("x", floats(10, 4)),
-        Call("abs", ("x",), (floats(10, 1, 4),)),
+        RelayParameter("x", floats(10, 4)),
+        RelayCall("abs", ("x",), (floats(10, 1, 4),)),
         Reshape("z0", "abs", floats(2, 20)),
-        Call("t1", ("abs",), (floats(10, 1, 4),)),
-        Call("z1", ("t1",), (floats(10, 1, 4),)),
+        RelayCall("t1", ("abs",), (floats(10, 1, 4),)),
+        RelayCall("z1", ("t1",), (floats(10, 1, 4),)),
         Reshape("z2", "t1", floats(1, 40)),
     ]
     plan = plan_storages(operations, ["z0", "z1", "z2"])
@@ -57,16 +65,16 @@ def test_what_five_allocations_of_relax_need_with_and_without_planning() -> None
     # output, which the caller keeps, is a third.
     eight, ten = floats(8), floats(10)
     operations: list[Operation] = [
-        Parameter("x", floats(2, 4)),
-        Call("exp", ("x",), (floats(2, 4),)),
+        RelayParameter("x", floats(2, 4)),
+        RelayCall("exp", ("x",), (floats(2, 4),)),
         Reshape("flat", "exp", eight),
-        Call("relu", ("flat",), (eight,)),
-        Call("add", ("relu",), (eight,)),
-        Call("pad", ("add",), (ten,)),
-        Call("log", ("pad",), (ten,), may_reuse=False),
+        RelayCall("relu", ("flat",), (eight,)),
+        RelayCall("add", ("relu",), (eight,)),
+        RelayCall("pad", ("add",), (ten,)),
+        RelayCall("log", ("pad",), (ten,), may_reuse=False),
     ]
     plan = plan_storages(operations, ["log"])
-    made = [operation for operation in operations if isinstance(operation, Call)]
+    made = [operation for operation in operations if isinstance(operation, RelayCall)]
     assert sum(operation.outputs[0].size() for operation in made) == 176
     assert len(made) == 5
     assert [storage.size for storage in plan.storages[1:]] == [32, 40, 40]
@@ -76,12 +84,12 @@ def test_what_five_allocations_of_relax_need_with_and_without_planning() -> None
 
 def test_a_larger_storage_is_taken_first_and_of_those_the_smallest() -> None:
     operations: list[Operation] = [
-        *(Parameter(f"p{i}", floats(1)) for i in range(3)),
-        Call("a", ("p0",), (TensorType((30,), "uint8"),)),
-        Call("b", ("p1",), (TensorType((10,), "uint8"),)),
-        Call("c", ("p2",), (TensorType((20,), "uint8"),)),
-        Call("end", ("a", "b", "c"), (TensorType((400,), "uint8"),)),
-        Call("next", ("end",), (TensorType((15,), "uint8"),)),
+        *(RelayParameter(f"p{i}", floats(1)) for i in range(3)),
+        RelayCall("a", ("p0",), (TensorType((30,), "uint8"),)),
+        RelayCall("b", ("p1",), (TensorType((10,), "uint8"),)),
+        RelayCall("c", ("p2",), (TensorType((20,), "uint8"),)),
+        RelayCall("end", ("a", "b", "c"), (TensorType((400,), "uint8"),)),
+        RelayCall("next", ("end",), (TensorType((15,), "uint8"),)),
     ]
     plan = plan_storages(operations, ["next"])
     assert plan.ids["next"] == plan.ids["c"]
@@ -105,20 +113,24 @@ def test_storages_are_reused_within_sixteen_times_either_way(free: int, wanted: 
 def test_of_equal_free_storages_the_first_freed_is_reused_first() -> None:
     eight = TensorType((8,), "uint8")
     operations: list[Operation] = [
-        Parameter("x", eight),
-        Call("a", ("x",), (eight,)),
-        Call("b", ("x",), (eight,)),
-        Call("c", ("b",), (eight,)),  # b is free
-        Call("d", ("a",), (TensorType((1000,), "uint8"),)),  # a is free
-        Call("e", ("d", "c"), (eight,)),
+        RelayParameter("x", eight),
+        RelayCall("a", ("x",), (eight,)),
+        RelayCall("b", ("x",), (eight,)),
+        RelayCall("c", ("b",), (eight,)),  # b is free
+        RelayCall("d", ("a",), (TensorType((1000,), "uint8"),)),  # a is free
+        RelayCall("e", ("d", "c"), (eight,)),
     ]
     assert plan_storages(operations, ["e"]).ids["e"] == (2,)
 
 
 def test_an_unused_tensor_is_released_at_once() -> None:
     eight = TensorType((8,), "uint8")
-    operations: list[Operation] = [Parameter("x", eight), Call("a", ("x",), (eight, eight)), Item("kept", "a", 1)]
-    plan = plan_storages([*operations, Call("b", ("kept",), (eight,))], ["b"])
+    operations: list[Operation] = [
+        RelayParameter("x", eight),
+        RelayCall("a", ("x",), (eight, eight)),
+        Item("kept", "a", 1),
+    ]
+    plan = plan_storages([*operations, RelayCall("b", ("kept",), (eight,))], ["b"])
     assert plan.uses["a"] == (0, 1)
     assert plan.ids["b"] == (1,)
     assert StorageAction("a", "release", 1, 8) in plan.steps
@@ -127,12 +139,12 @@ def test_an_unused_tensor_is_released_at_once() -> None:
 def test_tuples_share_the_tokens_of_their_fields() -> None:
     eight = TensorType((8,), "uint8")
     operations: list[Operation] = [
-        Parameter("x", eight),
-        Call("a", ("x",), (eight,)),
-        Call("b", ("x",), (eight,)),
+        RelayParameter("x", eight),
+        RelayCall("a", ("x",), (eight,)),
+        RelayCall("b", ("x",), (eight,)),
         Bundle("both", ("a", "b")),
-        Call("c", ("both",), (eight,)),
-        Call("d", ("c",), (eight,)),
+        RelayCall("c", ("both",), (eight,)),
+        RelayCall("d", ("c",), (eight,)),
     ]
     plan = plan_storages(operations, ["d"])
     assert plan.ids["both"] == (1, 2)
@@ -141,7 +153,7 @@ def test_tuples_share_the_tokens_of_their_fields() -> None:
 
 
 def test_parameters_and_results_are_never_given_away() -> None:
-    operations: list[Operation] = [*chain(8, 8), Call("t2", ("t0",), (TensorType((8,), "uint8"),))]
+    operations: list[Operation] = [*chain(8, 8), RelayCall("t2", ("t0",), (TensorType((8,), "uint8"),))]
     assert plan_storages(operations, ["t1", "t2"]).ids == {"t0": (0,), "t1": (1,), "t2": (2,)}
 
 
@@ -149,10 +161,10 @@ def test_devices_never_share() -> None:
     gpu = TensorType((8,), "uint8", device="gpu")
     cpu = TensorType((8,), "uint8")
     operations: list[Operation] = [
-        Parameter("x", cpu),
-        Call("a", ("x",), (cpu,)),
-        Call("b", ("a",), (gpu,)),
-        Call("c", ("b",), (gpu,)),
+        RelayParameter("x", cpu),
+        RelayCall("a", ("x",), (cpu,)),
+        RelayCall("b", ("a",), (gpu,)),
+        RelayCall("c", ("b",), (gpu,)),
     ]
     plan = plan_storages(operations, ["c"])
     assert plan.ids["c"] == (3,)
@@ -160,7 +172,7 @@ def test_devices_never_share() -> None:
 
 @pytest.mark.parametrize(("alignment", "size"), [(1, 5), (4, 8), (8, 8)])
 def test_storages_are_whole_bytes_words_or_double_words(alignment: int, size: int) -> None:
-    operations: list[Operation] = [Parameter("x", TensorType((5,), "int8"))]
+    operations: list[Operation] = [RelayParameter("x", TensorType((5,), "int8"))]
     assert plan_storages(operations, ["x"], storage_alignment=alignment).storages == (Storage(size, "cpu", "global"),)
 
 

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import ProblemError
-from memplan.solvers.reference.relay.graph import Bundle, Call, Item, Operation, Parameter, Reshape, TensorType
+from memplan.solvers.reference.relay.graph import (
+    Bundle,
+    Item,
+    Operation,
+    RelayCall,
+    RelayParameter,
+    Reshape,
+    TensorType,
+)
 from memplan.solvers.reference.relay.storage import Storage, plan_storages
 
 BUFFER = TensorType((1,), "uint8")
@@ -47,13 +55,13 @@ SQUARE = texture(10, 10, 4)
     ],
 )
 def test_textures_are_flattened_to_width_and_height(kind: TensorType, sides: tuple[int, int]) -> None:
-    assert plan_storages([Parameter("x", kind)], ["x"]).storages == (Storage(0, "adreno", kind.scope, sides),)
+    assert plan_storages([RelayParameter("x", kind)], ["x"]).storages == (Storage(0, "adreno", kind.scope, sides),)
 
 
 def textures(*types: TensorType) -> list[tuple[int, ...]]:
     """Return the ids of a chain of calls: the third may have the storage of the first, and so on."""
-    operations: list[Operation] = [Parameter("t", TensorType((1,), "uint8"))]
-    operations += [Call(f"t{i}", ("t" if i == 0 else f"t{i - 1}",), (kind,)) for i, kind in enumerate(types)]
+    operations: list[Operation] = [RelayParameter("t", TensorType((1,), "uint8"))]
+    operations += [RelayCall(f"t{i}", ("t" if i == 0 else f"t{i - 1}",), (kind,)) for i, kind in enumerate(types)]
     plan = plan_storages(operations, [operations[-1].name])
     return [plan.ids[operation.name] for operation in operations[1:]]
 
@@ -79,9 +87,9 @@ def test_textures_never_mix_scopes_or_types_nor_sides_more_than_five_times(other
 
 
 def test_a_texture_grows_where_none_is_large_enough_and_is_then_not_free_again() -> None:
-    operations: list[Operation] = [Parameter("t", BUFFER)]
+    operations: list[Operation] = [RelayParameter("t", BUFFER)]
     kinds = (SQUARE, BUFFER, texture(12, 9, 4), BUFFER, SQUARE)
-    operations += [Call(f"t{i}", ("t" if i == 0 else f"t{i - 1}",), (kind,)) for i, kind in enumerate(kinds)]
+    operations += [RelayCall(f"t{i}", ("t" if i == 0 else f"t{i - 1}",), (kind,)) for i, kind in enumerate(kinds)]
     plan = plan_storages(operations, ["t4"])
     first, grown, last = (plan.ids[name][0] for name in ("t0", "t2", "t4"))
     assert first == grown != last
@@ -89,10 +97,10 @@ def test_a_texture_grows_where_none_is_large_enough_and_is_then_not_free_again()
 
 
 def test_a_texture_that_need_not_grow_is_preferred_and_of_those_the_closest() -> None:
-    makers: list[Operation] = [Parameter("t", BUFFER)]
+    makers: list[Operation] = [RelayParameter("t", BUFFER)]
     sizes = {"wide": texture(10, 20, 4), "close": texture(11, 11, 4), "small": texture(9, 9, 4)}
-    calls = [Call(name, ("t",), (kind,)) for name, kind in sizes.items()]
-    end = [Call("end", tuple(sizes), (BUFFER,)), Call("next", ("end",), (SQUARE,))]
+    calls = [RelayCall(name, ("t",), (kind,)) for name, kind in sizes.items()]
+    end = [RelayCall("end", tuple(sizes), (BUFFER,)), RelayCall("next", ("end",), (SQUARE,))]
     plan = plan_storages([*makers, *calls, *end], ["next"])
     assert plan.ids["next"] == plan.ids["close"]
 
@@ -100,16 +108,16 @@ def test_a_texture_that_need_not_grow_is_preferred_and_of_those_the_closest() ->
 @pytest.mark.parametrize(
     ("operations", "results", "sentence"),
     [
-        ([Call("a", ("b",), ())], [], 'operations[0]: must take values of operations before it, got "b"'),
-        ([Parameter("a", BUFFER)] * 2, [], 'operations[1].name: must be unique, got "a" again'),
-        ([Parameter("a", BUFFER)], ["b"], 'results[0]: must name an operation, got "b"'),
+        ([RelayCall("a", ("b",), ())], [], 'operations[0]: must take values of operations before it, got "b"'),
+        ([RelayParameter("a", BUFFER)] * 2, [], 'operations[1].name: must be unique, got "a" again'),
+        ([RelayParameter("a", BUFFER)], ["b"], 'results[0]: must name an operation, got "b"'),
         (
-            [Parameter("a", BUFFER), Item("b", "a", 1)],
+            [RelayParameter("a", BUFFER), Item("b", "a", 1)],
             [],
             "operations[1].index: must be at least 0 and below 1, got 1",
         ),
         (
-            [Parameter("a", BUFFER), Bundle("b", ("a", "a")), Reshape("c", "b", BUFFER)],
+            [RelayParameter("a", BUFFER), Bundle("b", ("a", "a")), Reshape("c", "b", BUFFER)],
             [],
             "operations[2].input: must be one tensor, got 2",
         ),

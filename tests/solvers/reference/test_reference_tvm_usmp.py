@@ -13,7 +13,7 @@ from memplan.solvers.reference.tensors import StoppedError
 from memplan.solvers.reference.usmp.greedy import order_by_conflicts, order_by_size, place_above_conflicts
 from memplan.solvers.reference.usmp.hill_climb import RandR, hill_climb
 from memplan.solvers.reference.usmp.planners import greedy_by_size
-from memplan.solvers.reference.usmp.workspace import BufferInfo, Workspace, workspace
+from memplan.solvers.reference.usmp.workspace import BufferInfo, UsmpWorkspace, workspace
 from tests.support import tvm_problems as tvm
 
 ALGORITHMS = ("greedy-by-size", "greedy-by-conflicts", "hill-climb")
@@ -31,14 +31,14 @@ def used(problem: Problem, algorithm: str) -> list[int | None]:
     return [pool.used for pool in plan(problem, algorithm).pools]
 
 
-def as_printed(sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]]) -> Workspace:
+def as_printed(sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]]) -> UsmpWorkspace:
     """Return buffers whose conflicts need not be symmetric, which no problem can say."""
     position = {name: i for i, name in enumerate(sizes)}
     infos = [BufferInfo(n, size, (0,), (1,), [position[c] for c in conflicts[n]]) for n, size in sizes.items()]
-    return Workspace(infos, (None,))
+    return UsmpWorkspace(infos, (None,))
 
 
-def peak(task: Workspace, placements: Mapping[int, tuple[int, int]]) -> int:
+def peak(task: UsmpWorkspace, placements: Mapping[int, tuple[int, int]]) -> int:
     return max(offset + task.buffers[i].size for i, (_, offset) in placements.items())
 
 

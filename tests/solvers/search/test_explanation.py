@@ -56,7 +56,7 @@ def test_a_buffer_that_crosses_a_page_wherever_it_lies_is_named() -> None:
     )
 
 
-def test_a_company_without_a_pool_for_all_is_named() -> None:
+def test_a_colocation_group_without_a_pool_for_all_is_named() -> None:
     rows = [THREE[0] | {"pools": ["x"]}, THREE[1] | {"forbid_pools": ["x"]}]
     found = explained(buffers=rows, together=[["b", "a"]], pools=[{"name": "x"}, {"name": "y"}])
     assert found["message"] == (

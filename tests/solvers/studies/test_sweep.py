@@ -39,9 +39,9 @@ def test_each_size_has_the_best_plan_for_it_in_order_of_size() -> None:
     points = informed(list(sweep(PROBLEM, "fast", [9, 0, 4, 2, 4, 6], planned)))
     assert [point.size for point in points] == [0, 2, 4, 6, 9]
     for point in points:
-        posed = with_size(PROBLEM, "fast", point.size)
-        assert verify(posed, point.plan) == ()
-        assert score(point.plan) == oracle.best_score(posed)
+        sized = with_size(PROBLEM, "fast", point.size)
+        assert verify(sized, point.plan) == ()
+        assert score(point.plan) == oracle.best_score(sized)
         assert point.plan.pools[0].size == point.size
         assert point.plan.cost_lower_bound == point.plan.cost
 
