@@ -137,7 +137,7 @@ def test_any_multipliers_give_a_bound(seed: int) -> None:
 def test_multipliers_come_close_to_what_the_relaxation_can_prove() -> None:
     """Of five equal buffers two and a half fit into the fast pool, so two and a half, that is three, do not."""
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
-    knapsack = knapsack_of(
+    knapsack = small_knapsack(
         {"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS
     )
     limit = knapsack.limits([5, ROOMY])
