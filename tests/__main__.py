@@ -24,6 +24,7 @@ CHECKS = (
 )
 FAST_LANE = (
     "tests/test_layout.py",
+    "tests/memplan",
     *(f"tests/planner/{room}" for room in ("bounds", "formats", "instance", "lint", "model", "operations", "verify")),
     "tests/planner/liveness",
     *(f"tests/solvers/{room}" for room in ("exact", "formulation", "heuristics", "packing", "search")),

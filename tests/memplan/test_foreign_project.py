@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 OWN = """
 import api, planner, solvers
 assert [module.NAME for module in (api, planner, solvers)] == ["their api", "their planner", "their solvers"]

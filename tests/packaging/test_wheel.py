@@ -14,6 +14,8 @@ import pytest
 
 from memplan.planner import __version__
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 ABOUT = f"memplan-{__version__}.dist-info"
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 MOST_FILES = 3
 FORMAT = '''"""Lines of words: id, start, end and size, and in a plan the offset."""
