@@ -1,4 +1,4 @@
-"""Why a request that may be right is not answered now, or not to this caller; the status and headers that say so.
+"""Refusals of requests that may be right, now or for this caller; the status and headers of each.
 
 ```
 MemplanError
@@ -27,7 +27,7 @@ class RefusalError(MemplanError):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What the answer's headers say of it."""
+        """The headers of the answer."""
         return {}
 
 
@@ -73,7 +73,7 @@ class _LaterError(RefusalError):
 
 
 class FullError(_LaterError):
-    """Every place is taken, and the line is full or too slow; or a caller's quota is used up."""
+    """Every place is taken, and the queue is full or too slow; or a caller's quota is used up."""
 
     status = 429
 

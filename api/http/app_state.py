@@ -1,4 +1,4 @@
-"""What the calls of one server share: its settings, the line before the solvers, and threads to work in."""
+"""The state that the calls of one server share: settings, store, admission queue, and threads to work in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fastapi import Request
 from memplan.api.cluster.cluster import Cluster
 from memplan.api.http.auth.gate import KeyGate, look_up
 from memplan.api.http.middleware.limits import HeldBytes, Streams
-from memplan.api.jobs.lifecycle import JobRoom, open_jobs
+from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
 from memplan.api.service.admission import AdmissionQueue
@@ -38,7 +38,7 @@ class Service:
     cluster: Cluster
     cache: PlanCache
     solving: PlanService
-    jobs: JobRoom
+    jobs: JobParts
     """These are there while the service is open."""
 
     def __init__(self, settings: Settings) -> None:
@@ -48,7 +48,7 @@ class Service:
         self.bodies = HeldBytes.under(settings)
         self.streams = Streams(settings.max_streams)
         self.readings = Readings(settings.cache_memory_bytes // 2)
-        self.line = AdmissionQueue(lambda: self.cluster.places, settings.waiting)
+        self.queue = AdmissionQueue(lambda: self.cluster.places, settings.waiting)
         self.readiness = Readiness(
             Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),
             Check(self._stores, "memplan: could not store"),
@@ -73,9 +73,9 @@ class Service:
         self.cluster = await Cluster.open(settings, self.metrics.lost_worker)
         stack.push_async_callback(self.cluster.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
-        self.solving = PlanService(self.cache, self.cluster, self.line, self.metrics, settings.solves)
+        self.solving = PlanService(self.cache, self.cluster, self.queue, self.metrics, settings.solves)
         self.jobs = await stack.enter_async_context(
-            open_jobs(self.store, self.solving, self.line, self.metrics, settings)
+            open_jobs(self.store, self.solving, self.queue, self.metrics, settings)
         )
         self._enders.append(self.jobs.stop)
 
@@ -87,9 +87,9 @@ class Service:
         """Return how many there are on this server of what comes and goes."""
         return {
             "workers": self.cluster.workers,
-            "places": self.line.places,
-            "places_taken": self.line.busy,
-            "callers_waiting": self.line.waiting,
+            "places": self.queue.places,
+            "places_taken": self.queue.busy,
+            "callers_waiting": self.queue.waiting,
             "open_streams": self.streams.count,
             "held_body_bytes": self.bodies.held,
         }
@@ -131,14 +131,14 @@ class Service:
         """
         told = threading.Event()
         async with self.caller(request) as cancelled:
-            if not await self.line.take_unless(cancelled, max(0.0, deadline - time.monotonic())):
+            if not await self.queue.take_unless(cancelled, max(0.0, deadline - time.monotonic())):
                 return None
             teller = asyncio.create_task(_tell(told, cancelled))
             try:
                 return await to_thread.run_sync(work, told, limiter=self._for_solving)
             finally:
                 teller.cancel()
-                self.line.leave()
+                self.queue.leave()
 
     def stop(self) -> None:
         """End every solve that runs, and all that still come: each is answered with the best plan so far."""

@@ -32,7 +32,7 @@ class Progress(BaseModel):
 
 
 class Links(BaseModel):
-    """Where the job is, what happened to it, and its best plan."""
+    """The paths of the job, its events, and its best plan."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -109,7 +109,7 @@ def job_list(jobs: list[StoredJob], query: JobQuery) -> JobList:
     return JobList(jobs=[job_answer(job) for job in jobs], next=following)
 
 
-def spelled(event: StoredEvent) -> ServerSentEvent:
+def server_sent(event: StoredEvent) -> ServerSentEvent:
     """Write an event for a stream; its id is what `Last-Event-ID` goes on from."""
     data = json.dumps({"at": _moment(event.at), **event.data}, separators=(",", ":"))
     return ServerSentEvent(data, event=event.kind, id=str(event.seq), sep="\n")

@@ -1,4 +1,4 @@
-"""What a client submits as a job: a submission, and when it is to be done."""
+"""Submissions of jobs: a submission, and its priority and deadline."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 from memplan.solvers.reference import checked, table
 
 NAME_CHARACTERS = 200
-"""How much of a problem's name is kept as the job's."""
+"""The characters of a problem's name that are kept as the job's."""
 MOST_LISTED = 1000
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -58,7 +58,7 @@ def _id(text: str) -> str:
 
 
 class Terms(WireValue):
-    """When a job is to be done: of those that wait the highest priority goes first, then the oldest.
+    """The terms of a job: of those that wait the highest priority goes first, then the oldest.
 
     The deadline counts from the moment the job is accepted.
     """
@@ -68,7 +68,7 @@ class Terms(WireValue):
 
 
 class JobQuery(WireValue):
-    """Which jobs to list; `after` is the last one of the page before."""
+    """A query of jobs; `after` is the last one of the page before."""
 
     state: State | None = None
     name: str | None = None
@@ -124,7 +124,7 @@ def new_job(problem: Problem, options: Options, **said: Any) -> NewJob:
     instance = compile_problem(problem)
     planner = table.find(options.solver)
     if planner is None:
-        stages.rungs(instance, options.solver)
+        stages.chosen(instance, options.solver)
     else:
         checked.check_features(problem, instance, planner)
     return NewJob(

@@ -25,13 +25,13 @@ MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
 _FRAMES_LOGGED = 12
 _AFTER_LOSSES_S = 60.0
-"""When to come back with a problem that workers died of, or that came when they did."""
+"""The seconds after which to come back with a problem that workers died of, or that came when they did."""
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
-"""Where the phrases of RFC 9110 differ from those that older Pythons know."""
+"""The phrases of RFC 9110 that differ from those of older Pythons."""
 
 
 class ProblemDetails(BaseModel):
-    """What an error's body holds; `errors` has one sentence a broken rule and `detail` is the first of them."""
+    """The body of an error; `errors` has one sentence a broken rule and `detail` is the first of them."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -110,7 +110,7 @@ async def _http(request: Request, error: Exception) -> Response:
 class AnswersFailures:
     """Answers 500 where the program itself fails, and logs where it did, but never what a caller sent.
 
-    A client that hangs up while it sends is no failure: nobody is left to be answered.
+    A client that hangs up while it sends is no failure: no one is left to be answered.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,4 +1,4 @@
-"""What a client submits: a problem with options, or a problem and a plan to verify."""
+"""Submissions of clients: a problem with options, or a problem and a plan to verify."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem
 
 
 def submission_from(content: dict[str, Any], query: QueryParams) -> tuple[Problem, Options]:
-    """Do the same with JSON that has been parsed."""
+    """Read a submission from JSON that has been parsed; raises InputError."""
     options, capacities = read_query(query)
     if is_bare(content):
         return with_capacities(_problem(content), capacities), options
@@ -53,7 +53,7 @@ def submission_from(content: dict[str, Any], query: QueryParams) -> tuple[Proble
 
 
 def is_bare(content: dict[str, Any]) -> bool:
-    """Say whether JSON is a problem alone, and not an object that holds one."""
+    """Return True if JSON is a problem alone, and not an object that holds one."""
     return "buffers" in content or not {"problem", "options"} & content.keys()
 
 

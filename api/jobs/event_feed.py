@@ -1,4 +1,4 @@
-"""Who follows the events of jobs, and wakes when there are new ones, whichever server wrote them."""
+"""Followers of the events of jobs, woken when there are new ones, whichever server wrote them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.api.store.events import StoredEvent
 from memplan.api.store.store import Store
 
 _LOOK_S = 0.5
-"""How often the store is asked for what other servers wrote."""
+"""The time between two questions to the store for events that other servers wrote."""
 _AT_ONCE = 500
 _LOG = logging.getLogger("memplan")
 
@@ -55,7 +55,7 @@ class Following:
                     del self._waiting[job_id]
 
     def stir(self, job_id: str) -> None:
-        """Wake those who follow a job."""
+        """Wake the followers of a job."""
         for changed in self._waiting.get(job_id, ()):
             changed.set()
 

@@ -1,4 +1,4 @@
-"""What a server needs for jobs, opened and closed together."""
+"""The parts of a server for jobs, opened and closed together."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from memplan.api.store.store import Store
 
 
 @dataclass(frozen=True)
-class JobRoom:
-    """How jobs come in, who runs them, and who follows them."""
+class JobParts:
+    """The intake of jobs, their runner, and the feed of their events."""
 
     intake: Intake
-    desk: JobRunner
+    runner: JobRunner
     following: Following
 
     def stop(self) -> None:
         """Take no more jobs, hand back those that run, and let go of all followers."""
-        self.desk.stop()
+        self.runner.stop()
         self.following.stop()
 
 
 @asynccontextmanager
 async def open_jobs(
-    store: Store, solving: Solves, line: AdmissionQueue, metrics: Metrics, settings: Settings
-) -> AsyncIterator[JobRoom]:
+    store: Store, solving: Solves, queue: AdmissionQueue, metrics: Metrics, settings: Settings
+) -> AsyncIterator[JobParts]:
     """Take and run jobs until the block ends, and then until the store knows what became of those that ran."""
     following = Following(store)
-    desk = JobRunner(
+    runner = JobRunner(
         store,
         solving,
-        free_places=partial(_free_places, line),
+        free_places=partial(_free_places, queue),
         stir=following.stir,
         metrics=metrics,
         job_kept_s=settings.job_kept_s,
     )
     following.open()
-    desk.open()
+    runner.open()
     try:
-        yield JobRoom(Intake(store), desk, following)
+        yield JobParts(Intake(store), runner, following)
     finally:
-        await desk.close()
+        await runner.close()
         await following.close()
 
 
-def _free_places(line: AdmissionQueue, running: int) -> int:
-    """Say how many more jobs to take: one at least, which waits in line like others, lest callers starve all jobs."""
-    return max(line.places - max(line.busy, running), 1 - running) if line.places else 0
+def _free_places(queue: AdmissionQueue, running: int) -> int:
+    """Return how many more jobs to take: one at least, which waits in the queue, lest callers starve all jobs."""
+    return max(queue.places - max(queue.busy, running), 1 - running) if queue.places else 0

@@ -27,11 +27,11 @@ from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress
 
 _GATHER_S = 0.2
-"""How long progress is gathered before it is written."""
+"""The time that progress is gathered before it is written."""
 _AGAIN_S = 1.0
-"""How long to wait before what the store did not take is said again."""
+"""The pause before a write that the store did not take is repeated."""
 _LEAST_S = 0.05
-"""What a job gets whose deadline has passed between its claim and its start."""
+"""The time of a job whose deadline has passed between its claim and its start."""
 _STOPPED = "its server stopped"
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
@@ -52,7 +52,7 @@ class Solves(Protocol):
         """
 
 
-class Run:
+class JobRun:
     """A job that this server holds the lease of, until `work` returns.
 
     `cancel` ends it with the plan so far; `hand_back` lets another server go on from there; `lose` says that another

@@ -1,4 +1,4 @@
-"""Where a server takes jobs, and sees to it that every one of them ends, its own and those of servers that died."""
+"""The job runner: it claims jobs, and sees to it that each of them ends, its own and those of servers that died."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from memplan.api.jobs.heartbeats import LEASE_S, Watch
-from memplan.api.jobs.run import Run, Solves
+from memplan.api.jobs.heartbeats import HeartbeatMonitor, HeartbeatTimes
+from memplan.api.jobs.run import JobRun, Solves
 from memplan.api.logs import about_job
 from memplan.api.metrics import Metrics
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Claim, Lease
 from memplan.api.store.store import Store
 
-BEAT_S = 2.0
+_TIMES = HeartbeatTimes()
 _LOOK_S = 0.5
-"""How often is looked for jobs that another server has accepted or handed back, and for those that expired."""
+"""The time between two looks for jobs that another server has accepted or handed back, and for those that expired."""
 _REMOVE_S = 60.0
 _LEAVE_S = 10.0
-"""How long a server that stops waits for its searches to end."""
+"""The time that a server that stops waits for its searches to end."""
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
 
@@ -41,14 +41,13 @@ class JobRunner:
         stir: Callable[[str], None],
         metrics: Metrics,
         job_kept_s: float,
-        beat_s: float = BEAT_S,
-        lease_s: float = LEASE_S,
+        times: HeartbeatTimes = _TIMES,
     ) -> None:
         """`free_places` says how many more jobs can run beside those that this server runs already."""
         self.server = secrets.token_hex(8)
         self._store, self._solving, self._stir, self._metrics = store, solving, stir, metrics
         self._free_places, self._job_kept_s = free_places, job_kept_s
-        self._runs: dict[Lease, Run] = {}
+        self._runs: dict[Lease, JobRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops: list[asyncio.Task[None]] = []
         self._is_stopping = False
@@ -56,12 +55,12 @@ class JobRunner:
         self._poked = asyncio.Event()
         # Between a claim and its run, the store knows of a lease that nobody here seems to have.
         self._claiming = asyncio.Lock()
-        self._watch, self._beat_s = Watch(lease_s), beat_s
+        self._monitor, self._beat_s = HeartbeatMonitor(times.lease_s), times.beat_s
         self._removed_at = time.monotonic()
 
     @property
     def running(self) -> int:
-        """How many jobs run here."""
+        """The number of jobs that run here."""
         return len(self._runs)
 
     def open(self) -> None:
@@ -111,7 +110,7 @@ class JobRunner:
     async def _beat_always(self) -> None:
         while True:
             if not await self._tried(self._beat, "say that this server is alive"):
-                self._watch.forget()  # nobody could, then
+                self._monitor.forget()  # no server could, then
             await asyncio.sleep(self._beat_s)
 
     async def _tried(self, turn: Callable[[], Awaitable[bool]], what: str) -> bool:
@@ -141,7 +140,7 @@ class JobRunner:
         return bool(claims)
 
     def _start(self, claim: Claim) -> None:
-        run = Run(claim, self._store, self._solving, self._stir)
+        run = JobRun(claim, self._store, self._solving, self._stir)
         self._runs[claim.lease] = run
         if self._is_stopping:
             run.hand_back()
@@ -149,7 +148,7 @@ class JobRunner:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, run: Run) -> None:
+    async def _run(self, run: JobRun) -> None:
         with about_job(run.lease.job_id):
             try:
                 outcome = await run.work()
@@ -189,7 +188,7 @@ class JobRunner:
 
     async def _take_over(self, beats: Mapping[str, int]) -> None:
         """Let the jobs of dead servers wait again."""
-        store, dead = self._store, self._watch.dead(beats)
+        store, dead = self._store, self._monitor.dead(beats)
         holders = await store.briefly(store.leases.servers)
         gone = (holders - beats.keys()) | dead.keys()
         if not gone:

@@ -1,4 +1,4 @@
-"""How jobs come into the store: those that come while it writes are written together, in one transaction."""
+"""The intake of jobs: those that come while the store writes are written together, in one transaction."""
 
 from __future__ import annotations
 

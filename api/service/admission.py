@@ -1,4 +1,4 @@
-"""Who may solve now, who waits, and who is turned away."""
+"""The admission queue: requests solve now, wait, or are turned away."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import anyio
 from memplan.api.refusals import FullError
 
 _LOOK_EVERY_S = 0.25
-"""How often who waits looks whether places were added: workers come and go."""
+"""The time between two looks of a waiting request for new places: workers come and go."""
 
 
 @dataclass(order=True)
 class _Waiter:
-    """Somebody in line: the urgent before others, and then first come, first served."""
+    """A request in the queue: the urgent before others, and then first come, first served."""
 
     rank: int
     number: int
@@ -27,27 +27,27 @@ class _Waiter:
 
 
 class AdmissionQueue:
-    """`places` callers at once, `length` more in line, by priority and then as they came. For one event loop.
+    """`places` callers at once, `length` more in the queue, by priority and then as they came. For one event loop.
 
-    Those who may not be refused wait beyond the length, and do not count as waiting.
+    Requests that may not be refused wait beyond the length, and do not count as waiting.
     """
 
     def __init__(self, places: int | Callable[[], int], length: int) -> None:
         self._places = places
         self.length = length
         self.busy = 0
-        """How many places are taken."""
+        """The number of places that are taken."""
         self.waiting = 0
-        self._line: list[_Waiter] = []
+        self._queue: list[_Waiter] = []
         self._came = 0
 
     @property
     def places(self) -> int:
-        """How many places there are now."""
+        """The number of places now."""
         return self._places if isinstance(self._places, int) else self._places()
 
     def check(self) -> None:
-        """Raise FullError if somebody who came now would be turned away."""
+        """Raise FullError if a request that came now would be turned away."""
         if self.busy >= self.places and self.waiting >= self.length:
             raise FullError(f"memplan: all {self.places} places are taken and {self.waiting} callers wait already")
 
@@ -61,10 +61,10 @@ class AdmissionQueue:
             self.leave()
 
     async def take(self, patience_s: float, *, priority: int = 0, may_be_refused: bool = True) -> None:
-        """Take a place; raises FullError if the line is full, or if no place is free within `patience_s`."""
+        """Take a place; raises FullError if the queue is full, or if no place is free within `patience_s`."""
         if may_be_refused:
             self.check()
-        if self.busy < self.places and not self._line:
+        if self.busy < self.places and not self._queue:
             self.busy += 1
         else:
             await self._wait(patience_s, priority, counts=may_be_refused)
@@ -90,7 +90,7 @@ class AdmissionQueue:
     async def _wait(self, patience_s: float, priority: int, counts: bool) -> None:
         waiter = _Waiter(-priority, self._came)
         self._came += 1
-        heappush(self._line, waiter)
+        heappush(self._queue, waiter)
         self.waiting += counts
         give_up = anyio.current_time() + patience_s
         try:
@@ -111,9 +111,9 @@ class AdmissionQueue:
             self.waiting -= counts
 
     def _admit(self) -> None:
-        """Give free places to those who come next."""
-        while self._line and (self._line[0].has_left or self.busy < self.places):
-            waiter = heappop(self._line)
+        """Give free places to the next requests."""
+        while self._queue and (self._queue[0].has_left or self.busy < self.places):
+            waiter = heappop(self._queue)
             if not waiter.has_left:
                 self.busy += 1
                 waiter.is_next.set()

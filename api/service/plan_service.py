@@ -39,7 +39,7 @@ from memplan.solvers.search.result import SolveResult
 _MOSTLY = 0.9
 """A plan that was searched for this part of a caller's time is as good as one of a search of its own."""
 _LATE_S = 0.5
-"""How long after its deadline an answer is still as promised."""
+"""The time after its deadline in which an answer is still as promised."""
 T = TypeVar("T")
 
 

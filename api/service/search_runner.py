@@ -25,12 +25,12 @@ from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
 _QUICK_S = 0.1
-"""How long a problem is tried in this process before it goes to the workers."""
+"""The time that a problem is tried in this process before it goes to the workers."""
 _QUICK_BUFFERS = 20_000
 """For more buffers than that, nothing is quick."""
 _AT_ONCE_S = 0.03
-"""How long the event loop waits, after the quick orders of a small problem, for a thread to do the rest; to go on with
-other requests beside it would hold all of them longer.
+"""The time that the event loop waits, after the quick orders of a small problem, for a thread to do the rest; to go on
+with other requests beside it would hold all of them longer.
 """
 _ANEW = 2**62
 """The difference of a worker's seed: where one seed has found nothing so far, another one is likely to be sooner."""

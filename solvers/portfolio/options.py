@@ -57,7 +57,7 @@ SolverName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["auto", *
 
 
 class SolveOptions(WireValue):
-    """How to plan: how long, with which solver, what is good enough, the seed, and if clocks may decide anything.
+    """The options of a solve: time limit, solver, what is good enough, seed, and if clocks may decide anything.
 
     `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
     `deterministic` gives the same plan on every machine.
@@ -94,7 +94,7 @@ class SolveOptions(WireValue):
 
 @dataclass(frozen=True, eq=False)
 class SolveControl:
-    """How a solve is steered while it runs.
+    """The control of a solve while it runs.
 
     `deadline` is when it is to be answered, by default the time limit from its start. `cancelled` ends the search when
     it is set; the best plan so far is returned. `on_progress` is called for each better plan or bound. `on_start` is

@@ -23,19 +23,19 @@ def _can_be_imported(package: str) -> bool:
 
 
 EVERYTHING = frozenset(PLAIN)
-"""What a solver can do, unless its row says otherwise."""
+"""The features of a solver whose row names no others."""
 CONSTRAINTS = frozenset(instance.CONSTRAINTS)
-"""What it can do only where its row says so."""
+"""The features of a solver only where its row names them."""
 
 
 @dataclass(frozen=True)
-class Row:
+class SolverRow:
     """A solver: `where` is `module:function`, a callable `(instance, search) -> None`.
 
     `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
     in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
     opinion; `proves` tells whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
-    it is tried on, and `memories_at_least` that of the memories, where nobody asks for it by name.
+    it is tried on, and `memories_at_least` that of the memories, where it is not asked for by name.
     An `is_compiled` one cannot do without its kernels, which may have to be compiled first.
     """
 
@@ -54,7 +54,7 @@ class Row:
 
     @property
     def is_installed(self) -> bool:
-        """Whether everything it needs can be imported."""
+        """True where everything it needs can be imported."""
         return all(map(_can_be_imported, self.needs))
 
     def load(self) -> Solver:
@@ -64,21 +64,21 @@ class Row:
 
 
 SOLVERS = (
-    Row(
+    SolverRow(
         "greedy",
         "orders x first and best fit, until one meets the bound",
         "memplan.solvers.heuristics.greedy:solve",
         can=EVERYTHING | CONSTRAINTS,
         is_trusted=True,
     ),
-    Row(
+    SolverRow(
         "local-search",
         "packs again in orders learnt from plans",
         "memplan.solvers.heuristics.local_search:solve",
         can=EVERYTHING | CONSTRAINTS,
         is_trusted=True,
     ),
-    Row(
+    SolverRow(
         "exact",
         "branches on sections, learns from failures; one memory",
         "memplan.solvers.exact.branch_and_bound:solve",
@@ -88,7 +88,7 @@ SOLVERS = (
         is_compiled=True,
         at_most=4_000,
     ),
-    Row(
+    SolverRow(
         "core",
         "the exact search on what is alive in the heaviest live sets, the rest packed around it; one memory",
         "memplan.solvers.exact.peak_cores:solve",
@@ -99,7 +99,7 @@ SOLVERS = (
         at_least=4_001,
         at_most=200_000,
     ),
-    Row(
+    SolverRow(
         "memory-choice",
         "chooses memories by dynamic programming, packs each by the exact search",
         "memplan.solvers.memory_choice.decomposition:solve",
@@ -108,7 +108,7 @@ SOLVERS = (
         proves=True,
         memories_at_least=2,
     ),
-    Row(
+    SolverRow(
         "cp-sat",
         "constraint programming: one NoOverlap per live set (OR-Tools)",
         "memplan.solvers.cp_sat.goals:solve",
@@ -118,7 +118,7 @@ SOLVERS = (
         proves=True,
         at_most=5_000,
     ),
-    Row(
+    SolverRow(
         "highs",
         "the integer program, solved by HiGHS",
         "memplan.solvers.mip.highs:solve",
@@ -128,7 +128,7 @@ SOLVERS = (
         proves=True,
         at_most=400,
     ),
-    Row(
+    SolverRow(
         "cbc",
         "the integer program, solved by CBC through PuLP",
         "memplan.solvers.mip.cbc:solve",
@@ -143,7 +143,7 @@ SOLVERS = (
 BY_NAME = {row.name: row for row in SOLVERS}
 
 
-def find(name: str) -> Row:
+def find(name: str) -> SolverRow:
     """Return the row of a solver that is installed; raises OptionError."""
     if name not in BY_NAME:
         known = ", ".join(BY_NAME)

@@ -79,7 +79,7 @@ class Solve:
         target = options.target()
         self._instance = compile_problem(problem) if instance is None else instance
         self._planner = table.find(options.solver)
-        wanted = [] if self._planner else stages.rungs(self._instance, options.solver)
+        wanted = [] if self._planner else stages.chosen(self._instance, options.solver)
         # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
         self._stages = (
             [[row for row in stage if not row.is_isolated][:1] for stage in wanted] if control.is_quick else wanted
@@ -126,9 +126,9 @@ class Solve:
         self._search.stop(self._end)
         return self._result()
 
-    def _run(self, wanted: list[list[registry.Row]]) -> None:
+    def _run(self, wanted: list[list[registry.SolverRow]]) -> None:
         with watched(self._search, self._control.cancelled):
-            self._failures += stages.climb(self._instance, self._search, wanted)
+            self._failures += stages.run(self._instance, self._search, wanted)
 
     def _offer(self, plan: Plan) -> None:
         """Offer the placements of a plan, if they are right for this problem."""

@@ -1,6 +1,6 @@
-"""Who runs when, with what is left of the time.
+"""The portfolio: stages of solvers, one after the other, with the time that is left.
 
-The ladder: quick orders first, which prove most real problems; then the searches and engines side by side. Every rung
+Quick orders come first, which prove most real problems; then the searches and engines side by side. Every stage
 starts from the best assignment so far, and all of them stop when it meets the bound. What one outside engine claims and
 no witness shows is put to another one before it is believed.
 """
@@ -14,68 +14,68 @@ from memplan.planner.errors import OptionError
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.kernels import warm_up
 from memplan.solvers.portfolio import registry
-from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
 from memplan.solvers.search.incumbent import Search, SearchState
 
-LADDER = (("greedy",), ("exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
-"""The rungs of `auto`, in order; the solvers of one rung run side by side."""
+PORTFOLIO = (("greedy",), ("exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
+"""The stages of `auto`, in order; the solvers of one stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders where the exact search follows, which is better at what they are far from."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER, _LONGEST_HEAD_START_S = 0.2, 4e-5, 1.0
-"""How long an exact search has the machine to itself; those beside it would only hold the interpreter's lock."""
+"""The time that an exact search has the machine to itself; others beside it would only hold the interpreter's lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
-"""Whom to ask, in this order, whether what an engine claims is true."""
+"""The solvers that check an engine's claim, in this order."""
 
 
-def rungs(instance: Instance, solver: str) -> list[list[Row]]:
-    """Return the rungs for `solver`; every engine stands on the quick orders. Raises OptionError."""
+def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
+    """Return the stages for `solver`; every engine stands on the quick orders. Raises OptionError."""
     if solver != "auto":
         row = registry.find(solver)
         missing = instance.features - row.can
         if missing:
             raise OptionError(f"solver: {solver} cannot do {', '.join(sorted(missing))}")
         return [[registry.find("greedy")]] if solver == "greedy" else [[registry.find("greedy")], [row]]
-    rows = [[registry.BY_NAME[name] for name in names] for names in LADDER]
-    suited = [[row for row in rung if _suits(row, instance)] for rung in rows]
+    rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
+    suited = [[row for row in stage if _suits(row, instance)] for stage in rows]
     is_exact_next = registry.BY_NAME["exact"] in suited[1]
     return [[_OPENING], *suited[1:]] if is_exact_next else suited
 
 
-def _suits(row: Row, instance: Instance) -> bool:
+def _suits(row: SolverRow, instance: Instance) -> bool:
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
     fits = fits and len(instance.pools) >= row.memories_at_least
     return fits and row.is_installed and instance.features <= row.can
 
 
-def climb(instance: Instance, search: SearchState, ladder: list[list[Row]]) -> list[str]:
-    """Run the rungs in turn until the search is over; return what went wrong with engines, if anything."""
+def run(instance: Instance, search: SearchState, wanted: list[list[SolverRow]]) -> list[str]:
+    """Run the stages in turn until the search is over; return what went wrong with engines, if anything."""
     failures: list[str] = []
-    for rung in ladder:
-        if rung and not search.is_over:
-            _run_side_by_side(rung, instance, search, failures)
+    for stage in wanted:
+        if stage and not search.is_over:
+            _run_side_by_side(stage, instance, search, failures)
     for row in map(registry.BY_NAME.__getitem__, SECOND_OPINIONS):
         if search.has_open_claims and row.name not in search.claims and _suits(row, instance):
             _run(row, instance, search, failures)
     return failures
 
 
-def _run_side_by_side(rung: list[Row], instance: Instance, search: Search, failures: list[str]) -> None:
-    """Run the solvers of a rung; the first has a head start, which settles most of what it can settle at all."""
-    if search.deterministic or len(rung) == 1:
-        for row in rung:
+def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
+    """Run the solvers of a stage; the first has a head start, which settles most of what it can settle at all."""
+    if search.deterministic or len(stage) == 1:
+        for row in stage:
             _run(row, instance, search, failures)
         return
-    with ThreadPoolExecutor(len(rung), thread_name_prefix="memplan-rung") as pool:
+    with ThreadPoolExecutor(len(stage), thread_name_prefix="memplan-stage") as pool:
         head_start_s = min(_LONGEST_HEAD_START_S, _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance))
-        running = [pool.submit(_run, rung[0], instance, search, failures)]
-        wait(running, timeout=0 if rung[0].is_isolated else head_start_s)
-        running += [pool.submit(_run, row, instance, search, failures) for row in rung[1:]]
+        running = [pool.submit(_run, stage[0], instance, search, failures)]
+        wait(running, timeout=0 if stage[0].is_isolated else head_start_s)
+        running += [pool.submit(_run, row, instance, search, failures) for row in stage[1:]]
         for done in running:
             done.result()
 
 
-def _run(row: Row, instance: Instance, search: Search, failures: list[str]) -> None:
+def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
     if search.is_over or (row.is_compiled and not warm_up.wait(search.flag)):
         return
     try:

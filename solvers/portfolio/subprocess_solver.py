@@ -1,8 +1,8 @@
 """Run a solver in a process of its own, which is killed when the search is over.
 
 The deadline wants it (CP-SAT's presolve overruns), and OR-Tools and highspy cannot be loaded into one process. The
-parent sends one pickled job; the child answers with pickled messages as things are found, so what it had found until it
-was killed counts. Only this module's two sides read these pipes.
+parent sends one pickled task; the child answers with pickled messages as it finds things, so that what it had found
+until it was killed counts. Only this module's two sides read these pipes.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
 _LOOK_EVERY_S = 0.02
 _KINDS = {(kind,) for kind in ("offer", "offer_bound", "claim_infeasible", "log", "failed", "done")}
-"""How a child's messages begin: the calls of Search that it makes here, and how it ended."""
+"""The first words of a child's messages: calls of Search that it makes here, and its end."""
 
 
 class EngineError(Exception):
     """A solver's process failed; the message is what it said."""
 
 
-def run_isolated(row: Row, instance: Instance, search: Search) -> None:
+def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
     """Run a registered solver in a child process until it returns or the search is over; raises EngineError."""
     # An engine that is killed cannot remove its files: it gets a folder for them, which is removed here. Only CBC has
     # files, so where there is no place for a folder, the others work all the same.
@@ -51,7 +51,7 @@ def run_isolated(row: Row, instance: Instance, search: Search) -> None:
         _run_with({"TMPDIR": name}, row, instance, search)
 
 
-def _run_with(settings: dict[str, str], row: Row, instance: Instance, search: Search) -> None:
+def _run_with(settings: dict[str, str], row: SolverRow, instance: Instance, search: Search) -> None:
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "memplan.solvers.portfolio.subprocess_solver"],
         stdin=subprocess.PIPE,
@@ -79,15 +79,19 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _pump(child: subprocess.Popen[bytes], row: Row, instance: Instance, search: Search, failures: list[str]) -> None:
-    """Send the job, then take messages until the child is gone."""
+def _pump(
+    child: subprocess.Popen[bytes], row: SolverRow, instance: Instance, search: Search, failures: list[str]
+) -> None:
+    """Send the task, then take messages until the child is gone."""
     assert child.stdin is not None
     assert child.stdout is not None
     deadline = time.monotonic() + search.remaining_s
-    job = Job(row, instance, deadline, search.seed, search.deterministic, search.work_limit, search.best, search.bound)
+    task = EngineTask(
+        row, instance, deadline, search.seed, search.deterministic, search.work_limit, search.best, search.bound
+    )
     try:
         with child.stdout as answers, child.stdin as questions:
-            pickle.dump(job, questions)
+            pickle.dump(task, questions)
             questions.flush()
             while True:
                 kind, *content = _next_message(answers)
@@ -118,10 +122,10 @@ def _next_message(answers: IO[bytes]) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """What the parent sends: everything a Search of the child's own starts from."""
+class EngineTask:
+    """The message of the parent: everything that a Search of the child starts from."""
 
-    row: Row
+    row: SolverRow
     instance: Instance
     deadline: float
     seed: int
@@ -135,31 +139,31 @@ class Job:
 class Remote:
     """The Search that a solver in a child process sees; what it is offered goes to the parent."""
 
-    job: Job
+    task: EngineTask
     answers: IO[bytes]
     best: Assignment | None = field(init=False)
     bound: Score = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
     def __post_init__(self) -> None:
-        self.best, self.bound = self.job.best, self.job.bound
-        self.seed, self.deterministic, self.work_limit = self.job.seed, self.job.deterministic, self.job.work_limit
+        self.best, self.bound = self.task.best, self.task.bound
+        self.seed, self.deterministic, self.work_limit = self.task.seed, self.task.deterministic, self.task.work_limit
 
     @property
     def remaining_s(self) -> float:
         """Seconds until the deadline, never negative."""
-        return max(0.0, self.job.deadline - time.monotonic())
+        return max(0.0, self.task.deadline - time.monotonic())
 
     @property
     def is_over(self) -> bool:
-        """Whether to stop."""
+        """True once the search must stop."""
         over = self.remaining_s == 0.0 or (self.best is not None and self.best.score <= self.bound)
         self.flag[0] = over
         return over
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
         """Send an assignment to the parent if it is better than the best known here."""
-        value = score(self.job.instance, pool, offset)
+        value = score(self.task.instance, pool, offset)
         if self.best is not None and self.best.score <= value:
             return False
         self.best = Assignment(column(pool), column(offset), value, by)
@@ -184,14 +188,14 @@ class Remote:
 
 
 def main() -> None:
-    """Be the child: read a job from standard input, solve it, answer on standard output."""
+    """Be the child: read a task from standard input, solve it, answer on standard output."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what engines print must not get among the answers
-    job: Job = pickle.load(sys.stdin.buffer)
+    task: EngineTask = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    search = Remote(job, answers)
+    search = Remote(task, answers)
     try:
-        job.row.load()(job.instance, search)
+        task.row.load()(task.instance, search)
     except Exception:  # noqa: BLE001 - the parent raises it again
         search._send("failed", traceback.format_exc(limit=-3))
     else:

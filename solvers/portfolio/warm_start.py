@@ -1,4 +1,4 @@
-"""What a plan that is known already says of an instance: an assignment to start from, or to keep."""
+"""Assignments from known plans, to start a search from or to keep."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from memplan.solvers.search.incumbent import SearchState
 
 _LOOK_EVERY_S = 0.05
-"""How often running searches are looked at; their deadlines are met more closely where they look themselves."""
+"""The time between two looks at running searches; those that look themselves meet their deadlines more closely."""
 _LINGER_S = 1.0
-"""How long the thread goes on looking where nothing runs: waking it up costs more than that."""
+"""The time that the thread goes on looking where nothing runs: waking it up costs more than that."""
 
 
 class _Watcher:

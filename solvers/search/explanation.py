@@ -1,4 +1,4 @@
-"""Why nothing fits: which pool lacks how many bytes at which time, and which buffers are alive there."""
+"""Explanations of why nothing fits: the pool, the missing bytes, the time, and the buffers alive then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.planner.model.plan import Explanation
 from memplan.planner.model.problem import Problem
 
 _NAMED = 5
-"""How many pools are named in a sentence."""
+"""The number of pools that a sentence names."""
 
 
 def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
@@ -19,7 +19,7 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
     if instance.unplaceable:
         table = problem.buffers
         too_wide = (i for i in instance.unplaceable if table.size[i] > table.pages.get(i, table.size[i]))
-        return _homeless(problem, next(too_wide, instance.unplaceable[0]))
+        return _unplaceable(problem, next(too_wide, instance.unplaceable[0]))
     witness = bound.nothing_fits
     if witness is not None and witness.missing is not None:
         return _lack(problem, instance, witness)
@@ -37,7 +37,7 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
     return Explanation(message=message, pool=pool, time=tightest.time, buffers=_ids(problem, instance, tightest))
 
 
-def _homeless(problem: Problem, i: int) -> Explanation:
+def _unplaceable(problem: Problem, i: int) -> Explanation:
     """Explain that a buffer fits no pool that it may use, even alone."""
     buffer, size = problem.buffers.ids[i], int(problem.buffers.size[i])
     pools = [problem.pools[q] for q in problem.allowed_pools(i)]

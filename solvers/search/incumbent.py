@@ -20,13 +20,13 @@ from memplan.solvers.search.result import Assignment, Progress
 
 @dataclass(frozen=True)
 class Accept:
-    """When a plan is good enough: any that fits, or one within `gap` (a part of the bound) above the bound."""
+    """The target of a search: any plan that fits, or one within `gap` (a part of the bound) above the bound."""
 
     gap: float | None = None
 
 
 class Search(Protocol):
-    """What a solver is given: where it reads what is known and offers what it finds.
+    """The search that a solver is given: it reads the best results there, and offers its own.
 
     A solver returns when it has nothing more to say, and soon after `is_over` turns true. Kernels watch `flag[0]`,
     which turns from 0 to 1 at the same moment. `work_limit` counts in units of about a microsecond of one core's work,
@@ -48,7 +48,7 @@ class Search(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether to stop: proved, accepted, out of time or cancelled."""
+        """True once the search must stop: proved, accepted, out of time or cancelled."""
 
     @property
     def remaining_s(self) -> float:
@@ -111,7 +111,7 @@ class SearchState:
 
     @property
     def is_over(self) -> bool:
-        """Whether to stop."""
+        """True once the search must stop."""
         if self.stop_reason is None and time.monotonic() >= self.deadline:
             self.stop("time_limit")
         return self.stop_reason is not None
@@ -161,7 +161,7 @@ class SearchState:
 
     @property
     def has_open_claims(self) -> bool:
-        """Whether an engine said something, not believed yet, that would end the search.
+        """True where an engine said something, not believed yet, that would end the search.
 
         That is what the best assignment's score is, or, where there is none, that nothing fits.
         """

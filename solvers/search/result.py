@@ -43,7 +43,7 @@ class SolveResult:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search has come: the best assignment's peak and the bound, summed over the pools, in bytes.
+    """The progress of a search: the best assignment's peak and the bound, summed over the pools, in bytes.
 
     `by` names what found the latest of them; `found` is the best result so far, verified, where it is sent along.
     """
@@ -56,7 +56,7 @@ class Progress:
 
     @property
     def gap(self) -> float | None:
-        """How far the peak is above the bound, as a part of the bound."""
+        """The distance of the peak above the bound, as a part of the bound."""
         if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
             return None
         return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search, SearchState
 
 
@@ -39,6 +39,6 @@ def ends(instance: Instance, search: Search) -> None:
     search.stop("cancelled")
 
 
-def row(function: str) -> Row:
+def row(function: str) -> SolverRow:
     """Return the row of one of these solvers."""
-    return Row(function.replace("_", "-"), "a solver for tests", f"tests.support.false_claims:{function}")
+    return SolverRow(function.replace("_", "-"), "a solver for tests", f"tests.support.false_claims:{function}")

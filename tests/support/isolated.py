@@ -7,13 +7,13 @@ import time
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.portfolio.subprocess_solver import run_isolated
 from memplan.solvers.search.incumbent import SearchState
 
 
-def row(function: str) -> Row:
-    return Row(function, "a solver for tests", f"misbehaving:{function}", is_isolated=True)
+def row(function: str) -> SolverRow:
+    return SolverRow(function, "a solver for tests", f"misbehaving:{function}", is_isolated=True)
 
 
 def instance_with_a_gap() -> Instance:

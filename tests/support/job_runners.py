@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from memplan.api.http.job_requests import new_job
 from memplan.api.jobs.event_feed import Following
+from memplan.api.jobs.heartbeats import HeartbeatTimes
 from memplan.api.jobs.runner import JobRunner
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
@@ -87,8 +88,7 @@ async def desk(
         stir=(following or Following(store)).stir,
         metrics=Metrics(),
         job_kept_s=1000.0,
-        beat_s=0.05,
-        lease_s=lease_s,
+        times=HeartbeatTimes(beat_s=0.05, lease_s=lease_s),
     )
     found.open()
     try:

@@ -58,7 +58,7 @@ class _Stream(StreamingResponse):
         service = self._service
         async with (
             service.caller(self._request) as cancelled,
-            aclosing(self._batch.results(lambda: service.line.places, cancelled)) as results,
+            aclosing(self._batch.results(lambda: service.queue.places, cancelled)) as results,
         ):
             async for line in results:
                 yield line

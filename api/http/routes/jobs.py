@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
-from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, spelled
+from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
 from memplan.api.http.job_requests import JOB_ID, idempotency_key, last_event_id, read_job_query, read_new_job
 from memplan.api.http.middleware.limits import Streams
 from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST
@@ -35,7 +35,7 @@ _SHORT_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load."""
 _KEEP_ALIVE_S = 15
 _UNREAD_S = 30.0
-"""How long a follower may not read before it is let go."""
+"""The time that a follower may not read before it is let go."""
 
 
 @router.post(
@@ -59,7 +59,7 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     read = partial(read_new_job, kind, body, request.query_params, service.settings)
     new = await service.soon(partial(read, key_id=caller.key_id, idempotency_key=key), len(body) <= _SHORT_BYTES)
     job = await service.jobs.intake.add(new, JobLimits(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
-    service.jobs.desk.poke()
+    service.jobs.runner.poke()
     response.headers["Location"] = f"{PATH}/{job.id}"
     return job_answer(job)
 
@@ -133,13 +133,13 @@ async def plan(request: Request, job_id: str) -> Response:
     if packed is None:
         waits = {"Retry-After": "1"} if job.state in OPEN else {}
         return problem_details(404, (f"plan: the job has none; it is {job.state}",), waits)
-    spelling = format_of_answer(request, Options.model_validate(dict(job.options)))
-    if spelling == "json":
+    plan_format = format_of_answer(request, Options.model_validate(dict(job.options)))
+    if plan_format == "json":
         return Response(await service.briefly(partial(plan_json, packed)), media_type=JSON)
     problem = await service.store.briefly(partial(service.store.jobs.problem, job_id))
     if problem is None:
         raise HTTPException(404)
-    return await service.briefly(lambda: plan_answer(unpack_plan(packed), unpack_problem(problem), spelling))
+    return await service.briefly(lambda: plan_answer(unpack_plan(packed), unpack_problem(problem), plan_format))
 
 
 @router.delete(
@@ -155,7 +155,7 @@ async def cancel(request: Request, job_id: str) -> JobAnswer:
     job = await service.store.briefly(partial(service.store.jobs.ask_to_cancel, job_id))
     if job is None:
         raise HTTPException(404)
-    service.jobs.desk.cancel(job_id)
+    service.jobs.runner.cancel(job_id)
     service.jobs.following.stir(job_id)
     return job_answer(job)
 
@@ -172,7 +172,7 @@ async def _job(request: Request, job_id: str) -> StoredJob:
 async def _told(service: Service, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
     async with aclosing(service.jobs.following.events(job_id, after)) as found:
         async for event in found:
-            yield spelled(event)
+            yield server_sent(event)
 
 
 class _Stream(EventSourceResponse):

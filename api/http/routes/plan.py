@@ -52,10 +52,10 @@ async def plan(request: Request) -> Response:
         service.readings.keep(name, reading, len(body))
     problem, options = reading
     asked = PlanRequest(problem, options, Deadline.after(options.time_limit_s, arrived), may_be_refused=True)
-    spelling = format_of_answer(request, options)
+    plan_format = format_of_answer(request, options)
     async with service.caller(request) as cancelled:
         found = await service.solving.plan(asked, cancelled)
-    return await service.soon(partial(plan_answer, found, problem.problem, spelling), is_short)
+    return await service.soon(partial(plan_answer, found, problem.problem, plan_format), is_short)
 
 
 def _read(kind: str, body: bytes, query: QueryParams, settings: Settings) -> Reading:

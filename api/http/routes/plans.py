@@ -35,7 +35,7 @@ ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{_HASH.patter
     dependencies=[may("read")],
 )
 async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
-    """Answer with the best plan known of the problem with this hash, as the hash spells it.
+    """Answer with the best plan known of the problem with this hash, in canonical form.
 
     Buffer k is the k-th in the problem's canonical order, pool "0" the first, and bytes are counted in the largest unit
     that divides all that matters: whoever has the problem can tell which of its buffers that are. Once it is proved, it
@@ -51,10 +51,10 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
 def _answer(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:
     body = canonical_plan(problem_hash, known).model_dump_json().encode()
     tag = f'"{sha256(body).hexdigest()[:32]}"'
-    who = "private" if is_private else "public"
+    scope = "private" if is_private else "public"
     headers = {
         "ETag": tag,
-        "Cache-Control": f"{who}, max-age={_FOR_EVER_S}, immutable" if known.is_final else f"{who}, no-cache",
+        "Cache-Control": f"{scope}, max-age={_FOR_EVER_S}, immutable" if known.is_final else f"{scope}, no-cache",
     }
     asked = [part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")]
     if tag in asked or asked == ["*"]:

@@ -12,7 +12,7 @@ router = APIRouter()
 
 
 class SolverList(BaseModel):
-    """All solvers; `auto` is the ladder of those that suit a problem, without those of other systems."""
+    """All solvers; `auto` is the portfolio of those that suit a problem, without those of other systems."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

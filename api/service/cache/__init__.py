@@ -1,1 +1,1 @@
-"""Plans that are known: kept by the hash of their problem, answered in each asker's own spelling."""
+"""Cached plans: kept by the hash of their problem in canonical form, and answered as plans of each caller's problem."""

@@ -26,7 +26,7 @@ from memplan.solvers.search.result import Assignment, SolveResult
 _LOG = logging.getLogger("memplan")
 _SMALL = 1_000
 _ROUNDING = 1e-12
-"""How much of a cost's bound is given up where it is told in another unit of traffic."""
+"""The part of a cost's bound that is given up where it is told in another unit of traffic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,10 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         return SolveResult(to_plan.nothing(compiled.problem, compiled.instance, bound), None, bound)
     least = assignment.score if known.status == "optimal" else known.least(compiled)
     if least > bound.score:
-        bound = replace(bound, score=least, witness=Witness(known.kind or "search", by=known.by), total=known.total)
+        # The witness of a bound that is better for another order of buffers is in the words of that problem.
+        kind: ProofKind = "engines" if known.kind == "engines" else "search"
+        witness = Witness(kind, by=known.by or "an earlier search")
+        bound = replace(bound, score=least, witness=witness, total=known.total)
     elif known.total > bound.total:
         bound = replace(bound, total=known.total)
     plan = planned(compiled.problem, compiled.instance, assignment, bound)

@@ -9,9 +9,9 @@ from memplan.api.options import Options
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 
 _BYTES_A_BYTE = 6
-"""What a problem that was read takes in memory, for each byte of its JSON."""
+"""The bytes of memory that a parsed problem takes for each byte of its JSON."""
 _LARGEST_PART = 8
-"""No problem takes more than this part of the room."""
+"""No problem takes more than this part of the memory."""
 
 Reading = tuple[CompiledProblem, Options]
 
@@ -37,7 +37,7 @@ class Readings:
         return self._kept[name][0]
 
     def keep(self, name: bytes, reading: Reading, size: int) -> None:
-        """Keep what was read of a body of `size` bytes, if that is not too large; the oldest make room."""
+        """Keep what was read of a body of `size` bytes, if that is not too large; the oldest are dropped."""
         if size > self._most // _LARGEST_PART or name in self._kept:
             return
         self._kept[name] = reading, size

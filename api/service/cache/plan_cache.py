@@ -1,6 +1,6 @@
-"""The plans that are known: the latest in memory, all of them in the store, a better one always in place of a worse.
+"""The plan cache: the latest plans in memory, all of them in the store, a better one always in place of a worse.
 
-What is kept is in memory at once and in the store a moment later, many at a time, so that nobody waits for the disk: a
+A plan is in memory at once and in the store a moment later, many at a time, so that no request waits for the disk: a
 server that dies forgets at most the last moment's plans, which a search finds again.
 """
 
@@ -27,12 +27,12 @@ _LOG = logging.getLogger("memplan")
 _FRESH_S = 2.0
 """For how long what may become better is believed to be the latest; another server may know more."""
 _GATHER_S = 0.25
-"""How long what was found is gathered before it is written."""
+"""The time that results are gathered before they are written."""
 _TEND_S = 30.0
-"""How often is written which plans were used, and looked whether there are too many."""
+"""The time between two writes of which plans were used, with a look whether there are too many."""
 _MOST_UNWRITTEN = 5_000
 _ENTRY_BYTES = 1_000
-"""What an entry takes in memory beside its columns."""
+"""The bytes of memory that an entry takes beside its columns."""
 
 
 class PlanCache:
@@ -46,7 +46,7 @@ class PlanCache:
         self._unwritten: dict[str, tuple[CompiledProblem, CachedPlan]] = {}
         self._used: set[str] = set()
         self._wrong: set[str] = set()
-        self._news = asyncio.Event()
+        self._has_unwritten = asyncio.Event()
 
     @classmethod
     @asynccontextmanager
@@ -66,51 +66,51 @@ class PlanCache:
             await asyncio.wait((tending,))
             await cache.write()
 
-    async def find(self, posed: CompiledProblem) -> CachedPlan | None:
-        """Return what is known of a problem."""
-        known, is_latest = self._remembered(posed.hash)
+    async def find(self, problem: CompiledProblem) -> CachedPlan | None:
+        """Return the best known result of a problem."""
+        known, is_latest = self._remembered(problem.hash)
         if is_latest:
             return known
-        stored = await self._stored(posed.hash)
+        stored = await self._stored(problem.hash)
         if stored is None:
             return known
-        best = stored if known is None else better_of(posed, known, stored)
-        self._remember(posed.hash, best)
+        best = stored if known is None else better_of(problem, known, stored)
+        self._remember(problem.hash, best)
         return best
 
     async def by_hash(self, problem_hash: str) -> CachedPlan | None:
-        """Return what is known of the problem with this hash."""
+        """Return the best known result of the problem with this hash."""
         known, is_latest = self._remembered(problem_hash)
         return known if is_latest else await self._stored(problem_hash) or known
 
-    def keep(self, posed: CompiledProblem, found: CachedPlan) -> CachedPlan:
-        """Keep what was found where it is better, and return the best that is known now."""
+    def keep(self, problem: CompiledProblem, found: CachedPlan) -> CachedPlan:
+        """Keep a result where it is better, and return the best that is known now."""
         if found.status == "unknown" and found.searched_s <= 0:
             return found
-        known, _ = self._memory.get(posed.hash, (None, 0.0))
-        best = better_of(posed, known, found)
+        known, _ = self._memory.get(problem.hash, (None, 0.0))
+        best = better_of(problem, known, found)
         if best is not known:
-            self._remember(posed.hash, best)
+            self._remember(problem.hash, best)
             if self._store is not None and len(self._unwritten) < _MOST_UNWRITTEN:
-                self._unwritten[posed.hash] = posed, best
-                self._news.set()
+                self._unwritten[problem.hash] = problem, best
+                self._has_unwritten.set()
         return best
 
-    def is_new(self, posed: CompiledProblem) -> bool:
-        """Whether memory knows nothing of a problem; the store may."""
-        return posed.hash not in self._memory and posed.hash not in self._wrong
+    def is_new(self, problem: CompiledProblem) -> bool:
+        """True where memory holds nothing for a problem; the store may."""
+        return problem.hash not in self._memory and problem.hash not in self._wrong
 
     @property
     def held(self) -> AbstractSet[str]:
         """The hashes of what is in memory."""
         return self._memory.keys()
 
-    def forget(self, posed: CompiledProblem) -> None:
+    def forget(self, problem: CompiledProblem) -> None:
         """Know nothing of a problem any more, as what was known is wrong: what is found next takes its place."""
-        self._wrong.add(posed.hash)
-        gone, _ = self._memory.pop(posed.hash, (None, 0.0))
+        self._wrong.add(problem.hash)
+        gone, _ = self._memory.pop(problem.hash, (None, 0.0))
         self._held_bytes -= 0 if gone is None else _bytes(gone)
-        self._unwritten.pop(posed.hash, None)
+        self._unwritten.pop(problem.hash, None)
 
     async def tend(self) -> None:
         """Write what is kept to the store as it comes, and remove there what was used longest ago."""
@@ -118,9 +118,9 @@ class PlanCache:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TEND_S):
-                    await self._news.wait()
+                    await self._has_unwritten.wait()
                     await asyncio.sleep(_GATHER_S)
-            self._news.clear()
+            self._has_unwritten.clear()
             await self.write()
             if time.monotonic() - tended >= _TEND_S:
                 tended = time.monotonic()
@@ -142,7 +142,7 @@ class PlanCache:
         store.plans.change_all({name: partial(_joined, *entry, name in wrong) for name, entry in found.items()})
 
     def _remembered(self, problem_hash: str) -> tuple[CachedPlan | None, bool]:
-        """Return what memory holds, and whether nobody can know more than that."""
+        """Return what memory holds, and True where no server can know more."""
         known, looked_at = self._memory.get(problem_hash, (None, 0.0))
         if known is not None:
             self._memory.move_to_end(problem_hash)
@@ -174,7 +174,7 @@ class PlanCache:
             _LOG.warning("the known plans could not be tidied: %s", error)
 
     def _remember(self, problem_hash: str, known: CachedPlan) -> None:
-        """Put an entry first in memory; those that were used longest ago make room."""
+        """Put an entry first in memory; those that were used longest ago are dropped."""
         old = self._memory.pop(problem_hash, None)
         self._held_bytes -= 0 if old is None else _bytes(old[0])
         self._memory[problem_hash] = known, time.monotonic()
@@ -193,8 +193,10 @@ def _read(store: Store, problem_hash: str) -> CachedPlan | None:
     return None if record is None else known_of(record)
 
 
-def _joined(posed: CompiledProblem, found: CachedPlan, is_wrong: bool, record: StoredPlan | None) -> StoredPlan | None:
+def _joined(
+    problem: CompiledProblem, found: CachedPlan, is_wrong: bool, record: StoredPlan | None
+) -> StoredPlan | None:
     """Return what the store should keep of a problem from now on; None: what it has, unless that is wrong."""
     known = None if record is None or is_wrong else known_of(record)
-    best = better_of(posed, known, found)
-    return None if best is known else record_of(posed.hash, best)
+    best = better_of(problem, known, found)
+    return None if best is known else record_of(problem.hash, best)

@@ -1,4 +1,4 @@
-"""What is known of a problem, as the store keeps it: JSON, compressed."""
+"""Cached plans as the store keeps them: JSON, compressed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEVEL = 1
 
 
 def record_of(problem_hash: str, known: CachedPlan) -> StoredPlan:
-    """Write what is known for the store."""
+    """Write a cached plan for the store."""
     content = {
         "pool": None if known.pool is None or not known.pool.any() else known.pool.tolist(),
         "offset": None if known.offset is None else known.offset.tolist(),
@@ -40,7 +40,7 @@ def record_of(problem_hash: str, known: CachedPlan) -> StoredPlan:
 
 
 def known_of(record: StoredPlan) -> CachedPlan:
-    """Read what the store keeps."""
+    """Read a cached plan from the store."""
     content = json.loads(zlib.decompress(record.plan))
     offset = content["offset"]
     pool = content["pool"] or [0] * len(offset or ())

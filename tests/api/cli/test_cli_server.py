@@ -80,10 +80,10 @@ def test_an_interrupt_ends_the_search_there_and_writes_what_it_found(server: Run
     command += ["--server", url(server), "--time-limit", "60", "-q"]
     running = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)})
     try:
-        assert soon(lambda: server.service.line.busy == 1)
+        assert soon(lambda: server.service.queue.busy == 1)
         running.send_signal(signal.SIGINT)
         assert running.wait(timeout=30) == 130
-        assert soon(lambda: server.service.line.busy == 0)
+        assert soon(lambda: server.service.queue.busy == 0)
     finally:
         running.kill()
     found = json.loads(plan.read_text())

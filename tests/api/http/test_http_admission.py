@@ -26,24 +26,24 @@ def narrow() -> Iterator[Running]:
 
 def test_a_client_that_hangs_up_stops_its_solve(narrow: Running) -> None:
     with asking(narrow):
-        assert soon(lambda: narrow.service.line.busy == 1)
-    assert soon(lambda: narrow.service.line.busy == 0)
+        assert soon(lambda: narrow.service.queue.busy == 1)
+    assert soon(lambda: narrow.service.queue.busy == 0)
 
 
 def test_a_client_that_hangs_up_leaves_the_line(narrow: Running) -> None:
     with asking(narrow):
-        assert soon(lambda: narrow.service.line.busy == 1)
+        assert soon(lambda: narrow.service.queue.busy == 1)
         with asking(narrow, HARD_TOO):
-            assert soon(lambda: narrow.service.line.waiting == 1)
-        assert soon(lambda: narrow.service.line.waiting == 0)
-        assert narrow.service.line.busy == 1
+            assert soon(lambda: narrow.service.queue.waiting == 1)
+        assert soon(lambda: narrow.service.queue.waiting == 0)
+        assert narrow.service.queue.busy == 1
 
 
 def test_a_request_to_a_full_queue_is_turned_away(narrow: Running) -> None:
     with asking(narrow):
-        assert soon(lambda: narrow.service.line.busy == 1)
+        assert soon(lambda: narrow.service.queue.busy == 1)
         with asking(narrow, HARD_TOO):
-            assert soon(lambda: narrow.service.line.waiting == 1)
+            assert soon(lambda: narrow.service.queue.waiting == 1)
             answer = narrow.client.post("/v1/plan", content=AS_HARD)
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
     assert answer.headers["content-type"] == "application/problem+json"
@@ -52,16 +52,16 @@ def test_a_request_to_a_full_queue_is_turned_away(narrow: Running) -> None:
 
 def test_quick_requests_do_not_wait_in_the_queue(narrow: Running) -> None:
     with asking(narrow):
-        assert soon(lambda: narrow.service.line.busy == 1)
+        assert soon(lambda: narrow.service.queue.busy == 1)
         with asking(narrow, HARD_TOO):
-            assert soon(lambda: narrow.service.line.waiting == 1)
+            assert soon(lambda: narrow.service.queue.waiting == 1)
             assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
 
 
 def test_a_request_whose_time_ends_in_the_queue_gets_the_quick_plan(narrow: Running) -> None:
     asked = hard_request(8) | {"options": {"time_limit_s": 1.0}}
     with asking(narrow):
-        assert soon(lambda: narrow.service.line.busy == 1)
+        assert soon(lambda: narrow.service.queue.busy == 1)
         found = narrow.client.post("/v1/plan", json=asked).json()
     assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "time_limit", 3000)
 
@@ -70,7 +70,7 @@ def test_a_request_whose_time_ends_in_the_queue_without_a_plan_is_turned_away(na
     asked = hard_request(8)["problem"]
     bound = narrow.client.post("/v1/plan", json=asked, params={"accept": "fit"}).json()["lower_bound"]
     with asking(narrow):
-        assert soon(lambda: narrow.service.line.busy == 1)
+        assert soon(lambda: narrow.service.queue.busy == 1)
         params: dict[str, str | float] = {"time_limit_s": 0.5, "capacity": str(bound)}
         answer = narrow.client.post("/v1/plan", json=asked, params=params)
     assert answer.status_code == 429
@@ -79,30 +79,30 @@ def test_a_request_whose_time_ends_in_the_queue_without_a_plan_is_turned_away(na
 
 def test_equal_requests_take_one_place_until_the_last_hangs_up(narrow: Running) -> None:
     with asking(narrow):
-        assert soon(lambda: narrow.service.line.busy == 1)
+        assert soon(lambda: narrow.service.queue.busy == 1)
         with asking(narrow):
             assert soon(lambda: narrow.service.solving.waiting == 2)
-            assert (narrow.service.line.busy, narrow.service.line.waiting) == (1, 0)
+            assert (narrow.service.queue.busy, narrow.service.queue.waiting) == (1, 0)
         assert soon(lambda: narrow.service.solving.waiting == 1)
-        assert narrow.service.line.busy == 1
-    assert soon(lambda: narrow.service.line.busy == 0)
+        assert narrow.service.queue.busy == 1
+    assert soon(lambda: narrow.service.queue.busy == 0)
 
 
 def test_other_calls_are_answered_while_it_solves(narrow: Running) -> None:
     with asking(narrow):
-        assert soon(lambda: narrow.service.line.busy == 1)
+        assert soon(lambda: narrow.service.queue.busy == 1)
         for path in ("/healthz", "/readyz", "/v1/solvers"):
             assert narrow.client.get(path).status_code == 200
         asked = {"problem": PROBLEM_EXAMPLE, "plan": {}}
         assert narrow.client.post("/v1/verify", json=asked).status_code == 200
-        assert narrow.service.line.busy == 1
+        assert narrow.service.queue.busy == 1
 
 
 def test_a_client_that_hangs_up_in_its_body_disturbs_no_other(narrow: Running) -> None:
     with socket.create_connection(("127.0.0.1", narrow.port)) as connection:
         connection.sendall(b'POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{"buffers": [')
     assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
-    assert narrow.service.line.busy == 0
+    assert narrow.service.queue.busy == 0
 
 
 def test_many_callers_at_once_each_get_their_own_plan() -> None:

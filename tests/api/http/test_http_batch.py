@@ -121,8 +121,8 @@ def test_hanging_up_cancels_the_rest_of_a_batch_and_closes_its_stream(server: Ru
     head = f"POST /v1/batch HTTP/1.1\r\nHost: here\r\nContent-Type: application/x-ndjson\r\nContent-Length: {len(body)}"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(head.encode() + b"\r\n\r\n" + body)
-        assert soon(lambda: server.service.line.busy > 0)
+        assert soon(lambda: server.service.queue.busy > 0)
         answer = server.client.post("/v1/batch", content=json.dumps(one(1)), headers=NDJSON)
         assert answer.status_code == 429
-    assert soon(lambda: server.service.line.busy == 0 and server.service.streams.count == 0)
+    assert soon(lambda: server.service.queue.busy == 0 and server.service.streams.count == 0)
     assert ask(server, one(3))[0]["plan"]["peak"] == 3

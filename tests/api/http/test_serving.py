@@ -49,7 +49,7 @@ def test_a_server_that_is_told_to_stop_answers_with_the_best_plan_so_far() -> No
         with running() as server:
             url = f"http://127.0.0.1:{server.port}/v1/plan"
             asked: Future[httpx.Response] = callers.submit(httpx.post, url, content=HARD, timeout=60.0, trust_env=False)
-            assert soon(lambda: server.service.line.busy == 1)
+            assert soon(lambda: server.service.queue.busy == 1)
         answer = asked.result()
     assert answer.status_code == 200
     assert answer.json()["stop_reason"] == "cancelled"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.api.jobs.heartbeats import LEASE_S, Watch
+from memplan.api.jobs.heartbeats import LEASE_S, HeartbeatMonitor
 
 
 class Stopwatch:
@@ -17,7 +17,7 @@ class Stopwatch:
 
 def test_a_server_whose_beats_stand_still_is_dead_after_a_while() -> None:
     stopwatch = Stopwatch()
-    watch = Watch(stopwatch=stopwatch)
+    watch = HeartbeatMonitor(stopwatch=stopwatch)
     assert watch.dead({"a": 1, "b": 1}) == {}
     stopwatch.now = LEASE_S - 0.1
     assert watch.dead({"a": 1, "b": 2}) == {}
@@ -27,7 +27,7 @@ def test_a_server_whose_beats_stand_still_is_dead_after_a_while() -> None:
 
 def test_a_server_that_beats_again_is_alive() -> None:
     stopwatch = Stopwatch()
-    watch = Watch(stopwatch=stopwatch)
+    watch = HeartbeatMonitor(stopwatch=stopwatch)
     watch.dead({"a": 5})
     stopwatch.now = 2 * LEASE_S
     assert watch.dead({"a": 5}) == {"a": 5}
@@ -36,7 +36,7 @@ def test_a_server_that_beats_again_is_alive() -> None:
 
 def test_a_server_that_is_new_has_all_its_time() -> None:
     stopwatch = Stopwatch()
-    watch = Watch(stopwatch=stopwatch)
+    watch = HeartbeatMonitor(stopwatch=stopwatch)
     watch.dead({})
     stopwatch.now = 5 * LEASE_S
     assert watch.dead({"a": 1}) == {}
@@ -44,7 +44,7 @@ def test_a_server_that_is_new_has_all_its_time() -> None:
 
 def test_after_a_time_without_store_all_leases_start_anew() -> None:
     stopwatch = Stopwatch()
-    watch = Watch(stopwatch=stopwatch)
+    watch = HeartbeatMonitor(stopwatch=stopwatch)
     watch.dead({"a": 1})
     stopwatch.now = 5 * LEASE_S
     watch.forget()

@@ -15,7 +15,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import Score
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio import registry
-from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Assignment
 from tests.support import oracle
@@ -37,20 +37,20 @@ class Outcome:
 
 
 @pytest.fixture(scope="module", params=INSTALLED, ids=lambda row: row.name)
-def row(request: pytest.FixtureRequest) -> Row:
-    found: Row = request.param
+def row(request: pytest.FixtureRequest) -> SolverRow:
+    found: SolverRow = request.param
     return found
 
 
 @pytest.fixture(scope="module")
-def child(row: Row) -> Iterator[ProcessPoolExecutor]:
+def child(row: SolverRow) -> Iterator[ProcessPoolExecutor]:
     """One process for each solver, as engines cannot share one."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         executor.submit(_outcome, row, compile_problem(PROBLEMS["plain"]), "time enough").result()
         yield executor
 
 
-def _outcome(row: Row, instance: Instance, when: str) -> Outcome:
+def _outcome(row: SolverRow, instance: Instance, when: str) -> Outcome:
     started = time.monotonic()
     trusted = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
     search = SearchState(instance, deadline=started + LIMITS_S[when], trusted=trusted)
@@ -80,7 +80,7 @@ def is_above(score: Score, other: Score) -> bool:
 
 @pytest.mark.parametrize("when", LIMITS_S)
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_solver_is_right_honest_and_in_time(child: ProcessPoolExecutor, row: Row, name: str, when: str) -> None:
+def test_a_solver_is_right_honest_and_in_time(child: ProcessPoolExecutor, row: SolverRow, name: str, when: str) -> None:
     problem = PROBLEMS[name]
     instance, least = compile_problem(problem), oracle.best_score(problem)
     if instance.features - row.can:

@@ -12,7 +12,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
-from memplan.solvers.portfolio.registry import EVERYTHING, Row
+from memplan.solvers.portfolio.registry import EVERYTHING, SolverRow
 from memplan.solvers.search.incumbent import SearchState
 from tests.support import false_claims
 from tests.support.tiny import FEATURES
@@ -26,87 +26,89 @@ def search_for(instance: Instance, limit_s: float = 60.0) -> SearchState:
     return SearchState(instance, deadline=time.monotonic() + limit_s)
 
 
-def names(ladder: list[list[Row]]) -> list[list[str]]:
+def names(ladder: list[list[SolverRow]]) -> list[list[str]]:
     return [[row.name for row in rung] for rung in ladder]
 
 
 def test_every_engine_stands_on_the_quick_orders() -> None:
-    assert names(stages.rungs(RING, "cp-sat")) == [["greedy"], ["cp-sat"]]
-    assert names(stages.rungs(RING, "greedy")) == [["greedy"]]
+    assert names(stages.chosen(RING, "cp-sat")) == [["greedy"], ["cp-sat"]]
+    assert names(stages.chosen(RING, "greedy")) == [["greedy"]]
 
 
 def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines() -> None:
-    ladder = names(stages.rungs(RING, "auto"))
+    ladder = names(stages.chosen(RING, "auto"))
     assert ladder[0] == ["greedy"]
     assert ladder[-1] == ["cp-sat", "highs"]
 
 
 def test_the_quick_orders_are_cut_short_only_where_the_exact_search_follows() -> None:
-    assert stages.rungs(RING, "auto")[0][0].load() is greedy.begin
-    assert stages.rungs(RING, "exact")[0][0].load() is greedy.solve
-    assert stages.rungs(compile_problem(FEATURES["pools"]), "auto")[0][0].load() is greedy.solve
+    assert stages.chosen(RING, "auto")[0][0].load() is greedy.begin
+    assert stages.chosen(RING, "exact")[0][0].load() is greedy.solve
+    assert stages.chosen(compile_problem(FEATURES["pools"]), "auto")[0][0].load() is greedy.solve
 
 
 def test_memories_are_chosen_where_there_are_several() -> None:
     several = compile_problem(FEATURES["pools"])
-    assert ["memory-choice", "local-search"] in names(stages.rungs(several, "auto"))
-    assert all("memory-choice" not in rung for rung in names(stages.rungs(RING, "auto")))
-    assert names(stages.rungs(RING, "memory-choice")) == [["greedy"], ["memory-choice"]]
+    assert ["memory-choice", "local-search"] in names(stages.chosen(several, "auto"))
+    assert all("memory-choice" not in rung for rung in names(stages.chosen(RING, "auto")))
+    assert names(stages.chosen(RING, "memory-choice")) == [["greedy"], ["memory-choice"]]
 
 
 def test_a_solver_that_cannot_do_what_is_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    weak = Row(
+    weak = SolverRow(
         "weak", "knows no conflicts", "tests.support.false_claims:waits", can=EVERYTHING - {"conflicts", "capacity"}
     )
     monkeypatch.setitem(registry.BY_NAME, "weak", weak)
     with pytest.raises(OptionError) as caught:
-        stages.rungs(FULL_RING, "weak")
+        stages.chosen(FULL_RING, "weak")
     assert str(caught.value) == "solver: weak cannot do capacity, conflicts"
 
 
 def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = Row("absent", "needs what nobody has", "tests.support.false_claims:waits", needs=("no_such_package",))
+    absent = SolverRow(
+        "absent", "needs what nobody has", "tests.support.false_claims:waits", needs=("no_such_package",)
+    )
     monkeypatch.setitem(registry.BY_NAME, "absent", absent)
     with pytest.raises(OptionError) as caught:
-        stages.rungs(RING, "absent")
+        stages.chosen(RING, "absent")
     assert str(caught.value) == "solver: absent needs no_such_package, which is not installed"
 
 
 @pytest.mark.parametrize(
     "row",
     [
-        Row("highs", "can do nothing", "tests.support.false_claims:waits", can=frozenset()),
-        Row("highs", "is not installed", "tests.support.false_claims:waits", needs=("no_such_package",)),
-        Row("highs", "is for less", "tests.support.false_claims:waits", at_most=4),
+        SolverRow("highs", "can do nothing", "tests.support.false_claims:waits", can=frozenset()),
+        SolverRow("highs", "is not installed", "tests.support.false_claims:waits", needs=("no_such_package",)),
+        SolverRow("highs", "is for less", "tests.support.false_claims:waits", at_most=4),
     ],
     ids=lambda row: row.summary,
 )
-def test_auto_leaves_out_solvers_that_do_not_suit(monkeypatch: pytest.MonkeyPatch, row: Row) -> None:
+def test_auto_leaves_out_solvers_that_do_not_suit(monkeypatch: pytest.MonkeyPatch, row: SolverRow) -> None:
     monkeypatch.setitem(registry.BY_NAME, "highs", row)
-    assert names(stages.rungs(RING, "auto"))[-1] == ["cp-sat"]
+    assert names(stages.chosen(RING, "auto"))[-1] == ["cp-sat"]
 
 
 def test_rungs_are_climbed_until_the_search_is_over() -> None:
     search = search_for(compile_problem(FEATURES["plain"]))
-    ladder = [[GREEDY], [Row("broken", "does not exist", "no_such_module:solve")]]
-    assert stages.climb(search.instance, search, ladder) == []
+    ladder = [[GREEDY], [SolverRow("broken", "does not exist", "no_such_module:solve")]]
+    assert stages.run(search.instance, search, ladder) == []
     assert search.stop_reason == "proved"
 
 
 def test_the_solvers_of_one_rung_run_side_by_side() -> None:
     search = search_for(RING)
-    ender = Row("ender", "ends the search", "tests.support.false_claims:ends")
+    ender = SolverRow("ender", "ends the search", "tests.support.false_claims:ends")
     started = time.monotonic()
-    stages.climb(RING, search, [[false_claims.row("waits"), ender]])
+    stages.run(RING, search, [[false_claims.row("waits"), ender]])
     assert search.stop_reason == "cancelled"
     assert time.monotonic() - started < 30
 
 
 def test_a_failing_engine_is_reported_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    raiser = Row("raiser", "falls over", "misbehaving:offers_then_raises", is_isolated=True)
+    raiser = SolverRow("raiser", "falls over", "misbehaving:offers_then_raises", is_isolated=True)
     search = search_for(RING)
-    failures = stages.climb(RING, search, [[raiser], [GREEDY]])
+    failures = stages.run(RING, search, [[raiser], [GREEDY]])
     assert len(failures) == 1
     assert failures[0].startswith("raiser: ")
     assert search.best is not None
@@ -115,14 +117,14 @@ def test_a_failing_engine_is_reported_and_the_others_go_on(monkeypatch: pytest.M
 
 def test_no_solver_is_started_again_without_an_open_claim() -> None:
     search = search_for(RING)
-    stages.climb(RING, search, [[GREEDY]])
+    stages.run(RING, search, [[GREEDY]])
     assert search.claims == {}
     assert not search.is_over
 
 
 def test_a_claim_is_put_to_others_until_one_agrees() -> None:
     search = search_for(FULL_RING)
-    assert stages.climb(FULL_RING, search, [[false_claims.row("denies")]]) == []
+    assert stages.run(FULL_RING, search, [[false_claims.row("denies")]]) == []
     assert search.stop_reason == "proved"
     assert search.infeasible is not None
     assert search.claims.keys() > {"denies"} or search.infeasible.kind == "search"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.solvers.portfolio.registry import Row
+from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
 from memplan.solvers.search.incumbent import SearchState
 from tests.support.isolated import instance_with_a_gap, row, search_for
@@ -139,7 +139,7 @@ def test_garbage_among_the_answers_is_an_engine_error() -> None:
 
 def test_a_solver_that_cannot_be_imported_is_an_engine_error() -> None:
     instance = instance_with_a_gap()
-    missing = Row("missing", "nowhere", "no_such_module:solve", is_isolated=True)
+    missing = SolverRow("missing", "nowhere", "no_such_module:solve", is_isolated=True)
     with pytest.raises(EngineError, match="No module named 'no_such_module'"):
         run_isolated(missing, instance, search_for(instance, 20))
 
