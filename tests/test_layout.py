@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,12 @@ ROOMS = sorted(
     for folder in (TESTS / package).rglob("*")
     if any(folder.glob("test_*.py"))
 )
-PARSED = {path: ast.parse(path.read_text()) for path in sorted(TESTS.rglob("*.py"))}
+
+
+@cache
+def parsed() -> dict[Path, ast.Module]:
+    """Return the modules of the tests by their files."""
+    return {path: ast.parse(path.read_text()) for path in sorted(TESTS.rglob("*.py"))}
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -35,7 +41,7 @@ def defined(tree: ast.Module) -> list[str]:
 def test_nothing_is_imported_from_a_test_module() -> None:
     taken = [
         f"{path.relative_to(TESTS)}: {name}"
-        for path, tree in PARSED.items()
+        for path, tree in parsed().items()
         for name in imported(tree)
         if name.startswith("tests.") and any(part.startswith(("test_", "conftest")) for part in name.split("."))
     ]
@@ -49,7 +55,7 @@ def test_folders_of_tests_mirror_the_packages(folder: Path) -> None:
 
 def test_names_of_tests_are_about_things() -> None:
     words = {"who", "whom", "whoever", "nobody", "everybody", "somebody", "anybody"}
-    names = (name for tree in PARSED.values() for name in defined(tree))
+    names = (name for tree in parsed().values() for name in defined(tree))
     assert [name for name in names if words & set(name.split("_"))] == []
 
 

@@ -1,0 +1,138 @@
+"""What the pages in `docs/` show runs: library calls, commands, and files."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.planner.formats import read_problem
+from memplan.planner.liveness import problem_of
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.operations import operations_from
+from memplan.solvers.portfolio.solve import solve
+from tests.support import onnx_models, public_problems
+from tests.support.server import Running
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+KEYWORDS = ROOT / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+
+_ROWS = [onnx_models.value(name, ("batch", 4)) for name in "xy"]
+BATCHED = onnx_models.model([onnx_models.node("Relu", "x", "y")], _ROWS[:1], _ROWS[1:])
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the code blocks of a page in a language; without one: those that name none."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return [
+        code
+        for named, code in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+        if named == language
+    ]
+
+
+def ran(page: str, **names: Any) -> dict[str, Any]:
+    """Run the Python of a page with the names that it takes for granted."""
+    for code in blocks(page, "python"):
+        exec(compile(code, page, "exec"), names)
+    return names
+
+
+@pytest.fixture
+def problem() -> Problem:
+    return public_problems.problem("tflite/kws_dscnn_int8.csv")
+
+
+def test_the_library_exports_as_its_page_says(problem: Problem) -> None:
+    assert set(ran("exporters.md", problem=problem, plan=solve(problem))["files"]) == {".h", ".c"}
+
+
+def test_the_library_reads_models_as_its_page_says() -> None:
+    found = ran("importers.md", data=BATCHED)["found"]
+    assert len(found.problem.buffers) > 0
+
+
+def test_programs_are_built_as_their_page_says() -> None:
+    assert solve(ran("liveness.md")["problem"]).status == "optimal"
+
+
+def test_the_client_is_used_as_its_page_says(problem: Problem, server: Running) -> None:
+    (code,) = blocks("service.md", "python")
+    names: dict[str, Any] = {"problem": problem, "problems": [problem, problem]}
+    exec(compile(code.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}"), "service.md", "exec"), names)
+    assert names["best"].peak == names["plan"].peak == 16_000
+
+
+@pytest.mark.parametrize(("page", "count"), [("formats.md", 3), ("several-memories.md", 1)])
+def test_problems_and_plans_are_written_as_their_pages_show(page: str, count: int) -> None:
+    shown = [json.loads(block) for block in blocks(page, "json")]
+    assert len(shown) == count
+    for value in shown:
+        data = json.dumps(value).encode()
+        if "placements" in value:
+            assert Plan.model_validate(value).peak == value["peak"]
+        else:
+            assert solve(read_problem(data)).status == "optimal"
+
+
+def test_operations_are_written_as_their_page_shows() -> None:
+    (block,) = blocks("liveness.md", "json")
+    assert solve(problem_of(operations_from(json.loads(block)))).status == "optimal"
+
+
+@pytest.fixture
+def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Problem) -> Path:
+    """A folder with the files that the pages take for granted."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copy(KEYWORDS, tmp_path / "model.tflite")
+    shutil.copy(public_problems.FOLDER / "tflite" / "kws_dscnn_int8.csv", tmp_path / "model.csv")
+    (tmp_path / "model.onnx").write_bytes(BATCHED)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "problem.json").write_text(blocks("several-memories.md", "json")[0])
+    return tmp_path
+
+
+def commands(page: str, language: str = "") -> list[list[str]]:
+    """Return the arguments of the memplan commands of a page that run as they stand."""
+    lines = [line for block in blocks(page, language) for line in block.splitlines() if line.startswith("memplan ")]
+    # After two spaces a page says what a command does; an ellipsis or brackets stand for something else.
+    written = [re.split(r"\s{2,}", line)[0] for line in lines if not re.search(r"…|\.\.\.|\[", line)]
+    return [shlex.split(line, comments=True)[1:] for line in written]
+
+
+BEFORE = {
+    "shadow examples/operations.json plan.json": ["plan problem.json -o plan.json"],
+    "check model.tflite --budget 256KiB --baseline memory.json --report memory.md --report memory.xml": [
+        "check model.tflite --save-baseline memory.json"
+    ],
+    "export problem.json plan.json --to c -o arena.c": ["plan problem.json -o plan.json"],
+}
+"""The commands that a page takes for granted before one of its own."""
+
+
+@pytest.mark.parametrize(
+    ("page", "language", "count"),
+    [
+        ("build-systems.md", "", 5),
+        ("exporters.md", "", 3),
+        ("importers.md", "", 4),
+        ("liveness.md", "", 4),
+        ("several-memories.md", "sh", 2),
+        ("reference-planners.md", "", 1),
+    ],
+)
+def test_commands_do_what_their_page_says(beside_a_model: Path, page: str, language: str, count: int) -> None:
+    found = [arguments for arguments in commands(page, language) if not {"suite/", "packs.txt"} & set(arguments)]
+    assert len(found) == count
+    for arguments in found:
+        for before in BEFORE.get(shlex.join(arguments), ()):
+            assert main(shlex.split(before)) == 0
+        assert (arguments, main(arguments)) == (arguments, 0)
