@@ -136,3 +136,14 @@ def test_commands_do_what_their_page_says(beside_a_model: Path, page: str, langu
         for before in BEFORE.get(shlex.join(arguments), ()):
             assert main(shlex.split(before)) == 0
         assert (arguments, main(arguments)) == (arguments, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
+def test_exports_are_planned_as_their_page_says() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("executorch.exir", reason="needs the extra executorch")
+    exported = torch.export.export(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), (torch.randn(2, 8),))
+    names = ran("executorch.md", exported=exported)
+    assert len(names["program"].buffer) > 0
+    assert len(names["found"].problem.buffers) > 0
