@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, Protocol, TypeVar
 
-from distributed import Client
+from distributed import Client, Security
 
 from memplan.api.cluster import dask
 from memplan.api.cluster.connection import Connection
@@ -39,8 +39,10 @@ class Waitable(Protocol):
 class Cluster:
     """The workers that a server solves on. For one event loop; `on_loss` is called for each that is lost in a task."""
 
-    def __init__(self, address: str, own: AsyncExitStack, on_loss: Callable[[], None] | None = None) -> None:
-        self._connection = Connection(address, self._hear)
+    def __init__(
+        self, address: str, security: Security | None, own: AsyncExitStack, on_loss: Callable[[], None] | None
+    ) -> None:
+        self._connection = Connection(address, security, self._hear)
         self._own, self._on_loss = own, on_loss
         self._topic = f"memplan-{uuid.uuid4().hex}"
         self._sent: dict[str, SentTask] = {}
@@ -54,10 +56,9 @@ class Cluster:
         """
         dask.set_up()
         own = AsyncExitStack()
-        address = settings.scheduler
-        if address is None:
-            address = await own.enter_async_context(local_cluster(settings))
-        return cls(address, own, on_loss)
+        if settings.scheduler is not None:
+            return cls(settings.scheduler, None, own, on_loss)
+        return cls(*await own.enter_async_context(local_cluster(settings)), own, on_loss)
 
     async def close(self) -> None:
         """Let go of the workers; those of its own end."""

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
-from distributed import Client
+from distributed import Client, Security
 
 from memplan.api.cluster import dask
 
@@ -22,8 +22,10 @@ class Connection:
     goes to `hear`.
     """
 
-    def __init__(self, address: str, hear: Callable[[dask.Message], Awaitable[None]]) -> None:
-        self.address, self.hear = address, hear
+    def __init__(
+        self, address: str, security: Security | None, hear: Callable[[dask.Message], Awaitable[None]]
+    ) -> None:
+        self.address, self.security, self.hear = address, security, hear
         self.client: Client | None = None
         self.threads: Mapping[str, int] = {}
         self.tasks: Mapping[str, Collection[str]] = {}
@@ -41,7 +43,7 @@ class Connection:
     async def keep(self) -> None:
         """Connect, ask for the workers again and again, and connect anew when the scheduler does not answer."""
         while True:
-            client = dask.client(self.address)
+            client = dask.client(self.address, self.security)
             try:
                 self.client = await client
                 _LOG.info("connected to the scheduler at %s", self.address)

@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 import dask
-from distributed import Client, Future, Scheduler, Worker, get_worker
+from distributed import Client, Future, Scheduler, Security, Worker, get_worker
 from distributed.scheduler import DEFAULT_EXTENSIONS
 from distributed.scheduler import KilledWorker as KilledWorker
 from distributed.system import MEMORY_LIMIT
@@ -78,34 +78,43 @@ def set_up() -> None:
             logger.setLevel(level)
 
 
-def scheduler(host: str | None, port: int = 0, protocol: str = "tcp") -> Scheduler:
+def worker_certificate(security: Security) -> dict[str, Any]:
+    """Return the arguments of the Security of a worker in another process: its key and certificates as text."""
+    names = ("tls_ca_file", "tls_worker_key", "tls_worker_cert")
+    return {name: getattr(security, name) for name in names} | {"require_encryption": True}
+
+
+def scheduler(host: str | None, port: int = 0, protocol: str = "tcp", security: Security | None = None) -> Scheduler:
     """Make a scheduler without pages of its own; it runs when it is awaited, or for as long as it is entered."""
     extensions = {name: kind for name, kind in DEFAULT_EXTENSIONS.items() if name not in _WITHOUT}
     return Scheduler(
         host=host,
         port=port,
         protocol=protocol,
+        security=security,
         dashboard=False,
         dashboard_address=_NO_PAGES,
         extensions=extensions,
     )
 
 
-def worker(scheduler: str, threads: int = 1) -> Worker:
+def worker(scheduler: str, threads: int = 1, security: Security | None = None) -> Worker:
     """Make a worker of a scheduler, in this process; it runs when it is awaited, or for as long as it is entered."""
     return Worker(
         scheduler,
         nthreads=threads,
+        security=security,
         memory_limit=0,
         dashboard_address=_NO_PAGES,
         extensions={},
     )
 
 
-def client(address: str, is_asynchronous: bool = True) -> Client:
+def client(address: str, security: Security | None = None, is_asynchronous: bool = True) -> Client:
     """Make a client of a scheduler, which connects when it is awaited; raises OSError, ValueError."""
     return Client(
         address,
+        security=security,
         asynchronous=is_asynchronous,
         timeout=_CONNECT_S,
         set_as_default=False,

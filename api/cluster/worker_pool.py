@@ -15,8 +15,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import psutil
+from distributed import Security
 
-from memplan.api.cluster.dask import MEMORY_BYTES, SILENT_S
+from memplan.api.cluster.dask import MEMORY_BYTES, SILENT_S, worker_certificate
 from memplan.api.settings import Settings
 
 _START_S = 60.0
@@ -31,8 +32,9 @@ _LOG = logging.getLogger("memplan")
 class WorkerPool:
     """`settings.workers` processes for a scheduler, which each solve one task at a time. For one event loop."""
 
-    def __init__(self, scheduler: str, settings: Settings) -> None:
-        self.arguments = {"scheduler": scheduler, "log_format": settings.log_format}
+    def __init__(self, scheduler: str, settings: Settings, security: Security | None = None) -> None:
+        certificate = None if security is None else worker_certificate(security)
+        self.arguments = {"scheduler": scheduler, "log_format": settings.log_format, "security": certificate}
         self.workers = settings.workers
         # Each may use its part of this machine, or of what its container is given.
         self.most_bytes = settings.worker_memory_bytes or int(_PART_OF_MEMORY * MEMORY_BYTES / max(1, self.workers))

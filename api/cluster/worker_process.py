@@ -13,9 +13,9 @@ import os
 import sys
 import threading
 
-from distributed import Status
+from distributed import Security, Status
 
-from memplan.api.cluster import dask, unix_sockets, worker_task
+from memplan.api.cluster import dask, worker_task
 from memplan.api.logs import log_config
 from memplan.api.readiness import warm_up
 from memplan.solvers.kernels import cache
@@ -36,16 +36,15 @@ def main() -> None:
     worker_task.own_this_process()
     output = os.dup(1)
     os.dup2(2, 1)  # what solvers print is no heartbeat
-    if arguments["scheduler"].startswith(unix_sockets.PREFIX):
-        unix_sockets.use_folder(unix_sockets.folder_of(arguments["scheduler"]))
-    asyncio.run(_work(arguments["scheduler"], output))
+    security = None if arguments["security"] is None else Security(**arguments["security"])
+    asyncio.run(_work(arguments["scheduler"], security, output))
 
 
-async def _work(scheduler: str, output: int) -> None:
+async def _work(scheduler: str, security: Security | None, output: int) -> None:
     heartbeats = asyncio.create_task(_send_heartbeats(output))
     if cache.find() is not None:  # else the first search has them compiled
         await asyncio.to_thread(warm_up)
-    worker = await dask.worker(scheduler)
+    worker = await dask.worker(scheduler, security=security)
     _LOG.info("worker process %d joined the scheduler at %s", os.getpid(), scheduler)
     while worker.status is Status.running and not heartbeats.done():
         await asyncio.sleep(_POLL_EVERY_S)

@@ -12,7 +12,7 @@ from importlib import metadata
 import dask._task_spec
 import dask.config
 import pytest
-from distributed import Client, Event
+from distributed import Client, Event, Security
 from distributed.scheduler import DEFAULT_EXTENSIONS
 
 from memplan.api.cluster import dask as adapter
@@ -119,6 +119,14 @@ def test_threads_and_tasks_are_told_for_each_worker() -> None:
             assert [set(keys) for keys in (await client.processing()).values()] == [set()]
 
     asyncio.run(day())
+
+
+def test_a_temporary_certificate_is_text_that_another_process_can_be_given() -> None:
+    mine = Security.temporary()
+    theirs = Security(**adapter.worker_certificate(mine))
+    for security in (mine, theirs):
+        assert security.get_connection_args("worker")["ssl_context"] is not None
+    assert all("-----BEGIN" in text for text in adapter.worker_certificate(mine).values() if text is not True)
 
 
 def test_a_scheduler_that_is_gone_is_an_error_that_counts_as_lost() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import stat
 import subprocess
 import sys
-from pathlib import Path
 
+import pytest
+from distributed import Security
+
+from memplan.api.cluster import dask
 from memplan.api.cluster.local_cluster import local_cluster
-from memplan.api.cluster.unix_sockets import PREFIX, folder_of
 from memplan.api.settings import Settings
 from memplan.planner.model.plan import Plan
 from memplan.planner.verify.verifier import verify
@@ -99,10 +100,13 @@ def test_workers_end_with_the_process_that_started_them() -> None:
 
 def test_no_other_user_reaches_the_workers_of_a_server() -> None:
     async def day() -> None:
-        async with local_cluster(Settings(workers=1)) as address:
-            folder = folder_of(address)
-            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-            assert stat.S_ISSOCK(Path(address.removeprefix(PREFIX)).stat().st_mode)
-        assert not folder.exists()
+        async with local_cluster(Settings(workers=1)) as (address, security):
+            assert address.startswith("tls://127.0.0.1:")
+            async with dask.client(address, security) as client:
+                assert client.status == "running"
+            with pytest.raises(OSError, match="certificate"):
+                await dask.client(address, Security.temporary())
+            with pytest.raises(OSError, match=address.rpartition(":")[2]):
+                await dask.client(address.replace("tls", "tcp"))
 
     asyncio.run(day())
