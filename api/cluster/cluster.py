@@ -140,7 +140,7 @@ class Cluster:
             del self._sent[sent.key]
             self._go_on_with(sent.leave())
 
-    async def _hear(self, message: dask.Message) -> None:
+    async def _hear(self, message: dask.TaskMessage) -> None:
         """Take what a task tells: that a worker has begun it (nothing), or its progress."""
         sent, client = self._sent.get(message.key), self._connection.client
         if sent is None:

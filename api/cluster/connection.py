@@ -23,7 +23,7 @@ class Connection:
     """
 
     def __init__(
-        self, address: str, security: Security | None, hear: Callable[[dask.Message], Awaitable[None]]
+        self, address: str, security: Security | None, hear: Callable[[dask.TaskMessage], Awaitable[None]]
     ) -> None:
         self.address, self.security, self.hear = address, security, hear
         self.client: Client | None = None

@@ -56,7 +56,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
-class Message(NamedTuple):
+class TaskMessage(NamedTuple):
     """A message of a task that is being solved: its worker, its key, and its progress, packed."""
 
     worker: str
@@ -131,13 +131,13 @@ def submit(client: Client, function: Callable[..., bytes], *values: object, key:
 def teller(topic: str, key: str) -> Callable[[bytes], None]:
     """Return a function by which the task that runs in this thread sends messages, from any thread."""
     worker = get_worker()
-    return lambda content: worker.log_event(topic, Message(worker.address, key, content))
+    return lambda content: worker.log_event(topic, TaskMessage(worker.address, key, content))
 
 
-def subscribe(client: Client, topic: str, hear: Callable[[Message], Awaitable[None]]) -> None:
+def subscribe(client: Client, topic: str, hear: Callable[[TaskMessage], Awaitable[None]]) -> None:
     """Have the messages of tasks to a topic heard, one after the other."""
 
     async def handle(event: tuple[float, tuple[str, str, bytes]]) -> None:
-        await hear(Message(*event[1]))
+        await hear(TaskMessage(*event[1]))
 
     client.subscribe_topic(topic, handle)

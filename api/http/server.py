@@ -69,14 +69,14 @@ def _check_store(settings: Settings) -> None:
         if settings.require_keys and settings.admin_key is None and not store.keys.is_any_valid():
             raise OptionError(
                 "keys: there must be one where others can come in: "
-                "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in everybody"
+                "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in every caller"
             )
     finally:
         store.close()
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Open a socket to listen on; raises OptionError where that is not allowed or somebody else does."""
+    """Open a socket to listen on; raises OptionError where that is not allowed or the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=2048)

@@ -64,7 +64,7 @@ class PackRules(NamedTuple):
     is_flat: bool
 
 
-class Workspace(NamedTuple):
+class PackWorkspace(NamedTuple):
     """The arrays that a pack works in.
 
     Rows of lists are as in packing_lists. Of the nodes of the tree, numbered from 1 as in a heap, the list at row v is
@@ -107,7 +107,7 @@ class PackOrder(NamedTuple):
 
 
 @Kernel
-def pack(rules: PackRules, workspace: Workspace, wanted: PackOrder) -> int:
+def pack(rules: PackRules, workspace: PackWorkspace, wanted: PackOrder) -> int:
     """Place the buffers of an order, each once; return DONE, or FULL: to be called again with more rows for runs.
 
     Each gets an offset, ABSENT where none is free. First fit takes the lowest, best fit the lowest of those which are

@@ -9,7 +9,7 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.packing import BODY, DONE, NEEDED, TOP, PackOrder, PackRules, Workspace, pack
+from memplan.solvers.kernels.packing import BODY, DONE, NEEDED, TOP, PackOrder, PackRules, PackWorkspace, pack
 from memplan.solvers.packing.rigid_bodies import Bodies
 
 _FLAT_ALIVE = 16_000
@@ -37,7 +37,7 @@ class CompiledPacker:
         self._width = usual_width if width is None else width
         self._is_flat = is_usually_flat if is_flat is None else is_flat
         self._rules: dict[int, Reference[PackRules]] = {}
-        self._workspaces: dict[int, Reference[Workspace]] = {}
+        self._workspaces: dict[int, Reference[PackWorkspace]] = {}
         self._block_lists: dict[int, I64] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
@@ -110,7 +110,7 @@ def _empty_block_lists(rules: PackRules, n_live_sets: int) -> I64:
     return column(np.stack((np.cumsum(most) - most, np.zeros_like(most), most), axis=1))
 
 
-def _new_workspace(rules: PackRules, lead: I64, block_lists: I64) -> Workspace:
+def _new_workspace(rules: PackRules, lead: I64, block_lists: I64) -> PackWorkspace:
     """Allocate what a pack of all buffers needs at the most; `lead` names the body of each.
 
     Only what lists of runs take when they move is not known beforehand: see `_larger`. Memory that is not used costs
@@ -129,7 +129,7 @@ def _new_workspace(rules: PackRules, lead: I64, block_lists: I64) -> Workspace:
     n_lists = n_files + 2 * n_nodes + 3 * n_members
     n_runs = len(rules.reserved) + n_neighbours + 64 + (0 if rules.is_flat else 4 * len(lead))
     names_others = n_neighbours > 0 or len(rules.share) > 0
-    return Workspace(
+    return PackWorkspace(
         block_lists=_rows(n_blocks, 3),
         node_lists=_rows(4 * leaves, 3),
         items=_rows(n_items, 4),
@@ -162,7 +162,7 @@ def _rows(count: int, columns: int) -> I64:
     return np.empty((count, columns), np.int64)
 
 
-def _clear(workspace: Workspace, reserved: I64, block_lists: I64) -> None:
+def _clear(workspace: PackWorkspace, reserved: I64, block_lists: I64) -> None:
     """Forget what was placed. Stamps stay, for their numbers go on."""
     workspace.block_lists[:] = block_lists
     workspace.node_lists.fill(0)
@@ -171,7 +171,7 @@ def _clear(workspace: Workspace, reserved: I64, block_lists: I64) -> None:
     workspace.stands[BODY], workspace.stands[TOP] = 0, len(reserved) + len(workspace.lows)
 
 
-def _larger(workspace: Workspace) -> Workspace:
+def _larger(workspace: PackWorkspace) -> PackWorkspace:
     """Return a workspace with as many runs as are asked for, and at least twice as many as before."""
     runs = _rows(max(2 * len(workspace.runs), int(workspace.stands[NEEDED])), 2)
     runs[: workspace.stands[TOP]] = workspace.runs[: workspace.stands[TOP]]

@@ -18,7 +18,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.search.deadline import Deadline
 
 PATIENCE_S = 60.0
-NOBODY = "tcp://127.0.0.1:9"
+NOWHERE = "tcp://127.0.0.1:9"
 """Where no scheduler is."""
 SMALL = Problem.model_validate(
     {"buffers": [{"id": i, "size": 64 + i, "start": i, "end": i + 3} for i in range(8)], "name": "small"}
@@ -36,7 +36,7 @@ def _hard() -> Problem:
 
 
 HARD = _hard()
-"""A problem that nobody proves soon."""
+"""A problem that takes too long to prove."""
 
 
 def task(problem: Problem, limit_s: float = PATIENCE_S, **facts: object) -> Task:

@@ -1,4 +1,4 @@
-"""Workers for tests of who asks them: they solve when they are told to, and remember what they were sent."""
+"""Workers for tests of their callers: they solve when they are told to, and remember the tasks that they were sent."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from memplan.api.cli.main import main
 from memplan.solvers.bench.results import read_results
-from tests.support.clusters import NOBODY
+from tests.support.clusters import NOWHERE
 from tests.support.ports import free_port
 from tests.support.processes import command
 
@@ -23,5 +23,5 @@ def test_runs_are_spread_over_the_workers_of_a_scheduler(tmp_path: Path) -> None
 
 
 def test_where_no_scheduler_is_that_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "tight:n=8", *QUICK, "--scheduler", NOBODY]) == 2
-    assert capfd.readouterr().err.startswith(f"memplan: error: scheduler: cannot connect to {NOBODY}: ")
+    assert main(["bench", "tight:n=8", *QUICK, "--scheduler", NOWHERE]) == 2
+    assert capfd.readouterr().err.startswith(f"memplan: error: scheduler: cannot connect to {NOWHERE}: ")

@@ -142,7 +142,7 @@ def test_a_server_that_others_can_reach_does_not_start_without_a_key(capfd: Capt
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
         "memplan: error: keys: there must be one where others can come in: "
-        "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in everybody"
+        "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in every caller"
     )
 
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from memplan.api.cli.main import main
-from tests.support.clusters import NOBODY
+from tests.support.clusters import NOWHERE
 from tests.support.ports import free_port
 from tests.support.processes import ROOT, WORKER, below, command, runs
 
@@ -21,9 +21,9 @@ from tests.support.processes import ROOT, WORKER, below, command, runs
     [
         (["worker"], "scheduler: must be given, or be in MEMPLAN_SCHEDULER"),
         (["worker", "there:8786"], "MEMPLAN_SCHEDULER: must begin with tcp:// or tls://"),
-        (["worker", NOBODY, "--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 67108864, got 1"),
+        (["worker", NOWHERE, "--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 67108864, got 1"),
         (
-            ["worker", NOBODY, "--memory-limit", "much"],
+            ["worker", NOWHERE, "--memory-limit", "much"],
             'memory-limit: must be a size such as 4096, 64kB or 1MiB, got "much"',
         ),
     ],
@@ -60,7 +60,7 @@ def test_without_certificates_there_is_no_tls() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_worker_and_its_processes(number: signal.Signals) -> None:
-    with command("worker", NOBODY, "--workers", "1") as process:
+    with command("worker", NOWHERE, "--workers", "1") as process:
         while not (children := below(process.pid, WORKER)):
             time.sleep(0.05)
         process.send_signal(number)

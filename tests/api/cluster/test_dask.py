@@ -16,7 +16,7 @@ from distributed import Client, Event, Security
 from distributed.scheduler import DEFAULT_EXTENSIONS
 
 from memplan.api.cluster import dask as adapter
-from memplan.api.cluster.dask import Message
+from memplan.api.cluster.dask import TaskMessage
 
 
 @asynccontextmanager
@@ -94,9 +94,9 @@ def test_a_producer_of_data_is_what_waits_at_the_scheduler() -> None:
 
 
 def test_what_a_task_tells_is_heard_in_order_with_its_worker() -> None:
-    heard = list[Message]()
+    heard = list[TaskMessage]()
 
-    async def hear(message: Message) -> None:
+    async def hear(message: TaskMessage) -> None:
         heard.append(message)
 
     async def day() -> None:
@@ -107,7 +107,7 @@ def test_what_a_task_tells_is_heard_in_order_with_its_worker() -> None:
             while len(heard) < 2:
                 await asyncio.sleep(0.01)
             (worker,) = await client.nthreads()
-            assert heard == [Message(worker, "name", b""), Message(worker, "name", b"progress")]
+            assert heard == [TaskMessage(worker, "name", b""), TaskMessage(worker, "name", b"progress")]
 
     asyncio.run(day())
 

@@ -16,7 +16,7 @@ from memplan.api.settings import Settings
 from memplan.planner.model.plan import Plan
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.search.result import Progress
-from tests.support.clusters import HARD, NOBODY, is_no_worse, opened, solved, soon, task
+from tests.support.clusters import HARD, NOWHERE, is_no_worse, opened, solved, soon, task
 from tests.support.processes import ENGINE, ROOT, WORKER, below, command, kill, runs, workers
 
 
@@ -89,7 +89,7 @@ work.perform("name", "topic", pack(task(SMALL, 0.1)))
 
 def test_workers_end_with_the_process_that_started_them() -> None:
     async def day() -> None:
-        with command("worker", NOBODY, "--workers", "2") as process:
+        with command("worker", NOWHERE, "--workers", "2") as process:
             await soon(lambda: len(below(process.pid, WORKER)) == 2)
             children = below(process.pid, WORKER)
             process.kill()
