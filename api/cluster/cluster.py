@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from distributed import Client, Security
 
@@ -21,8 +21,7 @@ from memplan.planner.model.plan import StopReason
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
-T = TypeVar("T")
-
+_WAIT_EVERY_S = 0.05
 MAX_LOST = 3
 """The number of times that a task which lost its worker is sent to another one at once."""
 _PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -42,7 +41,7 @@ class Cluster:
     def __init__(
         self, address: str, security: Security | None, own: AsyncExitStack, on_loss: Callable[[], None] | None
     ) -> None:
-        self._connection = Connection(address, security, self._hear)
+        self._connection = Connection(address, security)
         self._own, self._on_loss = own, on_loss
         self._topic = f"memplan-{uuid.uuid4().hex}"
         self._sent: dict[str, SentTask] = {}
@@ -102,18 +101,18 @@ class Cluster:
         over = asyncio.create_task(_over(task.deadline.earlier(task.carry_s), cancelled))
         lost = 0
         try:
-            while True:
-                client = await _sooner(self._connection.up(), over)
+            while not over.done():
+                client = self._connection.up()
                 if client is None:
-                    return await asyncio.to_thread(pending.best_known, over.result())
-                result = await self._send(pending, client, priority, over)
-                if result is not None:
+                    await asyncio.wait({over}, timeout=_WAIT_EVERY_S)
+                elif (result := await self._send(pending, client, priority, over)) is not None:
                     return result
-                if self._connection.stands(client):  # else it was the scheduler that went
+                elif self._connection.up() is client:  # else it was the scheduler that went
                     lost += 1
                     if self._on_loss is not None:
                         self._on_loss()
                     await self._pause(pending, lost, over)
+            return await asyncio.to_thread(pending.best_known, over.result())
         finally:
             over.cancel()
 
@@ -129,7 +128,7 @@ class Cluster:
     ) -> SolveResult | None:
         """Have a worker solve the rest of a pending solve; None where the worker, or the scheduler, was lost."""
         packed = await asyncio.to_thread(pack, pending.rest())
-        if not self._connection.stands(client):
+        if self._connection.up() is not client:
             return None
         dask.subscribe(client, self._topic, self._hear)  # each time: a client that has connected anew is not subscribed
         sent = SentTask(pending, client, self._topic, packed, priority)
@@ -165,13 +164,3 @@ async def _over(deadline: Deadline, cancelled: Waitable) -> StopReason:
     except TimeoutError:
         return "time_limit"
     return "cancelled"
-
-
-async def _sooner(wanted: Coroutine[Any, Any, T], over: asyncio.Task[StopReason]) -> T | None:
-    """Return what is wanted, unless it is over first."""
-    task = asyncio.create_task(wanted)
-    try:
-        await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
-        return task.result() if task.done() else None
-    finally:
-        task.cancel()

@@ -5,46 +5,38 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 from distributed import Client, Security
 
 from memplan.api.cluster import dask
 
-_POLL_EVERY_S, _IDLE_POLL_EVERY_S, _CONNECT_EVERY_S, _WAIT_EVERY_S = 0.25, 1.0, 0.5, 0.05
+_POLL_EVERY_S, _IDLE_POLL_EVERY_S, _CONNECT_EVERY_S = 0.25, 1.0, 0.5
 _LOG = logging.getLogger("memplan")
 
 
 class Connection:
     """One server's connection to a scheduler; `client` is None while there is none. For one event loop.
 
-    `threads` is the number of threads of each worker, `tasks` the keys of the tasks that it was given. What tasks tell
-    goes to `hear`.
+    `threads` is the number of threads of each worker, `tasks` the keys of the tasks that it was given.
     """
 
-    def __init__(
-        self, address: str, security: Security | None, hear: Callable[[dask.TaskMessage], Awaitable[None]]
-    ) -> None:
-        self.address, self.security, self.hear = address, security, hear
+    def __init__(self, address: str, security: Security | None) -> None:
+        self.address, self.security = address, security
         self.client: Client | None = None
         self.threads: Mapping[str, int] = {}
         self.tasks: Mapping[str, Collection[str]] = {}
 
-    def stands(self, client: Client) -> bool:
-        """Return True if a connection, as far as is known, is still there."""
-        return client is self.client and client.status == "running"
-
-    async def up(self) -> Client:
-        """Wait for a connection."""
-        while self.client is None or not self.stands(self.client):
-            await asyncio.sleep(_WAIT_EVERY_S)
-        return self.client
+    def up(self) -> Client | None:
+        """Return the client while the connection, as far as is known, is there."""
+        return self.client if self.client is not None and self.client.status == "running" else None
 
     async def keep(self) -> None:
         """Connect, ask for the workers again and again, and connect anew when the scheduler does not answer."""
         while True:
-            client = dask.client(self.address, self.security)
+            client: Client | None = None
             try:
+                client = dask.client(self.address, self.security)
                 self.client = await client
                 _LOG.info("connected to the scheduler at %s", self.address)
                 while client.status == "running":
@@ -57,7 +49,8 @@ class Connection:
                     _LOG.warning("lost the scheduler at %s: %s", self.address, error)
             finally:
                 self.client, self.threads, self.tasks = None, {}, {}
-                with contextlib.suppress(Exception):
-                    async with asyncio.timeout(2):
-                        await client.close()
+                if client is not None:
+                    with contextlib.suppress(Exception):
+                        async with asyncio.timeout(2):
+                            await client.close()
             await asyncio.sleep(_CONNECT_EVERY_S)

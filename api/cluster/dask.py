@@ -101,12 +101,7 @@ def scheduler(host: str | None, port: int = 0, protocol: str = "tcp", security: 
 def worker(scheduler: str, threads: int = 1, security: Security | None = None) -> Worker:
     """Make a worker of a scheduler, in this process; it runs when it is awaited, or for as long as it is entered."""
     return Worker(
-        scheduler,
-        nthreads=threads,
-        security=security,
-        memory_limit=0,
-        dashboard_address=_NO_PAGES,
-        extensions={},
+        scheduler, nthreads=threads, security=security, memory_limit=0, dashboard_address=_NO_PAGES, extensions={}
     )
 
 
