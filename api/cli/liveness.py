@@ -17,6 +17,7 @@ from memplan.api.reports.liveness_requests import LivenessAnswer, answer_request
 from memplan.api.reports.sizes import size_text
 from memplan.planner.formats import FORMATS
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.search.deadline import Deadline
 
 
 class HowAlive(StrEnum):
@@ -69,7 +70,8 @@ def liveness(
         time_limit_s=time_limit,
     )
     with graceful_interrupts() as cancelled:
-        work = partial(answer_request, operations, options, cancelled=cancelled, started=started)
+        deadline = Deadline.after(time_limit, started)
+        work = partial(answer_request, operations, options, cancelled=cancelled, deadline=deadline)
         answer = run_in_thread(work, lambda: None)
     if output is None:
         write(None, answer.model_dump_json().encode() + b"\n")

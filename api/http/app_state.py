@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -27,6 +26,7 @@ from memplan.api.service.plan_service import PlanService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.store import Store
+from memplan.solvers.search.deadline import Deadline
 
 T = TypeVar("T")
 
@@ -123,15 +123,15 @@ class Service:
             watcher.cancel()
             self._callers.discard(cancelled)
 
-    async def in_turn(self, request: Request, work: Callable[[threading.Event], T], deadline: float) -> T | None:
-        """Wait for a place until `deadline` (time.monotonic()), then do work that solves in a thread of this process.
+    async def in_turn(self, request: Request, work: Callable[[threading.Event], T], deadline: Deadline) -> T | None:
+        """Wait for a place until the deadline, then do work that solves in a thread of this process.
 
         `work` gets an event that is set when the client hangs up or the service stops. None is returned if that was
         while it waited. Raises FullError.
         """
         told = threading.Event()
         async with self.caller(request) as cancelled:
-            if not await self.queue.take_unless(cancelled, max(0.0, deadline - time.monotonic())):
+            if not await self.queue.take_unless(cancelled, max(0.0, deadline.left_s)):
                 return None
             teller = asyncio.create_task(_tell(told, cancelled))
             try:

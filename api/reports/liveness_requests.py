@@ -22,6 +22,7 @@ from memplan.planner.liveness import Analysis, Reading, analyse
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 from memplan.planner.operations.operations import Operations, operations_from
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
+from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.liveness_comparison import PlannedPeak, compare_readings
 
 
@@ -94,7 +95,7 @@ def answer_request(
     *,
     most: int = MAX_EXPANDED,
     cancelled: threading.Event | None = None,
-    started: float | None = None,
+    deadline: Deadline | None = None,
 ) -> LivenessAnswer:
     """Analyse operations, and compare the ways to read them with `compare`; raises InputError."""
     found = analyse(operations, options.reading, most=most)
@@ -103,9 +104,8 @@ def answer_request(
         peaks = compare_readings(
             operations,
             options.reading,
-            time_limit_s=options.time_limit_s,
             cancelled=cancelled,
-            started=started,
+            deadline=deadline or Deadline.after(options.time_limit_s),
             most=most,
         )
     return LivenessAnswer.model_construct(**{name: getattr(found, name) for name in Analysis.model_fields}, peaks=peaks)

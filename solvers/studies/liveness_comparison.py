@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
@@ -20,6 +19,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.deadline import Deadline
 
 Planning = Literal["global", "local"]
 
@@ -45,9 +45,8 @@ def compare_readings(
     operations: Operations,
     reading: Reading | None = None,
     *,
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    deadline: Deadline | None = None,
     cancelled: threading.Event | None = None,
-    started: float | None = None,
     most: int = MAX_EXPANDED,
 ) -> tuple[PlannedPeak, ...]:
     """Plan operations by usage and by scope, with temporaries nested and lifted, and function by function.
@@ -56,8 +55,7 @@ def compare_readings(
     comes too late is `unknown`. There is nothing local where a called function has persistent buffers: they are in no
     call. Raises OperationsError.
     """
-    started = time.monotonic() if started is None else started
-    shared_time = _SharedTime(started + time_limit_s, cancelled)
+    shared_time = _SharedTime(deadline or Deadline.after(DEFAULT_TIME_LIMIT_S), cancelled)
     reading = reading or Reading()
     timeline = expand(operations, most=most)
     called = [name for name in _called(operations) if name != operations.entry]
@@ -81,12 +79,12 @@ def compare_readings(
 class _SharedTime:
     """Shares the time that is left among the solves that are to come."""
 
-    deadline: float
+    deadline: Deadline
     cancelled: threading.Event | None
     solves: int = 0
 
     def solve(self, problem: Problem) -> Plan:
-        left = self.deadline - time.monotonic()
+        left = self.deadline.left_s
         share = left / max(1, self.solves)
         self.solves -= 1
         if left <= 0:

@@ -17,6 +17,7 @@ from memplan.api.reports.liveness_requests import LivenessAnswer, LivenessOption
 from memplan.api.settings import Settings
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 from memplan.planner.operations.operations import Operations
+from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter()
 
@@ -34,7 +35,7 @@ async def liveness(request: Request) -> Response:
 
     Nothing is solved, unless `compare` asks for the peaks; then the answer comes within the time limit.
     """
-    started = time.monotonic()
+    arrived = time.monotonic()
     service = Service.of(request)
     media_type(request, JSON)
     body = await read_body(request, service.settings.max_body_bytes)
@@ -43,10 +44,12 @@ async def liveness(request: Request) -> Response:
         return await service.briefly(lambda: _written(_answer(operations, options, service.settings)))
     check_time_limit("options.time_limit_s", options.time_limit_s, service.settings.max_time_limit_s)
 
-    def work(cancelled: threading.Event) -> Response:
-        return _written(_answer(operations, options, service.settings, cancelled, started))
+    deadline = Deadline.after(options.time_limit_s, arrived)
 
-    answered = await service.in_turn(request, work, started + options.time_limit_s)
+    def work(cancelled: threading.Event) -> Response:
+        return _written(_answer(operations, options, service.settings, cancelled, deadline))
+
+    answered = await service.in_turn(request, work, deadline)
     return Response() if answered is None else answered
 
 
@@ -55,10 +58,10 @@ def _answer(
     options: LivenessOptions,
     settings: Settings,
     cancelled: threading.Event | None = None,
-    started: float | None = None,
+    deadline: Deadline | None = None,
 ) -> LivenessAnswer:
     most = min(MAX_EXPANDED, settings.max_cells)
-    found = answer_request(operations, options, most=most, cancelled=cancelled, started=started)
+    found = answer_request(operations, options, most=most, cancelled=cancelled, deadline=deadline)
     check_size(found.problem, settings)
     return found
 
