@@ -26,7 +26,7 @@ class GeneratedProblem:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FamilyParameter:
     """A parameter of a family: a number of the default's type within limits, or one of some words."""
 
     default: int | float | str
@@ -57,7 +57,7 @@ class Family:
     name: str
     summary: str
     make: Callable[..., GeneratedProblem]
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, FamilyParameter]
 
 
 def perfect(seed: int, n: int, kind: str, granule: int, slack: float, by: str) -> GeneratedProblem:
@@ -132,7 +132,7 @@ def _problem(start: I64, end: I64, size: I64) -> Problem:
     return Problem(buffers=BufferTable.from_columns(range(len(start)), size, start, end))
 
 
-_N = Parameter(100, 1, 1e8)
+_N = FamilyParameter(100, 1, 1e8)
 FAMILIES = {
     family.name: family
     for family in (
@@ -142,10 +142,10 @@ FAMILIES = {
             perfect,
             {
                 "n": _N,
-                "kind": Parameter("guillotine", one_of=tuple(_CUTS)),
-                "granule": Parameter(1024, 1, HEIGHT),
-                "slack": Parameter(0.0, 0, 100),
-                "by": Parameter("shrinking", one_of=("shrinking", "removal")),
+                "kind": FamilyParameter("guillotine", one_of=tuple(_CUTS)),
+                "granule": FamilyParameter(1024, 1, HEIGHT),
+                "slack": FamilyParameter(0.0, 0, 100),
+                "by": FamilyParameter("shrinking", one_of=("shrinking", "removal")),
             },
         ),
         Family(
@@ -153,18 +153,18 @@ FAMILIES = {
             "memory full at every time, optimum often above the bound",
             tight,
             {
-                "n": Parameter(30, 1, 1e6),
-                "height": Parameter(100_000, 2, 2**40),
-                "live": Parameter(6, 2, 1e6),
-                "turnover": Parameter(2.0, 1, 1e3),
+                "n": FamilyParameter(30, 1, 1e6),
+                "height": FamilyParameter(100_000, 2, 2**40),
+                "live": FamilyParameter(6, 2, 1e6),
+                "turnover": FamilyParameter(2.0, 1, 1e3),
             },
         ),
         Family(
             "random",
             "random lives and sizes",
             random,
-            {"n": _N, "alpha": Parameter(0.01, 1e-9, 1), "sigma": Parameter(0.7, 0, 10)},
+            {"n": _N, "alpha": FamilyParameter(0.01, 1e-9, 1), "sigma": FamilyParameter(0.7, 0, 10)},
         ),
-        Family("dense", "up to n/10 buffers alive at a time", dense, {"n": _N, "sigma": Parameter(2.0, 0, 10)}),
+        Family("dense", "up to n/10 buffers alive at a time", dense, {"n": _N, "sigma": FamilyParameter(2.0, 0, 10)}),
     )
 }

@@ -69,8 +69,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class ComponentStates:
-    """The best offsets and the peak of each component, shared by the search threads; through `search`, those of the
-    whole.
+    """The best offsets and peaks of components, shared by the search threads; those of the whole are in `search`.
 
     `is_proving` says that a run was exhausted, and not at once: the peak is likely to be the best, or nearly.
     """

@@ -28,22 +28,20 @@ class Component:
 
     @cached_property
     def traits(self) -> dict[str, I64]:
-        """The measures that orders compare: width in time (W) and in sections (C), area (A), and the largest section
-        total (T).
-        """
-        components = self.sections
-        n = len(components.size)
-        lifetime_buffer = np.repeat(np.arange(n), np.diff(components.first))
+        """The measures that orders compare: width in time (W), in sections (C), area (A), largest section total (T)."""
+        sections = self.sections
+        n = len(sections.size)
+        lifetime_buffer = np.repeat(np.arange(n), np.diff(sections.first))
         border = self._borders()
         mine = np.isin(self.lives.lifetime_buffer, self.buffers)
-        width, span, load, total = (np.zeros(size, dtype=np.int64) for size in (n, n, len(components.spare), n))
+        width, span, load, total = (np.zeros(size, dtype=np.int64) for size in (n, n, len(sections.spare), n))
         lasting = border[self.lives.end[mine]] - border[self.lives.start[mine]]
         np.add.at(width, lifetime_buffer, np.clip(2 * lasting, 1, 2.0**40).astype(np.int64))
-        np.add.at(span, lifetime_buffer, components.end - components.start)
-        section = np.repeat(np.arange(len(load)), np.diff(components.member_first))
-        np.add.at(load, section, components.extent[components.member])
-        np.maximum.at(total, components.member, load[section])
-        area = np.minimum(width.astype(np.float64) * components.size, 2.0**62).astype(np.int64)
+        np.add.at(span, lifetime_buffer, sections.end - sections.start)
+        section = np.repeat(np.arange(len(load)), np.diff(sections.member_first))
+        np.add.at(load, section, sections.extent[sections.member])
+        np.maximum.at(total, sections.member, load[section])
+        area = np.minimum(width.astype(np.float64) * sections.size, 2.0**62).astype(np.int64)
         return {"W": width, "C": span, "A": area, "T": total}
 
     def _borders(self) -> npt.NDArray[np.float64]:
@@ -85,9 +83,7 @@ def _pairs(instance: Instance) -> tuple[I64, I64]:
 
 
 def _lives(instance: Instance) -> Lives:
-    """Return the free buffers' lifetimes; those of buffers that have none are cliques for sections, after the live
-    sets.
-    """
+    """Return the lifetimes of the free buffers; cliques stand for those that have none, after the live sets."""
     free = instance.pin[instance.lifetime_buffer] < 0
     rows = [np.stack((instance.lifetime_buffer, instance.start, instance.end))[:, free]]
     timeless = np.flatnonzero((np.diff(instance.first) == 0) & (instance.pin < 0))

@@ -48,9 +48,7 @@ class DummyRounds:
         return self.slack is not None
 
     def _simple_slack(self, flag: I64) -> I64 | None:
-        """Return the slack of each section where nothing is placed, in granules; None if few dummy buffers do not make
-        it.
-        """
+        """Return the slack of each section with nothing placed, in granules; None if it takes many dummy buffers."""
         outcome, _, _ = self.schedule.run(AT_BOUND, 0, self.capacity, 1, flag)  # a search of one node leaves it
         if outcome == EXHAUSTED:
             return None
@@ -60,9 +58,7 @@ class DummyRounds:
         return slack if 0 < rises <= most and len(dummy_buffers(slack, self.schedule.rng)) <= most else None
 
     def round(self, most: int, flag: I64) -> I64 | None:
-        """Search in each order, for `most` nodes at the utmost; return the offsets of the component's buffers, if
-        found.
-        """
+        """Search in each order, for at most `most` nodes; return the offsets of the component's buffers, if found."""
         n = len(self.schedule.component.buffers)
         if self.filled is None:
             self.filled = self._guess()

@@ -38,11 +38,10 @@ NOGOOD_BITS = 16
 
 @dataclass(eq=False)
 class InfeasibleCore:
-    """One search thread's cores of one component, whose own rounds are those of `schedule`; positions are those in the
-    component.
+    """The cores that one search thread tries on one component; positions are those in the component.
 
-    `order` says which buffers join first; `core` is ascending, and `search` is the schedule of its rounds, if there is
-    a core.
+    `schedule` has the rounds on the whole component, `search` those on the core, if there is one. `order` says which
+    buffers join first; `core` is ascending.
     """
 
     schedule: RestartSchedule

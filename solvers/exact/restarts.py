@@ -1,5 +1,4 @@
-"""The rounds that one search thread of the exact search runs on one component: what to ask of the kernel, and for how
-long.
+"""The rounds of one search thread on one component: the capacities, orders and limits of the kernel's runs.
 
 A round asks for a placement under one capacity, in several orders: in some rounds that of the bound itself, in the
 others one between the bound and the peak of the last placement. The latter are guided by that placement: they try first
@@ -124,9 +123,7 @@ class RestartSchedule:
         return shortest * len(self.component.buffers) * luby(self.since_found[kind]), self.rng.uniform(LOWEST, HIGHEST)
 
     def capacity(self, kind: int, fraction: float, bound: int, ceiling: int) -> int:
-        """Return the capacity to ask for: below the descent's peak, or the ceiling where the descent has no placement
-        yet.
-        """
+        """Return the capacity to ask for: below the descent's peak, or the ceiling where it has no placement yet."""
         if kind == AT_BOUND or self.peak <= bound:
             return bound
         if self.offset is None:

@@ -33,9 +33,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer a plan for each order, where an exact search follows: stop early if none of the first orders comes near the
-    bound.
-    """
+    """Offer plans where an exact search follows: stop early if none of the first orders comes near the bound."""
     for tried in _plans(instance, search):
         best = search.best
         if tried >= _FIRST and best is not None and best.score[-1] > (1 + _NEAR) * search.bound[-1]:

@@ -121,9 +121,7 @@ class ChoiceSearch:
 
 
 def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]) -> F64:
-    """Return (p, k): what an item would pay in the best later pool, with what its bytes are worth, for what it takes
-    here.
-    """
+    """Return (p, k): the gain of an item over its best later pool, prices of bytes included, for what it takes here."""
     prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
     own = np.where(knapsack.homes, knapsack.price, np.inf)
     taken = np.maximum(prices - knapsack.price, 1e-9)

@@ -117,9 +117,7 @@ class Decomposition:
         return None
 
     def _compromise(self, work: int) -> None:
-        """Take choices that leave more and more capacity, until one of them packs; a better plan is all that they
-        bring.
-        """
+        """Pack choices that leave more and more capacity, until one of them fits; that brings a better plan only."""
         limit = self.knapsack.limits(self.ends)
         is_tight = limit < np.array([[capacity.most] for capacity in self.knapsack.row_capacities])
         for part in _PARTS:

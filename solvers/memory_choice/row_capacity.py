@@ -16,8 +16,7 @@ _MOST_KINDS = 64
 
 
 class RowCapacity:
-    """The capacities of a pool, in units, for `rows` rows over which buffer lifetime_buffer[m] lives from `start[m]` to
-    `end[m]`.
+    """The capacities of a pool in each row, in units; `lives` has (lifetime_buffer, start, end) in rows.
 
     A buffer takes `size[i]`, `most` is what all of them take together.
     """

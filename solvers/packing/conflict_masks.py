@@ -9,8 +9,10 @@ from memplan.planner.model.buffer_table import I64
 
 
 class ConflictMasks:
-    """Bit t of `shows[i]` says that buffer `i` is alive in live set t; where there are explicit conflicts, one more bit
-    is its own name. `asks[i]` has the same live sets, the names of those that it conflicts with, and a bit that only
+    """Bits by which buffers conflict: `shows[i]` of buffer `i` meets `asks[j]` of each buffer `j` in conflict with it.
+
+    Bit t of `shows[i]` says that buffer `i` is alive in live set t; where there are explicit conflicts, one more bit
+    is its own name. `asks[i]` has these live sets, the names of those that it conflicts with, and a bit that only
     `reserved` ranges show. So buffer `i` must keep clear of what shows `mask` exactly where asks[i] & mask is not 0.
     """
 

@@ -68,8 +68,7 @@ class _Floor:
         self.at[i] = at
 
     def fit(self, body: Body, best_fit: bool) -> int | None:
-        """Return the lowest offset that is free for a body; for best fit, the lowest of those that are shared, or else
-        from where it could be moved up least."""
+        """Return the lowest offset that is free for a body; for best fit, a shared one, or the least gap's."""
         best, least = None, I64_MAX
         at, shared = body.next(body.lowest), self._shared(body) if best_fit else ()
         for low, high in sorted(self._blocked(body)):

@@ -1,6 +1,4 @@
-"""Adapters to omnimalloc (Apache-2.0), which knows no alignment and no negative times: sizes are rounded up, and all is
-moved to begin at 0.
-"""
+"""Adapters to omnimalloc (Apache-2.0): sizes are rounded up to alignments, and times moved to begin at 0."""
 
 from __future__ import annotations
 
