@@ -17,6 +17,7 @@ from memplan.planner.liveness import problem_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import operations_from
+from memplan.solvers.bench.suites import instances
 from memplan.solvers.portfolio.solve import solve
 from tests.support import onnx_models, public_problems
 from tests.support.server import Running
@@ -147,3 +148,11 @@ def test_exports_are_planned_as_their_page_says() -> None:
     names = ran("executorch.md", exported=exported)
     assert len(names["program"].buffer) > 0
     assert len(names["found"].problem.buffers) > 0
+
+
+def test_the_suites_of_the_benchmarks_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    table = (DOCS / "benchmarks.md").read_text(encoding="utf-8").partition("| example | stands for |")[2]
+    shown = re.findall(r"^\| `([^`]+)` \|", table.partition("A folder may say")[0], re.MULTILINE)
+    assert [suite for suite in shown if "a.csv" not in suite and not instances(suite)] == []
+    assert len(shown) == 6
