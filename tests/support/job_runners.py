@@ -1,4 +1,4 @@
-"""Desks for tests: real ones, on a store of their own, with a solver that does as it is told."""
+"""Job runners for tests: real ones, on a store of their own, with a solver that does as it is told."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PATIENCE_S = 20.0
 
 @dataclass
 class Solver:
-    """Solves when it may; until then its news is heard, and who cancels gets the loose plan."""
+    """Solves when it may; until then its progress is told, and a cancelled request gets the loose plan."""
 
     may_solve: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
@@ -77,10 +77,10 @@ class Solver:
 
 
 @asynccontextmanager
-async def desk(
+async def job_runner(
     store: Store, solver: Solver, places: int = 1, lease_s: float = PATIENCE_S, following: Following | None = None
 ) -> AsyncIterator[JobRunner]:
-    """Run a desk until the block ends."""
+    """Run a job runner until the block ends."""
     found = JobRunner(
         store,
         solver,

@@ -14,7 +14,7 @@ from memplan.api.store.store import Store
 from memplan.solvers.search.result import Progress
 from tests.support.job_runners import day, submit
 
-NEWS = Progress(0.1, 40, 30, "test")
+BETTER = Progress(0.1, 40, 30, "test")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_follower_hears_what_another_server_writes(store: Store) -> None:
         listening = [asyncio.create_task(heard(following, job_id, after)) for after in (0, 0, 1)]
         await asyncio.sleep(0.1)
         (claim,) = store.leases.claim("another", 1)
-        store.leases.report(claim.lease, [NEWS, NEWS])
+        store.leases.report(claim.lease, [BETTER, BETTER])
         await asyncio.sleep(0.6)
         store.leases.finish(claim.lease, JobOutcome("succeeded"))
         everything = ["queued", "started", "better", "better", "finished"]
@@ -61,7 +61,7 @@ def test_a_job_with_more_events_than_are_read_at_once_is_told_whole(store: Store
     async def run() -> None:
         following, job_id = Following(store), submit(store)
         (claim,) = store.leases.claim("here", 1)
-        store.leases.report(claim.lease, [NEWS] * 1200)
+        store.leases.report(claim.lease, [BETTER] * 1200)
         store.leases.finish(claim.lease, JobOutcome("succeeded"))
         assert len(await heard(following, job_id)) == 1203
 

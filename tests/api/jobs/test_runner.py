@@ -16,7 +16,7 @@ from memplan.api.refusals import FullError
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
 from memplan.planner.verify.verifier import verify
-from tests.support.job_runners import LOOSE, PROBLEM, Solver, day, desk, ended, job, kinds, soon, submit
+from tests.support.job_runners import LOOSE, PROBLEM, Solver, day, ended, job, job_runner, kinds, soon, submit
 from tests.support.postgresql import PostgreSQL, postgresql, why_not
 
 
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def test_a_job_is_solved_and_told_of(store: Store) -> None:
     async def run() -> None:
         job_id, solver = submit(store, priority=4), Solver()
-        async with desk(store, solver):
+        async with job_runner(store, solver):
             await soon(lambda: "better" in kinds(store, job_id))
             packed = store.jobs.plan(job_id)
             assert packed is not None
@@ -52,7 +52,7 @@ def test_a_job_is_solved_and_told_of(store: Store) -> None:
 def test_as_many_jobs_run_as_there_are_places(store: Store) -> None:
     async def run() -> None:
         names, solver = [submit(store) for _ in range(5)], Solver()
-        async with desk(store, solver, places=2) as here:
+        async with job_runner(store, solver, places=2) as here:
             await soon(lambda: solver.in_work == 2)
             assert store.jobs.counts() == {"running": 2, "queued": 3}
             assert here.running == 2
@@ -66,7 +66,7 @@ def test_as_many_jobs_run_as_there_are_places(store: Store) -> None:
 def test_a_job_that_is_cancelled_keeps_its_best_plan(store: Store) -> None:
     async def run() -> None:
         job_id, solver = submit(store), Solver()
-        async with desk(store, solver) as here:
+        async with job_runner(store, solver) as here:
             await soon(lambda: solver.in_work == 1)
             store.jobs.ask_to_cancel(job_id)
             here.cancel(job_id)
@@ -80,7 +80,7 @@ def test_a_job_that_is_cancelled_keeps_its_best_plan(store: Store) -> None:
 def test_a_job_that_is_cancelled_at_another_server_ends_here(store: Store) -> None:
     async def run() -> None:
         job_id, solver = submit(store), Solver()
-        async with desk(store, solver):
+        async with job_runner(store, solver):
             await soon(lambda: solver.in_work == 1)
             store.jobs.ask_to_cancel(job_id)
             assert (await ended(store, job_id)).state == "cancelled"
@@ -91,12 +91,12 @@ def test_a_job_that_is_cancelled_at_another_server_ends_here(store: Store) -> No
 def test_a_server_that_stops_hands_its_jobs_to_another_which_goes_on_from_their_plans(store: Store) -> None:
     async def run() -> None:
         job_id, here, there = submit(store), Solver(), Solver()
-        async with desk(store, here):
+        async with job_runner(store, here):
             await soon(lambda: here.in_work == 1)
         assert (job(store, job_id).state, job(store, job_id).attempts) == ("queued", 0)
         assert store.servers.beat("somebody") == {"somebody": 1}  # the other one has left the list
         there.may_solve.set()
-        async with desk(store, there):
+        async with job_runner(store, there):
             assert (await ended(store, job_id)).state == "succeeded"
         assert [start and start.placements for start in there.starts] == [LOOSE.placements]
 
@@ -109,7 +109,7 @@ def test_jobs_of_a_server_that_died_are_taken_over_once(store: Store) -> None:
         store.servers.beat("dead")
         (claim,) = store.leases.claim("dead", 1)
         solver.may_solve.set()
-        async with desk(store, solver, lease_s=0.3):
+        async with job_runner(store, solver, lease_s=0.3):
             assert (await ended(store, job_id)).attempts == 2
         assert not store.leases.hand_back(claim.lease, "too late")
         assert kinds(store, job_id) == ["queued", "started", "retried", "started", "finished"]
@@ -122,7 +122,7 @@ def test_jobs_of_an_unknown_server_are_taken_over(store: Store) -> None:
         job_id, solver = submit(store), Solver()
         store.leases.claim("nobody", 1)
         solver.may_solve.set()
-        async with desk(store, solver):
+        async with job_runner(store, solver):
             assert (await ended(store, job_id)).attempts == 2
 
     day(run)
@@ -131,7 +131,7 @@ def test_jobs_of_an_unknown_server_are_taken_over(store: Store) -> None:
 def test_a_server_that_was_taken_for_dead_ends_its_search_and_writes_nothing(store: Store) -> None:
     async def run() -> None:
         job_id, solver = submit(store), Solver()
-        async with desk(store, solver) as here:
+        async with job_runner(store, solver) as here:
             await soon(lambda: solver.in_work == 1)
             store.leases.take_over([here.server])
             store.servers.beat("another")
@@ -147,7 +147,7 @@ def test_a_lease_that_its_server_did_not_hear_of_is_handed_back(store: Store) ->
     async def run() -> None:
         solver = Solver()
         solver.may_solve.set()
-        async with desk(store, solver, places=0) as here:
+        async with job_runner(store, solver, places=0) as here:
             job_id = submit(store)
             store.leases.claim(here.server, 1)
             await soon(lambda: job(store, job_id).state == "queued")
@@ -167,7 +167,7 @@ def test_what_cannot_be_solved_fails_with_a_sentence(store: Store, error: Except
     async def run() -> None:
         job_id, solver = submit(store), Solver(error=error)
         solver.may_solve.set()
-        async with desk(store, solver):
+        async with job_runner(store, solver):
             found = await ended(store, job_id)
         assert (found.state, found.error) == ("failed", sentence)
 
@@ -177,7 +177,7 @@ def test_what_cannot_be_solved_fails_with_a_sentence(store: Store, error: Except
 def test_a_server_that_stops_together_with_its_workers_fails_no_job(store: Store) -> None:
     async def run() -> None:
         job_id, solver = submit(store), Solver(error=LostWorkersError("memplan: the problem lost 4 workers"))
-        async with desk(store, solver):
+        async with job_runner(store, solver):
             await soon(lambda: solver.in_work == 1)
         assert job(store, job_id).state == "queued"
 
@@ -190,7 +190,7 @@ def test_a_deterministic_job_starts_anew(store: Store) -> None:
         (claim,) = store.leases.claim("before", 1)
         store.leases.hand_back(claim.lease, "its server stopped", pack_plan(LOOSE))
         solver.may_solve.set()
-        async with desk(store, solver):
+        async with job_runner(store, solver):
             await ended(store, job_id)
         assert solver.starts == [None]
 
@@ -201,7 +201,7 @@ def test_a_job_that_got_no_worker_waits_again(store: Store) -> None:
     async def run() -> None:
         job_id, solver = submit(store), Solver(error=FullError("all places are taken"))
         solver.may_solve.set()
-        async with desk(store, solver):
+        async with job_runner(store, solver):
             await soon(lambda: len(solver.starts) > 1)
             solver.error = None
             assert (await ended(store, job_id)).attempts == 1
@@ -213,7 +213,7 @@ def test_a_deadline_bounds_the_time_limit(store: Store) -> None:
     async def run() -> None:
         job_id, solver = submit(store, deadline_at=time.time() + 2.0), Solver()
         solver.may_solve.set()
-        async with desk(store, solver):
+        async with job_runner(store, solver):
             await ended(store, job_id)
         assert 0 < solver.options[0].time_limit_s <= 2.0
 
@@ -223,7 +223,7 @@ def test_a_deadline_bounds_the_time_limit(store: Store) -> None:
 def test_a_job_whose_deadline_passes_in_the_line_expires(store: Store) -> None:
     async def run() -> None:
         job_id = submit(store, deadline_at=time.time() + 0.1)
-        async with desk(store, Solver(), places=0):
+        async with job_runner(store, Solver(), places=0):
             assert (await ended(store, job_id)).state == "expired"
 
     day(run)
@@ -234,7 +234,7 @@ def test_a_job_whose_deadline_passes_in_the_line_expires(store: Store) -> None:
 def test_a_job_that_ends_while_the_database_is_away_is_written_when_it_is_back(tmp_path: Path) -> None:
     async def run(server: PostgreSQL, store: Store) -> None:
         job_id, solver = submit(store), Solver()
-        async with desk(store, solver):
+        async with job_runner(store, solver):
             await soon(lambda: solver.in_work == 1)
             server.kill()
             solver.may_solve.set()
@@ -252,7 +252,7 @@ def test_two_servers_share_the_jobs_and_run_none_twice(store: Store) -> None:
         names, here, there = [submit(store) for _ in range(30)], Solver(), Solver()
         here.may_solve.set()
         there.may_solve.set()
-        async with desk(store, here, places=2), desk(store, there, places=2):
+        async with job_runner(store, here, places=2), job_runner(store, there, places=2):
             for name in names:
                 assert (await ended(store, name)).attempts == 1
         assert len(here.starts) + len(there.starts) == 30

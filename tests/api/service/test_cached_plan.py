@@ -1,4 +1,4 @@
-"""What is known of a problem answers everybody who poses it, in his own spelling."""
+"""Cached plans answer every caller with the problem, with its own ids."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.strategies import raw_problems, tied_problems
 TWO = {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
 
 
-def posed(data: Data) -> CompiledProblem:
+def compiled(data: Data) -> CompiledProblem:
     return CompiledProblem.of(Problem.model_validate(data))
 
 
@@ -36,7 +36,7 @@ def found_for(asked: CompiledProblem, searched_s: float = 1.0, accept: str | Non
     return plan, known
 
 
-def check_spelling(first: CompiledProblem, other: CompiledProblem) -> None:
+def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
     plan, known = found_for(first)
     stored = known_of(record_of(first.hash, known))
     result = result_of(stored, other)
@@ -55,16 +55,16 @@ def check_spelling(first: CompiledProblem, other: CompiledProblem) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=raw_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
-def test_an_answer_maps_onto_every_spelling(data: Data, rng: random.Random, k: int) -> None:
-    check_spelling(posed(data), posed(respelled(data, rng, k)))
+def test_an_answer_maps_onto_every_copy(data: Data, rng: random.Random, k: int) -> None:
+    check_translation(compiled(data), compiled(respelled(data, rng, k)))
 
 
 @settings(max_examples=40, deadline=None)
 @given(problem=tied_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
 def test_so_does_one_with_constraints(problem: Problem, rng: random.Random, k: int) -> None:
-    other = posed(respelled(spelled(problem), rng, k))
+    other = compiled(respelled(spelled(problem), rng, k))
     if not other.instance.unplaceable:
-        check_spelling(CompiledProblem.of(problem), other)
+        check_translation(CompiledProblem.of(problem), other)
 
 
 def loose(asked: CompiledProblem, gap: int, bound: int, searched_s: float = 1.0) -> CachedPlan:
@@ -81,7 +81,7 @@ def column_of(asked: CompiledProblem, offsets: dict[str, int]) -> I64:
 
 
 def test_the_better_plan_and_the_better_bound_stay() -> None:
-    asked = posed(TWO)
+    asked = compiled(TWO)
     assert asked.instance.unit == 4
     worse, better = loose(asked, 2, 2, searched_s=9), loose(asked, 1, 1)
     for joined in (better_of(asked, worse, better), better_of(asked, better, worse)):
@@ -93,28 +93,28 @@ def test_the_better_plan_and_the_better_bound_stay() -> None:
 
 
 def test_a_worse_plan_changes_nothing() -> None:
-    asked = posed(TWO)
+    asked = compiled(TWO)
     known = loose(asked, 1, 2)
     assert better_of(asked, known, loose(asked, 2, 1)) is known
     assert better_of(asked, known, CachedPlan("unknown", searched_s=0.5)) is known
 
 
 def test_a_plan_that_meets_a_bound_of_another_search_is_proved() -> None:
-    asked = posed(TWO)
+    asked = compiled(TWO)
     joined = better_of(asked, loose(asked, 0, 1), loose(asked, 3, 3))
     assert (joined.status, joined.used) == ("optimal", (3,))
     assert joined.is_final
 
 
 def test_nothing_replaces_what_is_proved() -> None:
-    asked = posed(TWO)
+    asked = compiled(TWO)
     proved = replace(loose(asked, 0, 3), status="optimal")
     assert better_of(asked, proved, loose(asked, 1, 1)) is proved
     assert better_of(asked, CachedPlan("infeasible"), CachedPlan("unknown", searched_s=3)).status == "infeasible"
 
 
 def test_how_long_was_searched_in_vain_is_known() -> None:
-    asked = posed(TWO)
+    asked = compiled(TWO)
     assert better_of(asked, None, CachedPlan("unknown", searched_s=3)).searched_s == 3
     assert better_of(asked, CachedPlan("unknown", searched_s=3), loose(asked, 1, 1)).searched_s == 3
     assert better_of(asked, loose(asked, 1, 1), CachedPlan("unknown", searched_s=3)).searched_s == 3
@@ -122,17 +122,17 @@ def test_how_long_was_searched_in_vain_is_known() -> None:
 
 def test_that_nothing_fits_is_told_in_the_askers_words() -> None:
     tight = TWO | {"pools": [{"name": "sram", "size": 8}]}
-    known = CachedPlan.of(posed(tight), SolveResult(solve(Problem.model_validate(tight))), 0.0)
+    known = CachedPlan.of(compiled(tight), SolveResult(solve(Problem.model_validate(tight))), 0.0)
     other = respelled(tight, random.Random(1), 3)
     assert known is not None
-    again = result_of(known_of(record_of("", known)), posed(other))
+    again = result_of(known_of(record_of("", known)), compiled(other))
     assert again is not None
     assert again.plan.status == "infeasible"
     assert again.plan.explanation == solve(Problem.model_validate(other)).explanation
 
 
 def test_offsets_between_units_sink_to_whole_ones() -> None:
-    asked = posed(TWO)
+    asked = compiled(TWO)
     plan = Plan.model_validate(
         {"placements": [{"id": "b", "pool": "default", "offset": 9}, {"id": "a", "pool": "default", "offset": 1}]}
     )
@@ -142,7 +142,7 @@ def test_offsets_between_units_sink_to_whole_ones() -> None:
 
 
 def test_a_plan_that_is_wrong_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
-    asked = posed(TWO)
+    asked = compiled(TWO)
     wrong = replace(loose(asked, 0, 1), offset=column_of(asked, {"a": 0, "b": 1}))
     assert result_of(wrong, asked) is None
     assert "did not pass the verifier" in caplog.text

@@ -22,7 +22,7 @@ from memplan.planner.model.problem import Problem
 MUCH = 2**20
 
 
-def posed(size: int = 3) -> CompiledProblem:
+def compiled(size: int = 3) -> CompiledProblem:
     rows = [{"id": k, "size": size + k, "start": 0, "end": 1} for k in range(2)]
     return CompiledProblem.of(Problem.model_validate({"buffers": rows}))
 
@@ -53,7 +53,7 @@ def run(day: Callable[[], Awaitable[None]]) -> None:
 
 def test_a_plan_outlives_the_cache_that_kept_it(store: Store) -> None:
     async def day() -> None:
-        first, asked = cache_over(store), posed()
+        first, asked = cache_over(store), compiled()
         first.keep(asked, plan_of_height(asked, 9))
         await first.write()
         assert await height(cache_over(store), asked) == 9
@@ -66,7 +66,7 @@ def test_a_plan_outlives_the_cache_that_kept_it(store: Store) -> None:
 
 def test_a_better_plan_replaces_a_worse_one_and_never_the_reverse(store: Store) -> None:
     async def day() -> None:
-        asked = posed()
+        asked = compiled()
         for k, (found, best) in enumerate(((9, 9), (8, 8), (10, 8))):
             mine = cache_over(store)  # each server knows only what it found itself, and what is stored
             mine.keep(asked, plan_of_height(asked, found, searched_s=k))
@@ -81,7 +81,7 @@ def test_a_better_plan_replaces_a_worse_one_and_never_the_reverse(store: Store) 
 
 def test_what_another_server_found_is_seen_where_it_is_better(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
-        mine, other, asked = cache_over(store), cache_over(store), posed()
+        mine, other, asked = cache_over(store), cache_over(store), compiled()
         mine.keep(asked, plan_of_height(asked, 9))
         other.keep(asked, plan_of_height(asked, 8))
         await other.write()
@@ -95,7 +95,7 @@ def test_what_another_server_found_is_seen_where_it_is_better(store: Store, monk
 def test_memory_forgets_what_was_used_longest_ago_and_the_store_does_not(store: Store) -> None:
     async def day() -> None:
         cache = cache_over(store, memory_bytes=2100)
-        many = [posed(size) for size in (3, 5, 7)]
+        many = [compiled(size) for size in (3, 5, 7)]
         for asked in many[:2]:
             cache.keep(asked, plan_of_height(asked, 20))
         await cache.find(many[0])
@@ -110,7 +110,7 @@ def test_memory_forgets_what_was_used_longest_ago_and_the_store_does_not(store: 
 def test_the_store_forgets_what_was_used_longest_ago(store: Store) -> None:
     async def day() -> None:
         cache = cache_over(store, most_plans=2)
-        many = [posed(size) for size in (3, 5, 7)]
+        many = [compiled(size) for size in (3, 5, 7)]
         for asked in many:
             cache.keep(asked, plan_of_height(asked, 20))
             await cache.write()
@@ -125,7 +125,7 @@ def test_the_store_forgets_what_was_used_longest_ago(store: Store) -> None:
 
 def test_a_wrong_plan_is_replaced_in_the_store_whatever_it_claims(store: Store) -> None:
     async def day() -> None:
-        cache, asked = cache_over(store), posed()
+        cache, asked = cache_over(store), compiled()
         cache.keep(asked, replace(plan_of_height(asked, 7), status="optimal"))
         await cache.write()
         cache.forget(asked)
@@ -139,7 +139,7 @@ def test_a_wrong_plan_is_replaced_in_the_store_whatever_it_claims(store: Store) 
 
 def test_what_is_kept_is_written_by_the_way_and_at_the_end(store: Store) -> None:
     async def day() -> None:
-        asked, late = posed(), posed(11)
+        asked, late = compiled(), compiled(11)
         async with PlanCache.tended(store, Settings()) as cache:
             cache.keep(asked, plan_of_height(asked, 9))
             while await asyncio.to_thread(store.plans.find, asked.hash) is None:
@@ -157,7 +157,7 @@ def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
         raise StoreError("database: gone")
 
     async def day() -> None:
-        cache, asked = cache_over(store), posed()
+        cache, asked = cache_over(store), compiled()
         monkeypatch.setattr(store, "briefly", away)
         assert await cache.find(asked) is None
         cache.keep(asked, plan_of_height(asked, 9))
@@ -170,7 +170,7 @@ def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
 
 
 def test_readings_are_kept_by_all_that_they_depend_on() -> None:
-    readings, reading = Readings(6000), (posed(), Options())
+    readings, reading = Readings(6000), (compiled(), Options())
     name = Readings.name("application/json", "seed=1", b"{}")
     readings.keep(name, reading, 100)
     assert readings.find(name) is reading
@@ -179,7 +179,7 @@ def test_readings_are_kept_by_all_that_they_depend_on() -> None:
 
 
 def test_readings_make_room_for_later_ones() -> None:
-    readings, reading = Readings(6 * 800), (posed(), Options())
+    readings, reading = Readings(6 * 800), (compiled(), Options())
     names = [bytes([k]) for k in range(9)]
     for name in names:
         readings.keep(name, reading, 100)

@@ -24,10 +24,10 @@ from tests.support.workers import packed
 
 def test_a_repeated_request_is_answered_at_once_and_continues_from_the_best_with_more_time() -> None:
     async def day(room: Room) -> None:
-        posed = CompiledProblem.of(HARD)
-        known = CachedPlan.of(posed, SolveResult(packed(HARD)), searched_s=60.0)
+        compiled = CompiledProblem.of(HARD)
+        known = CachedPlan.of(compiled, SolveResult(packed(HARD)), searched_s=60.0)
         assert known is not None
-        room.cache.keep(posed, known)
+        room.cache.keep(compiled, known)
         again = await room.ask(HARD_TOO)
         assert (again.status, again.stop_reason, room.workers.tasks) == ("feasible", "time_limit", [])
         room.workers.may_answer.set()
@@ -57,11 +57,11 @@ def test_equal_requests_at_once_cost_one_search(one: Problem, other: Problem) ->
 
 def test_a_caller_that_leaves_a_shared_search_has_the_best_so_far() -> None:
     async def day(room: Room) -> None:
-        news: list[Progress] = []
+        told: list[Progress] = []
         stays = asyncio.create_task(room.ask(HARD))
         await room.workers.is_asked.wait()
         cancelled = asyncio.Event()
-        leaves = asyncio.create_task(room.ask(HARD_TOO, cancelled=cancelled, on_progress=news.append))
+        leaves = asyncio.create_task(room.ask(HARD_TOO, cancelled=cancelled, on_progress=told.append))
         while room.solving.waiting < 2:
             await asyncio.sleep(0)
         assert room.workers.tell is not None
@@ -71,9 +71,9 @@ def test_a_caller_that_leaves_a_shared_search_has_the_best_so_far() -> None:
         left = await leaves
         assert better.peak is not None
         assert (left.peak, left.stop_reason) == (2 * better.peak, "cancelled")
-        assert [(one.peak, one.lower_bound) for one in news] == [(2 * better.peak, 2 * (better.lower_bound or 0))]
-        assert news[0].found is not None
-        assert verify(HARD_TOO, news[0].found.plan) == ()
+        assert [(one.peak, one.lower_bound) for one in told] == [(2 * better.peak, 2 * (better.lower_bound or 0))]
+        assert told[0].found is not None
+        assert verify(HARD_TOO, told[0].found.plan) == ()
         assert (room.workers.cancelled, stays.done()) == (0, False)
         room.workers.may_answer.set()
         assert (await stays).stop_reason == "time_limit"
@@ -114,10 +114,10 @@ def test_a_request_that_is_cancelled_in_the_queue_has_the_quick_plan() -> None:
 @pytest.mark.parametrize("accept", ["fit", "900%", 900.0])
 def test_a_known_plan_that_is_good_enough_answers(accept: str | float) -> None:
     async def day(room: Room) -> None:
-        posed = CompiledProblem.of(HARD)
-        known = CachedPlan.of(posed, SolveResult(packed(HARD)), searched_s=0.1)
+        compiled = CompiledProblem.of(HARD)
+        known = CachedPlan.of(compiled, SolveResult(packed(HARD)), searched_s=0.1)
         assert known is not None
-        room.cache.keep(posed, known)
+        room.cache.keep(compiled, known)
         plan = await room.ask(HARD, Options(time_limit_s=60.0, accept=accept))
         assert (plan.stop_reason, room.workers.tasks) == ("accepted", [])
 
@@ -136,8 +136,8 @@ def test_options_are_checked_though_the_plan_is_known() -> None:
 @pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
 def test_named_solvers_and_deterministic_requests_are_not_answered_from_other_searches(options: Options) -> None:
     async def day(room: Room) -> None:
-        posed = CompiledProblem.of(QUICK)
-        known = CachedPlan.of(posed, SolveResult(await room.ask(QUICK)), 1.0)
+        compiled = CompiledProblem.of(QUICK)
+        known = CachedPlan.of(compiled, SolveResult(await room.ask(QUICK)), 1.0)
         assert known is not None
         before = room.lookups()
         first, second = await room.ask(QUICK, options), await room.ask(QUICK, options)
@@ -164,11 +164,11 @@ def test_a_search_starts_from_the_plan_of_the_request() -> None:
 
 def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     async def day(room: Room) -> None:
-        posed = CompiledProblem.of(QUICK)
-        known = CachedPlan.of(posed, SolveResult(packed(QUICK)), 1.0)
+        compiled = CompiledProblem.of(QUICK)
+        known = CachedPlan.of(compiled, SolveResult(packed(QUICK)), 1.0)
         assert known is not None
         assert known.offset is not None
-        room.cache.keep(posed, replace(known, status="optimal", offset=known.offset * 0))
+        room.cache.keep(compiled, replace(known, status="optimal", offset=known.offset * 0))
         assert (await room.ask(QUICK)).status == "optimal"
         assert "did not pass the verifier" in caplog.text
         assert (await room.ask(QUICK)).status == "optimal"

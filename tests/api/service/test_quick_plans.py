@@ -76,11 +76,11 @@ def test_what_an_earlier_server_searched_is_not_searched_again(tmp_path: Path) -
     with closing(Store.open(None, tmp_path)) as store:
 
         async def day(room: Room) -> None:
-            posed = CompiledProblem.of(SMALL)
-            known = CachedPlan.of(posed, SolveResult(packed(SMALL)), searched_s=60.0)
+            compiled = CompiledProblem.of(SMALL)
+            known = CachedPlan.of(compiled, SolveResult(packed(SMALL)), searched_s=60.0)
             assert known is not None
             earlier = cache_over(store)
-            earlier.keep(posed, known)
+            earlier.keep(compiled, known)
             await earlier.write()
             room.workers.may_answer.set()
             again = await room.ask(SMALL)

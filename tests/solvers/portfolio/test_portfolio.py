@@ -1,4 +1,4 @@
-"""Who runs when: rungs, engines that fail, second opinions."""
+"""The order of solvers: stages, engines that fail, second opinions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def search_for(instance: Instance, limit_s: float = 60.0) -> SearchState:
     return SearchState(instance, deadline=time.monotonic() + limit_s)
 
 
-def names(ladder: list[list[SolverRow]]) -> list[list[str]]:
-    return [[row.name for row in rung] for rung in ladder]
+def names(portfolio: list[list[SolverRow]]) -> list[list[str]]:
+    return [[row.name for row in stage] for stage in portfolio]
 
 
 def test_every_engine_stands_on_the_quick_orders() -> None:
@@ -36,9 +36,9 @@ def test_every_engine_stands_on_the_quick_orders() -> None:
 
 
 def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines() -> None:
-    ladder = names(stages.chosen(RING, "auto"))
-    assert ladder[0] == ["greedy"]
-    assert ladder[-1] == ["cp-sat", "highs"]
+    portfolio = names(stages.chosen(RING, "auto"))
+    assert portfolio[0] == ["greedy"]
+    assert portfolio[-1] == ["cp-sat", "highs"]
 
 
 def test_the_quick_orders_are_cut_short_only_where_the_exact_search_follows() -> None:
@@ -50,7 +50,7 @@ def test_the_quick_orders_are_cut_short_only_where_the_exact_search_follows() ->
 def test_memories_are_chosen_where_there_are_several() -> None:
     several = compile_problem(FEATURES["pools"])
     assert ["memory-choice", "local-search"] in names(stages.chosen(several, "auto"))
-    assert all("memory-choice" not in rung for rung in names(stages.chosen(RING, "auto")))
+    assert all("memory-choice" not in stage for stage in names(stages.chosen(RING, "auto")))
     assert names(stages.chosen(RING, "memory-choice")) == [["greedy"], ["memory-choice"]]
 
 
@@ -88,14 +88,14 @@ def test_auto_leaves_out_solvers_that_do_not_suit(monkeypatch: pytest.MonkeyPatc
     assert names(stages.chosen(RING, "auto"))[-1] == ["cp-sat"]
 
 
-def test_rungs_are_climbed_until_the_search_is_over() -> None:
+def test_stages_run_until_the_search_is_over() -> None:
     search = search_for(compile_problem(FEATURES["plain"]))
-    ladder = [[GREEDY], [SolverRow("broken", "does not exist", "no_such_module:solve")]]
-    assert stages.run(search.instance, search, ladder) == []
+    portfolio = [[GREEDY], [SolverRow("broken", "does not exist", "no_such_module:solve")]]
+    assert stages.run(search.instance, search, portfolio) == []
     assert search.stop_reason == "proved"
 
 
-def test_the_solvers_of_one_rung_run_side_by_side() -> None:
+def test_the_solvers_of_one_stage_run_side_by_side() -> None:
     search = search_for(RING)
     ender = SolverRow("ender", "ends the search", "tests.support.false_claims:ends")
     started = time.monotonic()

@@ -1,0 +1,23 @@
+"""The check of words finds what it looks for."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.words import docstrings, forbidden, words_of
+
+
+def test_marked_words_of_the_right_column_are_forbidden() -> None:
+    glossary = (
+        "| word | meaning | not |\n|---|---|---|\n| pool | A memory! | place, sea bed!, bowl! |\n| plan | It. | |\n"
+    )
+    assert forbidden(glossary) == ["bowl", "sea bed"]
+
+
+def test_identifiers_are_taken_apart() -> None:
+    assert words_of("HTTPServer.run_all(SeaBed)") == "http server.run all(sea bed)"
+
+
+def test_docstrings_of_attributes_count() -> None:
+    tree = ast.parse('"""One."""\nX = 1\n"""Two."""\ndef f():\n    """Three."""\n    "four"\n')
+    assert [found.text for found in docstrings(tree)] == ["One.", "Two.", "Three."]
