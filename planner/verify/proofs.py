@@ -32,7 +32,7 @@ def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
     if unknown := [name for name in proof.buffers if name not in placed.row]:
         yield false_claim("proof.buffers", "buffers of the problem", unknown)
         return
-    named = np.unique(np.array([placed.root_of(name) for name in proof.buffers], dtype=np.int64))
+    named = np.array(sorted({placed.root_of(name) for name in proof.buffers}), dtype=np.int64)
     wrong = list(_false_witnesses(problem, proof.kind, proof.time, placed, named, "proof"))
     yield from wrong
     if wrong or plan.lower_bound is None or len(problem.pools) > 1 or problem.objective == "cost":
