@@ -85,10 +85,11 @@ def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more:
 
 def in_units(column: Column, values: Any, unit: int) -> Any:
     """Return a column in units, read-only; `values` are in bytes, and are not copied where nothing changes."""
-    if column.scale is Scale.STEP:
-        values = np.where(unit % values == 0, 1, values // unit)
-    elif column.scale is Scale.OPTIONAL and unit > 1:
-        values = np.where(values == ABSENT, ABSENT, values // unit)
-    elif column.scale is Scale.EXACT and unit > 1:
-        values = values // unit
+    if unit > 1 and column.scale is not Scale.NONE:
+        scaled = values // unit
+        if column.scale is Scale.STEP:
+            scaled[unit % values == 0] = 1
+        elif column.scale is Scale.OPTIONAL:
+            scaled[values == ABSENT] = ABSENT
+        values = scaled
     return frozen(values) if isinstance(values, np.ndarray) else values

@@ -33,8 +33,9 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return the lists `conflict`; members of one rigid group are left out, as their bytes lie apart anyhow."""
-    anchor = relative.columns(kept)["anchor"]
     pairs = kept.rows(kept.problem.conflicts)
-    pairs = pairs[anchor[pairs[:, 0]] != anchor[pairs[:, 1]]]
+    if len(pairs):
+        anchor = relative.columns(kept)["anchor"]
+        pairs = pairs[anchor[pairs[:, 0]] != anchor[pairs[:, 1]]]
     first, conflict = adjacency(pairs, len(kept))
     return {"conflict_first": first, "conflict": conflict}

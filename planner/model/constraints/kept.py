@@ -42,8 +42,9 @@ class KeptBuffers:
     def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:
         """Return pairs of ids as rows (i, j) of positions, aliases as their homes; pairs with no bytes are left out."""
         given = list(pairs)
-        index = self.problem.index if given else {}
-        found = np.fromiter(map(index.__getitem__, chain.from_iterable(given)), np.int64, 2 * len(given))
+        if not given:
+            return np.zeros((0, 2), dtype=np.int64)
+        found = np.fromiter(map(self.problem.index.__getitem__, chain.from_iterable(given)), np.int64, 2 * len(given))
         rows = self.home[found.reshape(-1, 2)]
         return np.asarray(rows[(rows >= 0).all(axis=1)])
 
