@@ -1,3 +1,3 @@
-"""What a memory-planning problem and a plan are: the domain, which needs nothing but numpy and pydantic."""
+"""Memory-planning problems and plans: the domain, which needs nothing but numpy and pydantic."""
 
 __version__ = "0.1.0"

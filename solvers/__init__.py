@@ -1,1 +1,1 @@
-"""How plans are found: bounds first, quick orders, then the engines, behind one gate."""
+"""Solvers: bounds first, quick orders, then searches and engines, with one verifier behind them all."""
