@@ -57,7 +57,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
     if unknown or plan.status != "infeasible" or why.missing_bytes is None:
         return
     kind: ProofKind = "clique" if why.time is None else "alignment"
-    named = np.unique(np.array([placed.root_of(name) for name in why.buffers], dtype=np.int64))
+    named = np.array(sorted({placed.root_of(name) for name in why.buffers}), dtype=np.int64)
     wrong = list(_false_witnesses(problem, kind, why.time, placed, named, "explanation"))
     yield from wrong
     if wrong or len(problem.pools) > 1:
@@ -83,7 +83,7 @@ def _false_witnesses(
             yield false_claim(f"{claim}.time", "the time step of the live set", None)
             return
         is_now = (problem.buffers.start <= time) & (time < problem.buffers.end)
-        if dead := [ids[i] for i in np.setdiff1d(named, placed.lifetime_root[is_now]).tolist()]:
+        if dead := [ids[i] for i in sorted(set(named.tolist()).difference(placed.lifetime_root[is_now].tolist()))]:
             yield false_claim(f"{claim}.buffers", f"buffers that are alive at {time}", dead)
     if kind == "clique" and (apart := _without_conflict(problem, placed, named)):
         yield false_claim(f"{claim}.buffers", "buffers that conflict pairwise", [ids[i] for i in apart])
@@ -168,7 +168,7 @@ def _grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Cong
 
 
 def _alignments(problem: Problem) -> list[int]:
-    return [int(step) for step in np.unique(problem.buffers.alignment)]
+    return sorted(set(problem.buffers.alignment.tolist()))
 
 
 def _rules(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:
