@@ -15,7 +15,6 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.kernels import warm_up
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
-from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
 from memplan.solvers.search.incumbent import Search, SearchState
 
 PORTFOLIO = (("greedy",), ("exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
@@ -80,10 +79,18 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]
         return
     try:
         if row.is_isolated:
-            run_isolated(row, instance, search)
+            _run_engine(row, instance, search, failures)
         else:
             row.load()(instance, search)
-    except EngineError as error:
-        failures.append(str(error))
     except MemoryError as error:  # what others have found must not be lost with it
         failures.append(f"{row.name}: out of memory: {error}")
+
+
+def _run_engine(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
+    # Imported here: most problems are solved before any engine is asked.
+    from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
+
+    try:
+        run_isolated(row, instance, search)
+    except EngineError as error:
+        failures.append(str(error))
