@@ -17,17 +17,22 @@ def pytest_sessionstart() -> None:
 
 _TESTS = Path(__file__).parent
 _ONE_AFTER_THE_OTHER = (
-    *("faults", "api/cluster", "api/executorch", "packaging/test_cmake.py", "packaging/test_deployment.py"),
+    *("faults", "api/cluster", "packaging/test_deployment.py"),
     *("solvers/portfolio/test_subprocess_solver.py", "solvers/portfolio/test_watchdog.py"),
     *("solvers/kernels/test_warm_up.py", "solvers/kernels/test_kernel_cache.py"),
     *("api/cli/test_cli_process.py", "api/http/test_limits.py", "solvers/bench/test_bench_measuring.py"),
 )
-"""Tests with clocks, many processes or much memory: of those that run in parallel, one process runs all of these."""
+"""Tests with clocks or many processes: where tests run in parallel, one process runs all of these."""
+_EXPORTS = "api/executorch"
+"""Tests that export models: one process runs them all, so that each model is exported once."""
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests that disturb each other into one group."""
+    """Put tests that disturb each other, and those that share what is dear to make, into groups."""
     for item in items:
-        if item.path.relative_to(_TESTS).as_posix().startswith(_ONE_AFTER_THE_OTHER):
+        path = item.path.relative_to(_TESTS).as_posix()
+        if path.startswith(_EXPORTS):
+            item.add_marker(pytest.mark.xdist_group("exports"))
+        elif path.startswith(_ONE_AFTER_THE_OTHER):
             item.add_marker(pytest.mark.xdist_group("one after the other"))
