@@ -13,6 +13,7 @@ from math import gcd
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from memplan.planner.model.buffer_table import ABSENT, I64, frozen
 
@@ -64,6 +65,17 @@ class Column:
     holds: Holds = Holds.NUMBERS
     along: str = ""
     dummy: int = 0
+
+
+def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
+    """Return a column, not of lifetimes, of an instance of `n` buffers that asks nothing by it; in any unit."""
+    if column.holds is Holds.GROUPS:
+        return np.arange(n)
+    if column.axis is Axis.PAIR:
+        return np.zeros((0, 2), dtype=np.int64) if column.holds is Holds.BUFFERS else np.zeros(0)
+    shapes = {Axis.BUFFER: (n,), Axis.POOL_AND_BUFFER: (pools, n), Axis.START: (n + 1,), Axis.LIST: (0,)}
+    shape = shapes[column.axis]
+    return np.full(shape, column.dummy) if column.dummy else np.zeros(shape, dtype=np.int64)
 
 
 def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more: Iterable[I64]) -> int:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.instance.columns import common_unit, in_units
+from memplan.planner.instance.columns import blank, common_unit, in_units
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
-from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
-from memplan.planner.model.constraints import bank, kinds
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
 from memplan.planner.model.constraints.kept import KeptBuffers, first_of_equals
+from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.problem import Problem
 
 
 def compile_problem(problem: Problem) -> Instance:
@@ -24,7 +24,7 @@ def compile_problem(problem: Problem) -> Instance:
     source = np.flatnonzero((table.size > 0) & is_root)
     position = np.full(len(table), ABSENT)
     position[source] = np.arange(len(source))
-    first, start, end, time = _live_sets(*_lifetimes(table, family, position), len(source))
+    first, start, end, time = _live_sets(*_lifetimes(table, position[family], len(source)), len(source))
     places = legal_places(problem)
     unplaceable = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
     places = places.among(source)
@@ -47,13 +47,30 @@ def compile_problem(problem: Problem) -> Instance:
         "live_set_time": time,
         "unplaceable": tuple(unplaceable.tolist()),
     }
-    for columns_of_kind in kinds.COLUMNS:
-        columns |= columns_of_kind(kept)
+    for kind in kinds_of(problem):
+        if kind.columns is not None:
+            columns |= kind.columns(kept)
     declared = {name: COLUMNS[name] for name in columns}
-    banks = np.array([bank.of_pool(pool) for pool in problem.pools])
-    unit = common_unit(declared, columns, (*places.reserved, banks))
-    pools = tuple(_pool(pool, ranges, unit) for pool, ranges in zip(problem.pools, places.reserved, strict=True))
+    banks = [
+        (pool.bank_size, pool.base_address % pool.bank_size) if pool.bank_size else (0, 0) for pool in problem.pools
+    ]
+    unit = common_unit(declared, columns, (*places.reserved, np.array(banks)))
+    rows = zip(problem.pools, places.reserved, banks, strict=True)
+    pools = tuple(
+        CompiledPool(
+            pool.name,
+            last_end(pool) // unit,
+            pool.size is not None,
+            column(reserved // unit),
+            pool.cost,
+            width // unit,
+            shift // unit,
+        )
+        for pool, reserved, (width, shift) in rows
+    )
     scaled = {name: in_units(column, columns[name], unit) for name, column in declared.items()}
+    for name in COLUMNS.keys() - scaled.keys() - {"unit", "pools"}:
+        scaled[name] = frozen(blank(COLUMNS[name], len(source), len(pools)))
     return Instance(unit=unit, pools=pools, **scaled)
 
 
@@ -105,16 +122,15 @@ def _traffic(problem: Problem) -> I64:
     return traffic
 
 
-def _pool(pool: Pool, reserved: I64, unit: int) -> CompiledPool:
-    capacity = last_end(pool) // unit
-    width, shift = (value // unit for value in bank.of_pool(pool))
-    return CompiledPool(pool.name, capacity, pool.size is not None, column(reserved // unit), pool.cost, width, shift)
+def _lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, I64]:
+    """Return the lifetimes of the kept buffers as (buffer, start, end), sorted by these, disjoint and apart.
 
-
-def _lifetimes(table: BufferTable, family: I64, position: I64) -> tuple[I64, I64, I64]:
-    """Return the lifetimes of the kept buffers as (buffer, start, end), sorted by these, disjoint and apart."""
+    `home` is the kept buffer that each buffer lives in, `n` how many there are.
+    """
     counts = np.diff(table.first)
-    lifetime_buffer = position[family[np.repeat(np.arange(len(table)), counts)]]
+    if n == len(home) == len(table.start) and (counts == 1).all():
+        return home, table.start, table.end
+    lifetime_buffer = home[np.repeat(np.arange(len(table)), counts)]
     kept = lifetime_buffer >= 0
     lifetime_buffer, start, end = lifetime_buffer[kept], table.start[kept], table.end[kept]
     if len(lifetime_buffer) == 0 or np.bincount(lifetime_buffer).max() == 1:
@@ -136,15 +152,13 @@ def _live_sets(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64,
 
     Returns each buffer's first lifetime, (n + 1,), each lifetime's first set and the set after its last, (m,), and a
     time in each set. Going through all starts and ends in time order, ends first, a set is a run of starts that an end
-    follows.
+    follows; so each start belongs to the set after those that are closed before it.
     """
     m = len(start)
     order = np.argsort(np.concatenate((end, start)), kind="stable")
     starts = order >= m
-    opens = starts & np.concatenate(([True], ~starts[:-1])) if m else starts
-    live_set = np.empty(2 * m, dtype=np.int64)
-    live_set[order] = np.cumsum(opens) - 1
-    when = np.full(int(opens.sum()), np.iinfo(np.int64).min)
-    np.maximum.at(when, live_set[m:], start)
+    closes = starts[:-1] & ~starts[1:]
+    live_set = np.zeros(2 * m, dtype=np.int64)
+    live_set[order[1:]] = np.cumsum(closes)
     first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
-    return first, live_set[m:].copy(), live_set[:m] + 1, when
+    return first, live_set[m:].copy(), live_set[:m].copy(), start[order[:-1][closes] - m]

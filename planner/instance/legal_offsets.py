@@ -47,10 +47,12 @@ class LegalPlaces:
 
 def legal_places(problem: Problem) -> LegalPlaces:
     """Return where each buffer may lie when nothing else is placed."""
-    bound = _bound(problem)
-    pin = _pins(problem, bound)
+    table = problem.buffers
+    bound = _bound(problem) if table.aliases or table.relatives else {}
+    pin = _pins(problem, bound) if bound else table.offset
     reserved = [reserved_ranges(pool) for pool in problem.pools]
-    colocation = together.colocation_groups(problem)
+    is_joined = table.relatives or problem.together
+    colocation = together.colocation_groups(problem) if is_joined else np.arange(len(table))
     return LegalPlaces(*_where_allowed(problem, bound, colocation, pin, reserved), pin, reserved, colocation)
 
 
@@ -108,22 +110,25 @@ def _where_allowed(
     """
     table, pools = problem.buffers, problem.pools
     shape = (len(pools), len(table))
-    allowed, alignment, residue = np.zeros(shape, dtype=np.bool_), np.ones(shape, np.int64), np.zeros(shape, np.int64)
+    allowed, alignment, residue = np.ones(shape, dtype=np.bool_), np.ones(shape, np.int64), np.zeros(shape, np.int64)
+    has_pins = bool((pin >= 0).any())
     congruences: dict[tuple[int, int], tuple[I64, I64]] = {}
     for q, pool in enumerate(pools):
         grid = pool.alignment, pool.base_address
         congruences[grid] = congruences.get(grid) or _congruences(problem, bound, pool)
         alignment[q], residue[q] = congruences[grid]
-        allowed[q] = _may_use(problem, bound, pool) & (residue[q] != I64_MAX) & (pin != I64_MAX)
+        if len(table.pool_choices) > 1 or table.forbidden:
+            allowed[q] = _may_use(problem, bound, pool)
         limit = last_end(pool)
-        lowest = np.where(pin >= 0, pin, residue[q])
-        allowed[q] &= (table.size <= limit) & (lowest <= limit - table.size)
-        allowed[q] &= (pin < 0) | ((pin - residue[q]) % alignment[q] == 0)
-        allowed[q] &= ~_meets(pin, table.size, reserved[q])
+        lowest = np.where(pin >= 0, pin, residue[q]) if has_pins else residue[q]
+        allowed[q] &= (lowest <= limit - table.size) & (lowest != I64_MAX)
+        if has_pins:
+            allowed[q] &= (pin < 0) | ((pin - residue[q]) % alignment[q] == 0) & (residue[q] != I64_MAX)
+            allowed[q] &= ~_meets(pin, table.size, reserved[q])
         for i, page in table.pages.items():
             step = int(alignment[q, i]) if pin[i] < 0 else None
             allowed[q, i] &= no_cross.fits(int(table.size[i]), page, pool.base_address + int(lowest[i]), step)
-        if problem.rigid or problem.together:
+        if table.relatives or problem.together:
             is_open = np.ones(len(table), dtype=np.bool_)
             np.logical_and.at(is_open, colocation, allowed[q])
             allowed[q] = is_open[colocation]
@@ -151,8 +156,7 @@ def _congruences(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: P
     table = problem.buffers
     values, which = np.unique(table.alignment, return_inverse=True)
     rules = [_congruence(int(value), pool) for value in values]
-    alignment = np.array([_in_int64(rule)[0] for rule in rules], dtype=np.int64)[which]
-    residue = np.array([_in_int64(rule)[1] for rule in rules], dtype=np.int64)[which]
+    alignment, residue = np.array([_in_int64(rule) for rule in rules], dtype=np.int64).reshape(-1, 2)[which].T
     joint: dict[int, tuple[int, int] | None] = {}
     for i in (*bound, *(i for i in table.remainders if i not in bound)):
         lead, distance = bound.get(i, (i, 0))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import model_validator
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
-from memplan.planner.model.constraints.kinds import CHECKS
+from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.problem_fields import ADDRESS_SPACE, BankUse, Objective, Pool, ProblemFields
 from memplan.planner.model.rows import MAX_BYTES, Buffer
@@ -35,14 +35,16 @@ class Problem(ProblemFields):
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> Problem:
-        breaks = [
-            *self._repeats(),
-            *self._unknown_pools(),
-            *self._unpinnable(),
-        ]
-        for k, checks in enumerate(CHECKS):
-            if k == 0 or not breaks:
-                breaks += islice(chain.from_iterable(check(self) for check in checks), MAX_SHOWN + 1)
+        breaks = self._repeats()
+        if len(self.buffers.pool_choices) > 1:
+            breaks += self._unknown_pools()
+        if len(self.pools) > 1:
+            breaks += self._unpinnable()
+        kinds = kinds_of(self)
+        for stage in sorted({stage for kind in kinds for stage in kind.checks}):
+            if stage == 0 or not breaks:
+                checks = (kind.checks[stage](self) for kind in kinds if stage in kind.checks)
+                breaks += islice(chain.from_iterable(checks), MAX_SHOWN + 1)
         if breaks:
             broken(*breaks[: MAX_SHOWN + 1])
         return self
@@ -69,8 +71,6 @@ class Problem(ProblemFields):
         ]
 
     def _unpinnable(self) -> list[tuple[Location, str]]:
-        if len(self.pools) == 1:
-            return []
         choices = self.buffers.pool_choices
         breaks: list[tuple[Location, str]] = []
         for i in (self.buffers.offset >= 0).nonzero()[0].tolist():

@@ -57,7 +57,9 @@ PATCH: dict[str, list[tuple[str, str]]] = {
     "planner/model/constraints/top.py": [("", TOP)],
     "planner/model/constraints/kinds.py": [
         before("    together,\n)", "    top,\n"),
-        before("    no_cross.columns,\n", "    top.columns,\n"),
+        before(
+            '    ConstraintKind(_of("buffers.pages")', '    ConstraintKind(_of("buffers.tops"), columns=top.columns),\n'
+        ),
     ],
     "planner/verify/violation.py": [before('    "pin-missed",\n', '    "above-top",\n')],
     "planner/verify/verifier.py": [

@@ -13,7 +13,7 @@ from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, adjacency, group_of, unknown_ids
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.problem_fields import BankUse, Pool, ProblemFields
+from memplan.planner.model.problem_fields import BankUse, ProblemFields
 
 MAX_PAIRS = 1_000_000
 """The most pairs that the entries of `bank` may make: every two buffers of an entry are one."""
@@ -43,11 +43,6 @@ def contradictions(problem: ProblemFields) -> Breaks:
             seen[group] = name
 
 
-def of_pool(pool: Pool) -> tuple[int, int]:
-    """Return (bytes in a bank, base address modulo that), both 0 where a pool has no banks."""
-    return (0, 0) if pool.bank_size is None else (pool.bank_size, pool.base_address % pool.bank_size)
-
-
 def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return the lists `bank_with`, and `soft_pairs` with their `soft_weight`.
 
@@ -55,10 +50,6 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     that must touch no common bank, or are not minimised.
     """
     problem, n = kept.problem, max(len(kept), 1)
-    nothing = np.zeros((0, 2), dtype=np.int64)
-    if not problem.bank:
-        first, partners = adjacency(nothing, len(kept))
-        return {"bank_first": first, "bank_with": partners, "soft_pairs": nothing, "soft_weight": np.zeros(0)}
     has_banks = np.array([pool.bank_size is not None for pool in problem.pools])
     must = [use for use in problem.bank if use.weight is None]
     should = [use for use in problem.bank if use.weight and problem.objective == "cost"]

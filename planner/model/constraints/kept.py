@@ -42,8 +42,6 @@ class KeptBuffers:
     def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:
         """Return pairs of ids as rows (i, j) of positions, aliases as their homes; pairs with no bytes are left out."""
         given = list(pairs)
-        if not given:
-            return np.zeros((0, 2), dtype=np.int64)
         found = np.fromiter(map(self.problem.index.__getitem__, chain.from_iterable(given)), np.int64, 2 * len(given))
         rows = self.home[found.reshape(-1, 2)]
         return np.asarray(rows[(rows >= 0).all(axis=1)])
@@ -67,11 +65,9 @@ def first_of_equals(values: I64) -> I64:
 
 def unknown_ids(problem: ProblemFields, places: Iterable[tuple[Location, tuple[Id, ...]]]) -> Breaks:
     """Yield the ids at some places that no buffer of the problem has."""
-    given = list(places)
-    index = problem.index if given else {}
-    for place, ids in given:
+    for place, ids in places:
         for side, name in enumerate(ids):
-            if name not in index:
+            if name not in problem.index:
                 yield (*place, side), f"must be the id of a buffer, got {shown(name)}"
 
 

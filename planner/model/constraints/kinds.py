@@ -1,8 +1,10 @@
-"""The lists of constraint kinds: what a problem is checked for, what an instance is made of, what lint looks for."""
+"""The constraint kinds: the fields that ask for each, its checks of a problem, its columns, its lint findings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from memplan.planner.model.constraints import (
@@ -19,32 +21,42 @@ from memplan.planner.model.constraints.kept import Breaks, KeptBuffers
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
 
-CHECKS: tuple[tuple[Callable[[ProblemFields], Breaks], ...], ...] = (
-    (
-        alias.unknown_names,
-        relative.unknown_names,
-        forbid_pools.unknown_names,
-        conflicts.unknown_names,
-        may_share.unknown_names,
-        bank.unknown_names,
-        together.unknown_names,
-    ),
-    (forbid_pools.no_pool_left, bank.too_many_pairs),
-    (alias.contradictions,),
-    (relative.contradictions,),
-    (conflicts.contradictions, may_share.contradictions, bank.contradictions),
-)
-"""Checks of a problem, in stages: each stage relies on what those before it have found to be sound."""
+Check = Callable[[ProblemFields], Breaks]
 
-COLUMNS: tuple[Callable[[KeptBuffers], dict[str, Any]], ...] = (
-    conflicts.columns,
-    may_share.columns,
-    bank.columns,
-    relative.columns,
-    together.columns,
-    no_cross.columns,
+
+@dataclass(frozen=True)
+class ConstraintKind:
+    """A constraint kind, of which nothing is called for a problem that has none of the values that ask for it.
+
+    `checks` are of a problem, by stage: each stage relies on what those before it have found to be sound. `columns`
+    makes columns of an instance, in bytes, by name; where it is not called, they have the values that ask nothing.
+    """
+
+    asked_by: tuple[Callable[[ProblemFields], Any], ...]
+    checks: Mapping[int, Check] = field(default_factory=dict)
+    columns: Callable[[KeptBuffers], dict[str, Any]] | None = None
+
+
+def _of(*fields: str) -> tuple[Callable[[ProblemFields], Any], ...]:
+    return tuple(map(attrgetter, fields))
+
+
+KINDS = (
+    ConstraintKind(_of("buffers.aliases"), {0: alias.unknown_names, 2: alias.contradictions}),
+    ConstraintKind(_of("buffers.relatives"), {0: relative.unknown_names, 3: relative.contradictions}, relative.columns),
+    ConstraintKind(_of("buffers.forbidden"), {0: forbid_pools.unknown_names, 1: forbid_pools.no_pool_left}),
+    ConstraintKind(_of("conflicts"), {0: conflicts.unknown_names, 4: conflicts.contradictions}, conflicts.columns),
+    ConstraintKind(_of("may_share"), {0: may_share.unknown_names, 4: may_share.contradictions}, may_share.columns),
+    ConstraintKind(_of("bank"), {0: bank.unknown_names, 1: bank.too_many_pairs, 4: bank.contradictions}, bank.columns),
+    ConstraintKind(_of("together", "buffers.relatives"), {0: together.unknown_names}, together.columns),
+    ConstraintKind(_of("buffers.pages"), columns=no_cross.columns),
 )
-"""Makers of an instance's columns, in bytes, by name."""
+
+
+def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
+    """Return the kinds that a problem asks for."""
+    return [kind for kind in KINDS if any(values(problem) for values in kind.asked_by)]
+
 
 FINDINGS: tuple[Callable[[ProblemFields], Iterator[Finding]], ...] = (
     may_share.long_sharing,

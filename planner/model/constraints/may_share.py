@@ -20,8 +20,6 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 def contradictions(problem: ProblemFields) -> Breaks:
     """Yield pairs with a part of a buffer, of one buffer or rigid group, and those that conflict."""
-    if not problem.may_share:
-        return
     apart = {frozenset((problem.root_of(a), problem.root_of(b))) for a, b in problem.conflicts}
     for k, pair in enumerate(problem.may_share):
         a, b = pair

@@ -17,10 +17,8 @@ def fits(size: int, page: int, address: int, step: int | None) -> bool:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return `page` and `page_shift`, the base address modulo the page, in bytes; 0 where there is no such rule."""
+    """Return `page` and `page_shift`, the base address modulo the page, in bytes; 0 where a buffer has no such rule."""
     problem = kept.problem
-    if not problem.buffers.pages:
-        return {name: np.zeros(kept.allowed.shape, dtype=np.int64) for name in ("page", "page_shift")}
     page = np.zeros(len(problem.buffers), dtype=np.int64)
     page[list(problem.buffers.pages)] = list(problem.buffers.pages.values())
     pages = np.where(kept.allowed, page[kept.source], 0)

@@ -43,6 +43,4 @@ def colocation_groups(problem: ProblemFields) -> I64:
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return `colocation`: the first kept buffer of each group."""
-    if not kept.problem.rigid and not kept.problem.together:
-        return {"colocation": np.arange(len(kept))}
     return {"colocation": first_of_equals(kept.colocation)}
