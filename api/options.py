@@ -28,6 +28,10 @@ class Options(SolveOptions):
     format: PlanFormatName | None = None
 
 
+NO_OPTIONS = Options.model_construct()
+"""The options where none are given."""
+
+
 def read_options(value: Any) -> Options:
     """Validate the options of a body; raises OptionError."""
     if not isinstance(value, dict):

@@ -10,9 +10,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.middleware.limits import SharesBytes
-from memplan.api.http.middleware.request_log import RequestLog
-from memplan.api.http.middleware.security_headers import SecurityHeaders
+from memplan.api.http.middleware.envelope import Envelope
 from memplan.api.http.openapi.schemas import add_schemas
 from memplan.api.http.problem_details import add_error_answers
 from memplan.api.http.routes import batch, health, jobs, liveness, metrics, plan, plans, solvers, verify
@@ -36,17 +34,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     service = app.state.service = Service(settings or read_settings())
     for module in (plan, plans, jobs, batch, verify, liveness, solvers, health, metrics):
         app.include_router(module.router)
-    _add_layers(app, service)
+    add_error_answers(app)
+    timeout_s = service.settings.body_timeout_s
+    app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies, body_timeout_s=timeout_s)
     add_schemas(app)
     return app
-
-
-def _add_layers(app: FastAPI, service: Service) -> None:
-    """Put around the routes, from the inside out, what every request goes through."""
-    add_error_answers(app)
-    app.add_middleware(SharesBytes, whole=service.bodies, timeout_s=service.settings.body_timeout_s)
-    app.add_middleware(SecurityHeaders)
-    app.add_middleware(RequestLog, metrics=service.metrics)
 
 
 @asynccontextmanager

@@ -12,8 +12,6 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memplan.api.cluster.task import LostWorkersError
 from memplan.api.logs import PROBLEMS
@@ -67,7 +65,6 @@ def add_error_answers(app: FastAPI) -> None:
     for known in (InputError, RefusalError, StoreError, LostWorkersError):
         app.add_exception_handler(known, _on_purpose)
     app.add_exception_handler(HTTPException, _http)
-    app.add_middleware(AnswersFailures)
 
 
 def _status(error: InputError) -> int:
@@ -107,36 +104,11 @@ async def _http(request: Request, error: Exception) -> Response:
     )
 
 
-class AnswersFailures:
-    """Answers 500 where the program itself fails, and logs where it did, but never what a caller sent.
-
-    A client that hangs up while it sends is no failure: no one is left to be answered.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, as ASGI has it."""
-        has_begun = False
-
-        async def watched(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
-
-        try:
-            await self.app(scope, receive, watched)
-        except ClientDisconnect:
-            return
-        except Exception as error:  # the border: what is not known here is a fault of the program
-            frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
-            _LOG.error("%s at %s\n%s", type(error).__name__, scope.get("path"), frames)
-            PROBLEMS.info("what failed: %s", error)
-            if has_begun or scope["type"] != "http":
-                raise
-            answer = problem_details(500, ("memplan: failed; its log says where",))
-            await answer(scope, receive, send)
+def log_failure(error: Exception, path: str | None) -> None:
+    """Log where the program failed, but never what a caller sent."""
+    frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
+    _LOG.error("%s at %s\n%s", type(error).__name__, path, frames)
+    PROBLEMS.info("what failed: %s", error)
 
 
 def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -53,25 +53,19 @@ async def read_body(request: Request, limit: int) -> bytes:
         await _drain(stream)
         raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}")
     share: HeldShare = request.state.body_share
+    body = bytearray()
     try:
         async with asyncio.timeout(share.timeout_s):
-            return await _read(stream, limit, share)
+            async for chunk in stream:
+                if len(body) + len(chunk) > limit:
+                    raise TooLargeError(f"body: must be at most {limit} bytes, got more")
+                share.take(len(chunk))
+                body += chunk
     except TimeoutError:
         raise TooSlowError(f"body: must come within {share.timeout_s:g} s") from None
-
-
-async def _read(stream: AsyncIterator[bytes], limit: int, share: HeldShare) -> bytes:
-    body = bytearray()
-    async for chunk in stream:
-        if len(body) + len(chunk) > limit:
-            await _drain(stream)
-            raise TooLargeError(f"body: must be at most {limit} bytes, got more")
-        try:
-            share.take(len(chunk))
-        except FullError:
-            await _drain(stream)
-            raise
-        body += chunk
+    except (TooLargeError, FullError):
+        await _drain(stream)
+        raise
     return bytes(body)
 
 
@@ -84,13 +78,10 @@ async def _drain(stream: AsyncIterator[bytes]) -> None:
 
 def preferred_type(request: Request, *known: str) -> str:
     """Return which of the `known` media types the caller names as what it wants most; the first where it names none."""
-    weights: dict[str, float] = {}
+    weights = dict.fromkeys(known, 0.0)
     for entry in request.headers.get("accept", "").split(","):
         name, *parameters = (part.strip().lower() for part in entry.split(";"))
-        weights[name] = max(weights.get(name, 0.0), _weight(parameters))
-    return max(known, key=lambda kind: weights.get(kind, 0.0))
-
-
-def _weight(parameters: list[str]) -> float:
-    weight = next((text.removeprefix("q=") for text in parameters if text.startswith("q=")), "1")
-    return float(weight) if _WEIGHT.fullmatch(weight) else 0.0
+        if name in weights:
+            weight = next((text.removeprefix("q=") for text in parameters if text.startswith("q=")), "1")
+            weights[name] = max(weights[name], float(weight) if _WEIGHT.fullmatch(weight) else 0.0)
+    return max(known, key=weights.__getitem__)

@@ -8,7 +8,7 @@ from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.request_body import FORMAT_OF, JSON
-from memplan.api.options import Options, read_options, read_query
+from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.reports.sizes import with_capacities
 from memplan.api.settings import Settings
 from memplan.planner.errors import (
@@ -41,9 +41,10 @@ def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem
 
 def submission_from(content: dict[str, Any], query: QueryParams) -> tuple[Problem, Options]:
     """Read a submission from JSON that has been parsed; raises InputError."""
-    options, capacities = read_query(query)
+    options, capacities = read_query(query) if query else (NO_OPTIONS, [])
     if is_bare(content):
-        return with_capacities(_problem(content), capacities), options
+        problem = Problem.model_validate(content)
+        return with_capacities(problem, capacities) if capacities else problem, options
     _check_fields(content, required=("problem",), optional=("options",))
     if query and "options" in content:
         raise OptionError("options: must come in the body or in the query, got both")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, cast
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, cast
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 
 from memplan.api.http.auth.hosts import is_harmless
@@ -27,7 +28,6 @@ _USE_NOTED_S = 60.0
 _NO_HASH = digest("")
 _MOST_KEPT = 10_000
 _LOG = logging.getLogger("memplan")
-_BEARER = HTTPBearer(auto_error=False, description="A key, as `memplan keys add` shows it once.")
 
 
 class KeyGate:
@@ -48,20 +48,15 @@ class KeyGate:
         self._quota = RequestQuota(clock)
         self._kept: dict[str, tuple[Key, float]] = {}
 
-    @classmethod
-    def of(cls, request: Request) -> KeyGate:
-        """Return the gate of the service that a request came to."""
-        return cast(KeyGate, request.app.state.service.gate)
+    async def caller(self, authorization: str | None, host: str | None = None) -> Caller:
+        """Return the caller with this `Authorization`; raises NoKeyError, and FullError where a quota is used up.
 
-    def check_host(self, host: str | None) -> None:
-        """Raise ForbiddenError for a `Host` that a page from elsewhere may have, where there is no key to show."""
-        if not self.requires_keys and not self._settings.without_keys and not is_harmless(host):
-            rule = "must be an address or localhost where no key is asked for, unless --without-keys is said"
-            raise ForbiddenError(f"host: {rule}, got {shown(host)}")
-
-    async def caller(self, authorization: str | None) -> Caller:
-        """Return the caller with this `Authorization`; raises NoKeyError, and FullError where a quota is used up."""
+        Raises ForbiddenError for a `Host` that a page from elsewhere may have, where there is no key to show.
+        """
         if not self.requires_keys:
+            if not self._settings.without_keys and not is_harmless(host):
+                rule = "must be an address or localhost where no key is asked for, unless --without-keys is said"
+                raise ForbiddenError(f"host: {rule}, got {shown(host)}")
             return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
         text = text.strip()
@@ -108,23 +103,41 @@ def look_up(keys: Keys, key_id: str) -> Key | None:
     return key
 
 
+class ScopeCheck(HTTPBearer):
+    """Finds the caller of a request; raises NoKeyError, ForbiddenError or FullError if it is not allowed."""
+
+    def __init__(self, scope: Scope) -> None:
+        description = "A key, as `memplan keys add` shows it once."
+        super().__init__(scheme_name=HTTPBearer.__name__, description=description)
+        self.scope = scope
+
+    async def __call__(self, request: Request) -> None:  # type: ignore[override]  # the caller is in the state
+        """Admit a caller with the scope."""
+        gate: KeyGate = request.app.state.service.gate
+        caller = await gate.caller(request.headers.get("authorization"), request.headers.get("host"))
+        request.state.caller = caller
+        if not caller.may(self.scope):
+            raise ForbiddenError(f"key {caller.name}: must have the scope {self.scope} for this")
+
+
 def may(scope: Scope) -> Any:
     """Return the dependency that admits callers with a scope, before anything of the body is read.
 
     Routes then find the caller by `Caller.of(request)`.
     """
-
-    async def check(request: Request, _described: Annotated[Any, Security(_BEARER)]) -> None:
-        await let_in(request, scope)
-
-    return Depends(check)
+    return Depends(ScopeCheck(scope))
 
 
-async def let_in(request: Request, scope: Scope) -> None:
-    """Find the caller of a request; raises NoKeyError, ForbiddenError or FullError if it is not allowed."""
-    gate = KeyGate.of(request)
-    gate.check_host(request.headers.get("host"))
-    caller = await gate.caller(request.headers.get("authorization"))
-    request.state.caller = caller
-    if not caller.may(scope):
-        raise ForbiddenError(f"key {caller.name}: must have the scope {scope} for this")
+class PlainRoute(APIRoute):
+    """A route whose function takes the request and nothing else, so that FastAPI has nothing to parse for it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the route's function, behind its checks."""
+        checks = [cast(ScopeCheck, known.dependency) for known in self.dependencies]
+
+        async def handle(request: Request) -> Response:
+            for check in checks:
+                await check(request)
+            return cast(Response, await self.endpoint(request))
+
+        return handle

@@ -6,10 +6,12 @@ rebinding). It cannot choose the `Host` that the browser sends: the page's own n
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 
+@lru_cache(maxsize=64)
 def is_harmless(host: str | None) -> bool:
     """Return True if no page from elsewhere has this `Host`: an address, localhost, or a name without a domain."""
     if not host:
@@ -18,10 +20,8 @@ def is_harmless(host: str | None) -> bool:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
         return False
-    return "." not in name or name.endswith(".localhost") or _is_address(name)
-
-
-def _is_address(name: str) -> bool:
+    if "." not in name or name.endswith(".localhost"):
+        return True
     try:
         ip_address(name)
     except ValueError:

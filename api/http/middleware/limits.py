@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from starlette.types import ASGIApp, Receive, Scope, Send
+from dataclasses import dataclass
 
 from memplan.api.refusals import FullError
 from memplan.api.settings import Settings
@@ -26,40 +25,25 @@ class HeldBytes:
         return cls(max(settings.max_held_bytes or _BODIES_HELD * settings.max_body_bytes, settings.max_body_bytes))
 
 
+@dataclass
 class HeldShare:
     """The bytes that one request holds, and the time that its body may take."""
 
-    def __init__(self, whole: HeldBytes, timeout_s: float) -> None:
-        self.timeout_s = timeout_s
-        self._whole, self._held = whole, 0
+    whole: HeldBytes
+    timeout_s: float
+    held: int = 0
 
     def take(self, count: int) -> None:
         """Hold more bytes until the request is answered; raises FullError where others hold too many."""
-        if self._whole.held + count > self._whole.limit:
-            raise FullError(f"memplan: requests of {self._whole.held} bytes are in work already")
-        self._whole.held += count
-        self._held += count
+        if self.whole.held + count > self.whole.limit:
+            raise FullError(f"memplan: requests of {self.whole.held} bytes are in work already")
+        self.whole.held += count
+        self.held += count
 
     def release(self) -> None:
         """Hold nothing any more."""
-        self._whole.held -= self._held
-        self._held = 0
-
-
-class SharesBytes:
-    """Gives every request its share, as `body_share` in its state, and takes it back at the end."""
-
-    def __init__(self, app: ASGIApp, whole: HeldBytes, timeout_s: float) -> None:
-        self.app, self.whole, self.timeout_s = app, whole, timeout_s
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, as ASGI has it."""
-        share = HeldShare(self.whole, self.timeout_s)
-        scope.setdefault("state", {})["body_share"] = share
-        try:
-            await self.app(scope, receive, send)
-        finally:
-            share.release()
+        self.whole.held -= self.held
+        self.held = 0
 
 
 class Streams:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth.gate import let_in
+from memplan.api.http.auth.gate import ScopeCheck
 from memplan.api.http.problem_details import error_answers
 
 router = APIRouter()
@@ -14,7 +14,7 @@ router = APIRouter()
 
 async def _may_scrape(request: Request) -> None:
     if not Service.of(request).settings.metrics_without_key:
-        await let_in(request, "read")
+        await ScopeCheck("read")(request)
 
 
 @router.get(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from hashlib import sha256
 
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.auth.gate import may
+from memplan.api.http.auth.gate import PlainRoute, may
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
 from memplan.api.http.plan_answers import format_of_answer, plan_answer
 from memplan.api.http.problem_details import error_answers
@@ -21,7 +22,7 @@ from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
 from memplan.solvers.search.deadline import Deadline
 
-router = APIRouter()
+router = APIRouter(route_class=PlainRoute)
 
 _SHORT_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load."""
@@ -45,17 +46,19 @@ async def plan(request: Request) -> Response:
     kind = media_type(request, *FORMAT_OF)
     body = await read_body(request, service.settings.max_body_bytes)
     is_short = len(body) <= _SHORT_BYTES
-    name = service.readings.name(kind, request.url.query, body)
+    name = kind, request.scope["query_string"], sha256(body).digest()
     reading = service.readings.find(name)
     if reading is None:
-        reading = await service.soon(partial(_read, kind, body, request.query_params, service.settings), is_short)
+        read = partial(_read, kind, body, request.query_params, service.settings)
+        reading = read() if is_short else await service.briefly(read)
         service.readings.keep(name, reading, len(body))
     problem, options = reading
     asked = PlanRequest(problem, options, Deadline.after(options.time_limit_s, arrived), may_be_refused=True)
     plan_format = format_of_answer(request, options)
     async with service.caller(request) as cancelled:
         found = await service.solving.plan(asked, cancelled)
-    return await service.soon(partial(plan_answer, found, problem.problem, plan_format), is_short)
+    write = partial(plan_answer, found, problem.problem, plan_format)
+    return write() if is_short else await service.briefly(write)
 
 
 def _read(kind: str, body: bytes, query: QueryParams, settings: Settings) -> Reading:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from hashlib import sha256
+from collections.abc import Hashable
 
 from memplan.api.options import Options
 from memplan.api.service.cache.compiled_problem import CompiledProblem
@@ -22,21 +22,16 @@ class Readings:
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes // _BYTES_A_BYTE
         self._held = 0
-        self._kept: OrderedDict[bytes, tuple[Reading, int]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Reading, int]] = OrderedDict()
 
-    @staticmethod
-    def name(kind: str, query: str, body: bytes) -> bytes:
-        """Return a name for all that a reading depends on."""
-        return sha256(f"{kind}\n{query}\n".encode() + body).digest()
-
-    def find(self, name: bytes) -> Reading | None:
-        """Return what was read of such a body."""
+    def find(self, name: Hashable) -> Reading | None:
+        """Return what was read of a body; the name is all that the reading depends on."""
         if name not in self._kept:
             return None
         self._kept.move_to_end(name)
         return self._kept[name][0]
 
-    def keep(self, name: bytes, reading: Reading, size: int) -> None:
+    def keep(self, name: Hashable, reading: Reading, size: int) -> None:
         """Keep what was read of a body of `size` bytes, if that is not too large; the oldest are dropped."""
         if size > self._most // _LARGEST_PART or name in self._kept:
             return

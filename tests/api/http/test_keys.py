@@ -199,10 +199,11 @@ def test_a_page_from_elsewhere_is_known_by_its_name(host: str | None, harmless: 
 
 def test_such_a_page_gets_in_where_that_is_said_only() -> None:
     lobby = Lobby()
-    KeyGate(Settings(without_keys=True), lobby._look_up).check_host("proxy.example")
-    KeyGate(Settings(require_keys=True), lobby._look_up).check_host("memplan.example")
+    assert run(KeyGate(Settings(without_keys=True), lobby._look_up).caller(None, "proxy.example")) is ANY_CALLER
+    with pytest.raises(NoKeyError):
+        run(KeyGate(Settings(require_keys=True), lobby._look_up).caller(None, "memplan.example"))
     with pytest.raises(ForbiddenError, match=r'^host: must be an address or localhost .*, got "evil\.example"$'):
-        KeyGate(Settings(), lobby._look_up).check_host("evil.example")
+        run(KeyGate(Settings(), lobby._look_up).caller(None, "evil.example"))
 
 
 @pytest.fixture

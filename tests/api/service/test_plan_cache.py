@@ -171,11 +171,11 @@ def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
 
 def test_readings_are_kept_by_all_that_they_depend_on() -> None:
     readings, reading = Readings(6000), (compiled(), Options())
-    name = Readings.name("application/json", "seed=1", b"{}")
+    name = "application/json", b"seed=1", b"{}"
     readings.keep(name, reading, 100)
     assert readings.find(name) is reading
-    others = [("text/csv", "seed=1", b"{}"), ("application/json", "", b"{}"), ("application/json", "seed=1", b"[]")]
-    assert [readings.find(Readings.name(*other)) for other in others] == [None, None, None]
+    others = [("text/csv", b"seed=1", b"{}"), ("application/json", b"", b"{}"), ("application/json", b"seed=1", b"[]")]
+    assert [readings.find(other) for other in others] == [None, None, None]
 
 
 def test_readings_make_room_for_later_ones() -> None:

@@ -1,0 +1,96 @@
+"""The layer around every request: its id, its share of the bytes held, headers for browsers, log and metrics."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memplan.api.http.middleware.limits import HeldBytes, HeldShare
+from memplan.api.http.problem_details import log_failure, problem_details
+from memplan.api.logs import REQUEST
+from memplan.api.metrics import Metrics
+
+_LOG = logging.getLogger("memplan.requests")
+_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
+"""The paths that machines request every few seconds; a server that is not ready logs that itself."""
+_HUNG_UP = 499
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+"""For browsers: an answer is data for the caller, and nothing to run, frame, guess or keep, if no route says so."""
+_HEADERS_OF_HTTPS = (*_HEADERS, (b"strict-transport-security", b"max-age=31536000"))
+
+
+class Envelope:
+    """Gives every request an id and its `body_share`, and every answer the id and headers; logs its status only.
+
+    The id is the caller's `X-Request-ID` if it is a plain one. Where the program itself fails, it answers 500, and logs
+    where that was, but never what a caller sent. A client that hangs up while it sends is no failure.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, bodies: HeldBytes, body_timeout_s: float) -> None:
+        self.app, self.metrics, self.bodies, self.body_timeout_s = app, metrics, bodies, body_timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, as ASGI has it."""
+        if scope["type"] != "http":
+            try:
+                await self.app(scope, receive, send)
+            except Exception as error:
+                log_failure(error, None)
+                raise
+            return
+        started, status = time.monotonic(), _HUNG_UP
+        known = (value for name, value in scope["headers"] if name == b"x-request-id" and _ID.fullmatch(value))
+        request_id = next(known, None) or secrets.token_hex(8).encode()
+        share = scope.setdefault("state", {})["body_share"] = HeldShare(self.bodies, self.body_timeout_s)
+
+        async def framed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status, headers = message["status"], list(message.get("headers", ()))
+                present = {name for name, _ in headers}
+                wanted = _HEADERS_OF_HTTPS if scope.get("scheme") == "https" else _HEADERS
+                headers += [header for header in wanted if header[0] not in present]
+                message["headers"] = [*headers, (b"x-request-id", request_id)]
+            await send(message)
+
+        token = REQUEST.set(request_id.decode())
+        try:
+            await self.app(scope, receive, framed)
+        except ClientDisconnect:
+            pass
+        except Exception as error:  # the border: what is not known here is a fault of the program
+            log_failure(error, scope["path"])
+            if status != _HUNG_UP:
+                raise
+            await problem_details(500, ("memplan: failed; its log says where",))(scope, receive, framed)
+        finally:
+            share.release()
+            self._tell(scope, status, time.monotonic() - started)
+            REQUEST.reset(token)
+
+    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        self.metrics.answered(scope["method"], route, status, seconds)
+        if not _LOG.isEnabledFor(logging.INFO) or (scope["path"] in _QUIET and status in (200, 503)):
+            return
+        caller = scope["state"].get("caller")
+        facts = {
+            "method": scope["method"],
+            "route": route,
+            "status": status,
+            "duration_s": round(seconds, 4),
+            "key": None if caller is None else caller.name,
+        }
+        _LOG.info("%s %s %d %.4f s", scope["method"], route, status, seconds, extra=facts)
