@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
@@ -33,11 +32,11 @@ class Demand:
     def of(cls, instance: Instance) -> Demand:
         """Return the terms of an instance: every lifetime of a buffer that shares no bytes, and parts of the others."""
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
+        if instance.features.isdisjoint({"relative", "sharing"}):
+            return cls(lifetime_buffer, instance.size[lifetime_buffer], start, end)
         is_joined = np.isin(instance.anchor, instance.anchor[instance.anchor != np.arange(len(instance))])
         is_smaller = np.diff(instance.share_first) > 0
         is_special = is_joined | is_smaller
-        if not is_special.any():
-            return cls(lifetime_buffer, instance.size[lifetime_buffer], start, end)
         alive = {i: list(_counted(instance, i)) for i in np.flatnonzero(is_special).tolist()}
         rows = [
             (i, int(instance.size[i]), low, high)
@@ -53,14 +52,6 @@ class Demand:
         plain = np.stack((lifetime_buffer, instance.size[lifetime_buffer], start, end))[:, usual]
         more = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         return cls(*map(column, np.concatenate((plain, more), axis=1)))
-
-    def load(self, instance: Instance, weight: I64) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of its rows' weights: int64 where that is safe, else Python integers."""
-        kind = np.dtype(np.int64) if instance.is_small_numbered else np.dtype(object)
-        change = np.zeros(instance.n_live_sets + 1, dtype=kind)
-        np.add.at(change, self.start, weight.astype(kind))
-        np.subtract.at(change, self.end, weight.astype(kind))
-        return np.asarray(np.cumsum(change)[:-1])
 
     def alive(self, live_set: int) -> I64:
         """Return the rows that count in a live set."""

@@ -62,8 +62,12 @@ def lower_bound(instance: Instance) -> Bound:
     demand = Demand.of(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _grids(instance)]
     plain = packings[0]
-    nothing_fits = _unplaceable(instance) or next(filter(None, (packing.overflow() for packing in packings)), None)
-    clique = heavy_clique(instance) if _has_cliques(instance) else None
+    # A buffer that fits no pool, even alone, needs no other witness: the instance names it.
+    lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
+    nothing_fits = next(filter(None, lacks), None)
+    # Conflicts tell no more than live sets where some that conflict may share bytes.
+    has_cliques = {"conflicts"} == instance.features & {"conflicts", "relative", "sharing", "pools"}
+    clique = heavy_clique(instance) if has_cliques else None
     forced = _single_ends(instance)
     ends: list[int] = []
     witnesses: list[Witness] = []
@@ -73,7 +77,7 @@ def lower_bound(instance: Instance) -> Bound:
         if clique is not None:
             found += [packing.clique_end(clique) for packing in packings]
         end, why = max(found, key=lambda pair: pair[0])
-        for packing in packings:
+        for packing in packings if q > 0 else ():
             packing.limit(q, end)
         ends.append(end)
         witnesses.append(why)
@@ -95,17 +99,6 @@ def _least_cost(instance: Instance) -> float:
     return fsum((instance.traffic * np.where(np.isfinite(cheapest), cheapest, 0)).tolist())
 
 
-def _unplaceable(instance: Instance) -> Witness | None:
-    """Return the witness of a buffer that fits no pool that it may use, even alone; the instance names it."""
-    return Witness("capacity") if instance.unplaceable else None
-
-
-def _has_cliques(instance: Instance) -> bool:
-    """Return True if conflicts may tell more than live sets; not where some that conflict may share bytes."""
-    is_plain = instance.features.isdisjoint({"relative", "sharing"})
-    return is_plain and len(instance.conflict) > 0 and len(instance.pools) == 1
-
-
 @dataclass(frozen=True, eq=False)
 class _OffsetGrid:
     """Offsets of the `kept` buffers in pool `q` are shift[q] + k * granule, whatever the plan."""
@@ -121,7 +114,7 @@ def _grids(instance: Instance) -> list[_OffsetGrid]:
     With rigid groups, only the grid of single units: in a group, whole granules may overlap where the buffers do not.
     """
     everywhere = _OffsetGrid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))
-    if "relative" in instance.features or not (instance.alignment > 1).any():
+    if "relative" in instance.features or "alignment" not in instance.features:
         return [everywhere]
     steps, counts = np.unique(instance.alignment[instance.allowed], return_counts=True)
     common = int(np.gcd.reduce(steps))
@@ -144,17 +137,16 @@ def _grid(instance: Instance, step: int) -> _OffsetGrid:
 
 def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
     """Return the ends that single buffers force, by pool: pinned ones, and those which may live nowhere else."""
-    confined = np.flatnonzero(instance.allowed.sum(axis=0) == 1)
-    home = instance.allowed[:, confined].argmax(axis=0) if len(confined) else confined
-    lowest = np.where(instance.pin[confined] >= 0, instance.pin[confined], instance.residue[home, confined])
-    end = lowest + instance.size[confined]
+    is_confined = instance.allowed.sum(axis=0) == 1
     found: dict[int, tuple[int, Witness]] = {}
-    for q in range(len(instance.pools)):
-        here = np.flatnonzero(home == q)
+    for q, is_allowed in enumerate(instance.allowed):
+        here = np.flatnonzero(is_allowed & is_confined)
         if len(here):
-            k = here[end[here].argmax()]
-            kind: ProofKind = "pinned" if instance.pin[confined[k]] >= 0 else "largest-buffer"
-            found[q] = int(end[k]), Witness(kind, buffers=(int(confined[k]),))
+            pin = instance.pin[here]
+            end = np.where(pin >= 0, pin, instance.residue[q, here]) + instance.size[here]
+            k = int(end.argmax())
+            kind: ProofKind = "pinned" if pin[k] >= 0 else "largest-buffer"
+            found[q] = int(end[k]), Witness(kind, buffers=(int(here[k]),))
     return found
 
 
@@ -179,7 +171,11 @@ class _LiveSetPacking:
         is_kept = grid.kept[demand.lifetime_buffer]
         self.waste: I64 = np.where(is_kept, -demand.size % self.granule, 0)
         self.size: I64 = np.where(is_kept, demand.size + self.waste, 0)
-        self.reserves = [self._reserve(q) for q in range(len(instance.pools))]
+        rows = [pool.reserved.tolist() for pool in instance.pools]
+        self.reserves = [
+            Reserve([(self._above(q, low), self._above(q, high)) for low, high in ranges])
+            for q, ranges in enumerate(rows)
+        ]
         self.free = [self._free(q, pool.capacity) for q, pool in enumerate(instance.pools)]
         self.groups = [self._group(pools) for pools in self._groups()]
         self.groups_of: list[list[_PoolGroup]] = [[] for _ in self.free]
@@ -201,9 +197,11 @@ class _LiveSetPacking:
 
     def _group(self, pools: list[int]) -> _PoolGroup:
         outside = sorted(set(range(len(self.free))).difference(pools))
-        is_confined = np.logical_not(np.asarray(self.instance.allowed[outside].any(axis=0)))
-        is_confined = is_confined[self.demand.lifetime_buffer]
-        load = self.demand.load(self.instance, np.where(is_confined, self.size, 0))
+        mine = self.size
+        if outside:
+            may_be_outside = np.logical_or.reduce(self.instance.allowed[outside])
+            mine = np.where(may_be_outside[self.demand.lifetime_buffer], 0, mine)
+        load = self.instance.sums(self.demand.start, self.demand.end, mine)
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)
@@ -211,18 +209,12 @@ class _LiveSetPacking:
         live_sets = []
         for t in map(int, tried):
             rows = self.demand.alive(t)
-            counted = rows[is_confined[rows] & (self.size[rows] > 0)]
-            live_sets.append((int(self.instance.live_set_time[t]), counted))
+            live_sets.append((int(self.instance.live_set_time[t]), rows[mine[rows] > 0]))
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
     def _above(self, q: int, offset: int) -> int:
         """Return the first offset of pool `q`'s grid that is not below an offset, as its distance from the first."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
-
-    def _reserve(self, q: int) -> Reserve:
-        """Return the reserved ranges of pool `q`, in whole granules."""
-        ranges = self.instance.pools[q].reserved.tolist()
-        return Reserve([(self._above(q, low), self._above(q, high)) for low, high in ranges])
 
     def _free(self, q: int, end: int) -> int:
         """Return the free bytes below `end`, in units of whole granules."""

@@ -126,8 +126,11 @@ class Instance:
 
         Waste is what alignments, pages, banks and the distances in rigid groups may leave free.
         """
-        waste = self.alignment.max(axis=0, initial=1).sum(dtype=np.float64)
-        waste += self.page.max(axis=0, initial=0).sum(dtype=np.float64) + self.distance.sum(dtype=np.float64)
+        waste = (
+            self.alignment.max(axis=0, initial=1).sum(dtype=np.float64) if "alignment" in self.features else len(self)
+        )
+        if not self.features.isdisjoint({"pages", "relative"}):
+            waste += self.page.max(axis=0, initial=0).sum(dtype=np.float64) + self.distance.sum(dtype=np.float64)
         waste += len(self) * float(max(pool.bank for pool in self.pools))
         base = max(int(self.pin.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in self.pools))
         return float(self.size.sum(dtype=np.float64) + waste + base) < 2.0**61
@@ -143,11 +146,17 @@ class Instance:
         The sums are int64 where they are safe, else Python integers in an object array.
         """
         values = np.asarray(self.size if weight is None else weight)
+        return self.sums(self.start, self.end, values[self.lifetime_buffer])
+
+    def sums(self, start: I64, end: I64, weight: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        """Return, for each live set, the sum of the weights (k,) of the ranges of live sets that it is in.
+
+        The ranges are `start` to `end`, half-open, (k,) each; the sums are as those of `load`.
+        """
         kind = np.dtype(np.int64) if self.is_small_numbered else np.dtype(object)
-        change = np.zeros(self.n_live_sets + 1, dtype=kind)
-        mine = values[self.lifetime_buffer].astype(kind)
-        np.add.at(change, self.start, mine)
-        np.subtract.at(change, self.end, mine)
+        change = np.zeros(len(self.live_set_time) + 1, dtype=kind)
+        np.add.at(change, start, weight.astype(kind))
+        np.subtract.at(change, end, weight.astype(kind))
         return np.asarray(np.cumsum(change)[:-1])
 
 

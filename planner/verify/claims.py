@@ -48,16 +48,13 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     yield from _claims_of_pools(problem, plan, used)
     if plan.cost is not None and not isclose(plan.cost, cost := _cost(problem, placed), rel_tol=1e-9):
         yield false_claim("cost", f"{cost}, the sum of traffic x cost and of weights", plan.cost)
-    yield from _claims_of_cost_bound(problem, plan, placed)
-    yield from claims_of_proof(problem, plan, placed)
-    yield from _claims_of_pairs(problem, plan, placed)
-
-
-def _claims_of_cost_bound(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    if plan.cost_lower_bound is not None:
+    if (least := plan.cost_lower_bound) is not None:
         cost = _cost(problem, placed)
-        if plan.cost_lower_bound > cost and not isclose(plan.cost_lower_bound, cost, rel_tol=1e-9):
-            yield false_claim("cost_lower_bound", f"at most the cost ({cost})", plan.cost_lower_bound)
+        if least > cost and not isclose(least, cost, rel_tol=1e-9):
+            yield false_claim("cost_lower_bound", f"at most the cost ({cost})", least)
+    yield from claims_of_proof(problem, plan, placed)
+    if problem.may_share or problem.bank or plan.shared or plan.bank_clashes:
+        yield from _claims_of_pairs(problem, plan, placed)
 
 
 def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:

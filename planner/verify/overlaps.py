@@ -32,7 +32,7 @@ def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Viol
             if (i, j) not in seen:
                 seen.add((i, j))
                 yield _sharing(problem, placed, i, j, time)
-    for i, j in _conflicts_that_share(problem, placed):
+    for i, j in _conflicts_that_share(problem, placed) if problem.conflicts else ():
         if (i, j) not in seen:
             seen.add((i, j))
             yield _sharing(problem, placed, i, j, None)
@@ -225,8 +225,6 @@ def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterato
 
 
 def _conflicts_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[int, int]]:
-    if not problem.conflicts:
-        return []
     ends = map(placed.row.__getitem__, chain.from_iterable(problem.conflicts))
     pairs = placed.root[np.fromiter(ends, np.int64, 2 * len(problem.conflicts)).reshape(-1, 2)]
     i, j = pairs.min(axis=1), pairs.max(axis=1)

@@ -46,15 +46,15 @@ class PlacedBuffers:
         """From a buffer's id to its position."""
         return {name: i for i, name in enumerate(self.problem.buffers.ids)}
 
-    @property
+    @cached_property
     def root(self) -> I64:
         """The position of the buffer, itself no alias, in which each buffer finally lies."""
-        return self._inside[0]
+        return self.inside[0] if self.problem.buffers.aliases else np.arange(len(self.problem.buffers))
 
-    @property
-    def inside(self) -> I64:
-        """The bytes from the start of its root to each buffer's."""
-        return self._inside[1]
+    @cached_property
+    def inside(self) -> tuple[I64, I64]:
+        """For each buffer (the position of its root, bytes from the start of its root)."""
+        return _followed(len(self.problem.buffers), self._named(self.problem.buffers.aliases))
 
     def root_of(self, name: int | str) -> int:
         """Return the position of a buffer, or of the one that it lives in."""
@@ -63,16 +63,12 @@ class PlacedBuffers:
     @cached_property
     def group(self) -> tuple[I64, I64]:
         """For each buffer (a number that all at fixed distances from it share, bytes above a common point)."""
-        root, above = self.root, self.inside
+        root, above = self.inside
         named = self._named(self.problem.buffers.relatives)
         # What is further apart fits no pool.
         ties = {i: (int(root[j]), min(distance + int(above[j]), MAX_BYTES)) for i, (j, distance) in named.items()}
         top, distance = _followed(len(root), ties)
         return top[root], distance[root] + above
-
-    @cached_property
-    def _inside(self) -> tuple[I64, I64]:
-        return _followed(len(self.problem.buffers), self._named(self.problem.buffers.aliases))
 
     @cached_property
     def lifetime_root(self) -> I64:

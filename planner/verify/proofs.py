@@ -120,9 +120,9 @@ def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: 
         return _pins(problem, placed, int(named[0]))[0] + int(size[named[0]])
     if kind == "largest-buffer":
         return _lowest_offset(problem, placed, int(named[0])) + int(size[named[0]])
-    ends = [_end_of(_covered(problem, placed, named), 1, 0, problem.pools[0])]
+    sizes = _covered(problem, placed, named) if problem.buffers.relatives else size[named].tolist()
+    ends = [_end_of(sizes, 1, 0, problem.pools[0])]
     if kind in ("alignment", "clique") and not problem.buffers.relatives and len(named):
-        sizes = size[named].tolist()
         ends += [_end_of(sizes, step, shift, problem.pools[0]) for step, shift in _grids(problem, placed, named)]
     return max(ends)
 

@@ -89,8 +89,6 @@ def pairs_that_clash(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, 
 
 def pairs_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
     """Return the pairs of `may_share`, of some bytes both, at one offset of one pool while both are alive."""
-    if not problem.may_share:
-        return []
     table = problem.buffers
     rows = [(placed.root_of(a), placed.root_of(b)) for a, b in problem.may_share]
     alive: dict[int, list[tuple[int, int]]] = {i: [] for pair in rows for i in pair}

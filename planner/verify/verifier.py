@@ -89,7 +89,7 @@ def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
         yield from _pages_and_remainders_are_kept(problem, placed)
     ids = problem.buffers.ids
     for i in problem.buffers.aliases:
-        root, distance = int(placed.root[i]), int(placed.inside[i])
+        root, distance = (int(values[i]) for values in placed.inside)
         if placed.pool[i] < 0 or placed.pool[root] < 0:
             continue
         wanted = int(placed.offset[root]) + distance
@@ -120,12 +120,14 @@ def _broken_rules(
     """Yield each rule about one pool, with which of the buffers `here` break it."""
     table = problem.buffers
     offset, end, size, pin = placed.offset[here], placed.end[here], table.size[here], table.offset[here]
-    is_open = np.array([not names or pool.name in names for names in table.pool_choices], dtype=np.bool_)
-    yield "pool-not-allowed", ~is_open[table.pool_choice[here]], "must be in a pool that it names"
+    if len(table.pool_choices) > 1:
+        is_open = np.array([not names or pool.name in names for names in table.pool_choices], dtype=np.bool_)
+        yield "pool-not-allowed", ~is_open[table.pool_choice[here]], "must be in a pool that it names"
     forbidden = np.array([i for i, names in table.forbidden.items() if pool.name in names], dtype=np.int64)
     if len(forbidden):
         yield "pool-not-allowed", np.isin(here, forbidden), "must be in a pool that it does not forbid"
-    for step, whose in ((table.alignment[here], "its"), (np.int64(pool.alignment), "its pool's")):
+    steps = ((table.alignment[here], "its"), (np.array([pool.alignment]), "its pool's"))
+    for step, whose in ((step, whose) for step, whose in steps if (step > 1).any()):
         # Alignments are at most 2^62, so the sum of two remainders is below 2^63.
         address = (pool.base_address % step + offset % step) % step
         base = f" from base address {pool.base_address}" if pool.base_address else ""

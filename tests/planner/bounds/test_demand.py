@@ -63,7 +63,7 @@ def test_what_may_share_counts_while_its_partner_is_dead() -> None:
     rows = [alive("a", 5, 0, 9), holes, alive("c", 4, 4, 5)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [["a", "b"]]}))
     demand = Demand.of(instance)
-    assert demand.load(instance, demand.size).tolist() == [7, 9, 7]
+    assert instance.sums(demand.start, demand.end, demand.size).tolist() == [7, 9, 7]
     assert bound(*rows, may_share=[["a", "b"]]) == 9
 
 
@@ -81,7 +81,7 @@ def test_what_may_share_counts_while_its_partner_is_dead() -> None:
 def test_members_of_a_rigid_group_count_what_they_cover_together(group: list[dict[str, Any]], covered: int) -> None:
     instance = compile_problem(Problem.model_validate({"buffers": [alive("a", 8, 0, 2), *group]}))
     demand = Demand.of(instance)
-    assert max(demand.load(instance, demand.size).tolist()) * instance.unit == covered
+    assert max(instance.sums(demand.start, demand.end, demand.size).tolist()) * instance.unit == covered
 
 
 def test_a_group_that_reaches_far_ends_where_its_highest_member_does() -> None:
