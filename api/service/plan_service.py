@@ -69,12 +69,12 @@ class PlanService:
         if options.solver != "auto" or options.deterministic:
             result = await self._anew(request, cancelled, on_progress)
         else:
-            await self._take_in(problem, request.start)
+            if request.start is not None:
+                await self._take_in(problem, request.start)
             result = await self._joined(request, cancelled, on_progress)
         if request.deadline.left_s < -_LATE_S:
             self._metrics.missed_deadline()
-        result = replace(result or nothing_known(problem), elapsed_s=request.deadline.passed_s)
-        return result.answer(options.deterministic)
+        return (result or nothing_known(problem)).answer(options.deterministic, request.deadline.passed_s)
 
     @property
     def waiting(self) -> int:
@@ -89,7 +89,8 @@ class PlanService:
         search = SharedSearch(request.problem)
         search.start(partial(self._runner.search, request, start=start))
         result = await search.wait(request.problem, cancelled, on_progress)
-        await self._take_in(request.problem, None if result is None else result.plan)
+        if result is not None:
+            await self._take_in(request.problem, result.plan)
         return result
 
     async def _joined(
@@ -101,8 +102,12 @@ class PlanService:
         search = self._searches.find(key)
         if search is None and problem.is_small and self._cache.is_new(problem):
             trial = self._runner.at_once(request)
-            if (result := self._ended(request, trial)) is not None:
+            result = trial.result() if trial.done() else None
+            if result is not None and result.stop_reason != "time_limit":
                 self._metrics.looked_up("miss")
+                known = CachedPlan.of(problem, result, result.elapsed_s)
+                if known is not None:
+                    self._keep(problem, known, result)
                 return result
             search = self._searches.start(key, problem, partial(self._go_on, request, trial))
         else:
@@ -115,16 +120,6 @@ class PlanService:
             if search is None:
                 search = self._searches.start(key, problem, partial(self._search, request, known, result, None))
         return await search.wait(problem, cancelled, on_progress)
-
-    def _ended(self, request: PlanRequest, trial: Future[SolveResult]) -> SolveResult | None:
-        """Return the result of a trial, and keep it; None where there is more to be done."""
-        result = trial.result() if trial.done() else None
-        if result is None or result.stop_reason == "time_limit":
-            return None
-        known = CachedPlan.of(request.problem, result, result.elapsed_s)
-        if known is not None:
-            self._keep(request.problem, known, result)
-        return result
 
     async def _go_on(
         self, request: PlanRequest, trial: Future[SolveResult], search: SharedSearch
@@ -173,9 +168,9 @@ class PlanService:
         better = await self._soon(problem, partial(result_of, best, problem))
         return found if better is None else replace(better, stop_reason=found.stop_reason)
 
-    async def _take_in(self, problem: CompiledProblem, plan: Plan | None) -> None:
+    async def _take_in(self, problem: CompiledProblem, plan: Plan) -> None:
         """Keep a plan of a caller, if it is right, which says nothing of how long was searched."""
-        if plan is not None and plan.placements:
+        if plan.placements:
             known = await self._soon(problem, partial(_sound, problem, plan))
             if known is not None:
                 self._cache.keep(problem, known)

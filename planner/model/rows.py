@@ -72,7 +72,10 @@ class Value(WireValue):
     if not TYPE_CHECKING:  # to type checkers, the signatures are those that pydantic makes
 
         def __init__(self, /, **fields: Any) -> None:
-            self._told(lambda fields: super(Value, self).__init__(**fields), fields)
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                self._told(error, lambda fields: super(Value, self).__init__(**fields), fields)
 
         # Otherwise pydantic calls __init__ for nested values, too, whose errors would not know where they are.
         __init__.__pydantic_base_init__ = True
@@ -80,20 +83,20 @@ class Value(WireValue):
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> Value:
             """Return the value that an object or a mapping stands for; raises InputError."""
-            return cls._told(lambda obj: super(Value, cls).model_validate(obj, **options), obj)
+            try:
+                return super().model_validate(obj, **options)
+            except ValidationError as error:
+                return cls._told(error, lambda obj: super(Value, cls).model_validate(obj, **options), obj)
 
     @classmethod
-    def _told(cls, validate: Callable[[Any], Any], value: Any) -> Any:
-        """Validate; once more with Python's integers where numpy's are in the way. Raises InputError."""
-        try:
+    def _told(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
+        """Validate once more with Python's integers where numpy's were in the way. Raises InputError."""
+        if any(isinstance(found["input"], np.integer) for found in error.errors(include_url=False)):
             try:
-                return validate(value)
-            except ValidationError as error:
-                if any(isinstance(found["input"], np.integer) for found in error.errors(include_url=False)):
-                    return validate(_with_plain_integers(value))
-                raise
-        except ValidationError as error:
-            raise cls.error(*sentences(error)) from error
+                return validate(_with_plain_integers(value))
+            except ValidationError as second:
+                error = second
+        raise cls.error(*sentences(error)) from error
 
     def __repr__(self) -> str:
         known = type(self).model_fields.items()

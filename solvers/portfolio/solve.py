@@ -78,7 +78,7 @@ class Solve:
         self._deadline = control.deadline or Deadline.after(options.time_limit_s)
         target = options.target()
         self._instance = compile_problem(problem) if instance is None else instance
-        self._planner = table.find(options.solver)
+        self._planner = None if options.solver == "auto" else table.find(options.solver)
         wanted = [] if self._planner else stages.chosen(self._instance, options.solver)
         # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
         self._stages = (
@@ -110,7 +110,8 @@ class Solve:
                 # Imported here: few solves are for such a planner.
                 from memplan.solvers.reference import checked
 
-                return self._timed(checked.reference_plan(self._problem, self._instance, self._planner, self._search))
+                found = checked.reference_plan(self._problem, self._instance, self._planner, self._search)
+                return replace(found, elapsed_s=self._deadline.passed_s)
         if self._control.start is not None:
             self._offer(self._control.start)
         if len(self._instance) == 0 and not self._instance.unplaceable:
@@ -132,7 +133,7 @@ class Solve:
 
     def _offer(self, plan: Plan) -> None:
         """Offer the placements of a plan, if they are right for this problem."""
-        if self._search.infeasible is not None or verify(self._problem, Plan(placements=plan.placements)):
+        if self._search.proof.nothing_fits is not None or verify(self._problem, Plan(placements=plan.placements)):
             return
         found = assignment_of(self._problem, self._instance, plan.placements, self._search.flag)
         if found is not None:
@@ -149,13 +150,13 @@ class Solve:
             if not violations:
                 # Behind a rejected one, the reason why the search stopped may be that which was wrong.
                 reason = None if rejected else self._search.stop_reason
-                return self._timed(SolveResult(plan, assignment, self._search.proof, reason))
+                return SolveResult(plan, assignment, self._search.proof, reason, self._deadline.passed_s)
             rejected.append(assignment.by)
             _LOG.error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
         if rejected:
             raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
         plan = to_plan.nothing(self._problem, self._instance, self._search.proof)
-        return self._timed(SolveResult(plan, None, self._search.proof, self._search.stop_reason))
+        return SolveResult(plan, None, self._search.proof, self._search.stop_reason, self._deadline.passed_s)
 
     def _so_far(self) -> SolveResult | None:
         """Return the best assignment of the running search, verified; None where there is none that is right."""
@@ -163,10 +164,9 @@ class Solve:
         if assignment is None:
             return None
         plan = planned(self._problem, self._instance, assignment, bound)
-        return None if verify(self._problem, plan) else self._timed(SolveResult(plan, assignment, bound))
-
-    def _timed(self, result: SolveResult) -> SolveResult:
-        return replace(result, elapsed_s=self._deadline.passed_s)
+        if verify(self._problem, plan):
+            return None
+        return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
 
 
 def planned(problem: Problem, instance: Instance, assignment: Assignment, bound: Bound) -> Plan:

@@ -43,17 +43,20 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
 
 def _suits(row: SolverRow, instance: Instance) -> bool:
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
-    fits = fits and len(instance.pools) >= row.memories_at_least
-    return fits and row.is_installed and instance.features <= row.can
+    fits = fits and len(instance.pools) >= row.memories_at_least and instance.features <= row.can
+    return fits and (not row.needs or row.is_installed)
 
 
 def run(instance: Instance, search: SearchState, wanted: list[list[SolverRow]]) -> list[str]:
     """Run the stages in turn until the search is over; return what went wrong with engines, if anything."""
     failures: list[str] = []
     for stage in wanted:
-        if stage and not search.is_over:
+        if len(stage) > 1 and not search.deterministic and not search.is_over:
             _run_side_by_side(stage, instance, search, failures)
-    for row in map(registry.BY_NAME.__getitem__, SECOND_OPINIONS):
+        else:
+            for row in stage:
+                _run(row, instance, search, failures)
+    for row in map(registry.BY_NAME.__getitem__, SECOND_OPINIONS if search.claims else ()):
         if search.has_open_claims and row.name not in search.claims and _suits(row, instance):
             _run(row, instance, search, failures)
     return failures
@@ -61,10 +64,6 @@ def run(instance: Instance, search: SearchState, wanted: list[list[SolverRow]]) 
 
 def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
     """Run the solvers of a stage; the first has a head start, which settles most of what it can settle at all."""
-    if search.deterministic or len(stage) == 1:
-        for row in stage:
-            _run(row, instance, search, failures)
-        return
     with ThreadPoolExecutor(len(stage), thread_name_prefix="memplan-stage") as pool:
         head_start_s = min(_LONGEST_HEAD_START_S, _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance))
         running = [pool.submit(_run, stage[0], instance, search, failures)]

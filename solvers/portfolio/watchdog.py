@@ -26,16 +26,20 @@ class _Watcher:
         self._running: dict[SearchState, threading.Event | None] = {}
         self._thread: threading.Thread | None = None
 
-    def add(self, search: SearchState, cancelled: threading.Event | None) -> None:
+    @contextmanager
+    def watch(self, search: SearchState, cancelled: threading.Event | None) -> Iterator[None]:
+        """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
+        look(search, cancelled)  # what is cancelled before it starts does nothing at all
         with self._lock:
             self._running[search] = cancelled
             if self._thread is None or not self._thread.is_alive():  # which it is not after a fork
                 self._thread = threading.Thread(target=self._look_always, name="memplan-watch", daemon=True)
                 self._thread.start()
-
-    def remove(self, search: SearchState) -> None:
-        with self._lock:
-            del self._running[search]
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._running[search]
 
     def _look_always(self) -> None:
         idle_since = time.monotonic()
@@ -53,22 +57,11 @@ class _Watcher:
                 look(search, cancelled)
 
 
-_WATCHER = _Watcher()
-
-
-@contextmanager
-def watched(search: SearchState, cancelled: threading.Event | None) -> Iterator[None]:
-    """Stop the search at its deadline, or when it is cancelled, whatever it is doing."""
-    look(search, cancelled)  # what is cancelled before it starts does nothing at all
-    _WATCHER.add(search, cancelled)
-    try:
-        yield
-    finally:
-        _WATCHER.remove(search)
-
-
 def look(search: SearchState, cancelled: threading.Event | None) -> None:
     """Stop a search that was cancelled; one whose time is over stops by being asked whether it is."""
     if cancelled is not None and cancelled.is_set():
         search.stop("cancelled")
     _ = search.is_over
+
+
+watched = _Watcher().watch

@@ -96,7 +96,7 @@ class SearchState:
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
         self.proof = lower_bound(self.instance)
-        if self.infeasible is not None:
+        if self.proof.nothing_fits is not None:
             self.stop("proved")
 
     @property
@@ -179,17 +179,16 @@ class SearchState:
             self._review(by)
 
     def _review(self, by: str) -> None:
-        now = self.progress(by)
         if self.on_progress is not None:
-            self.on_progress(now)
+            self.on_progress(self.progress(by))
         if self.best is None:
             return
-        if self.best.score <= self.bound:
+        if self.best.score <= self.proof.score:
             self.stop("proved")
-        elif self.accept is not None and (
-            self.accept.gap is None or (now.gap is not None and now.gap <= self.accept.gap)
-        ):
-            self.stop("accepted")
+        elif self.accept is not None:
+            gap = self.progress(by).gap
+            if self.accept.gap is None or (gap is not None and gap <= self.accept.gap):
+                self.stop("accepted")
 
     def progress(self, by: str = "") -> Progress:
         """Return how far the search has come."""

@@ -35,10 +35,13 @@ class SolveResult:
     stop_reason: StopReason | None = None
     elapsed_s: float = 0.0
 
-    def answer(self, deterministic: bool) -> Plan:
-        """Return the plan with the reason why the search stopped and, unless no clock may show in it, the time."""
-        elapsed_s = None if deterministic else round(self.elapsed_s, 6)
-        return self.plan.model_copy(update={"stop_reason": self.stop_reason, "wall_time_s": elapsed_s})
+    def answer(self, deterministic: bool, elapsed_s: float | None = None) -> Plan:
+        """Return the plan with the reason why the search stopped and, unless no clock may show in it, the time.
+
+        The time is that of the solve, or `elapsed_s`.
+        """
+        shown_s = None if deterministic else round(self.elapsed_s if elapsed_s is None else elapsed_s, 6)
+        return self.plan.model_copy(update={"stop_reason": self.stop_reason, "wall_time_s": shown_s})
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ def found(
     is_best = (*costs, *peaks) <= (*least_costs, *least_peaks)
     total = sum(used) if is_best else least_sum(instance, bound) * instance.unit
     bounds = _pool_bounds(peaks, least_peaks)
+    witness = bound.witness
+    proved_by = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers) if is_best else ()
     return Plan(
         status="optimal" if is_best else "feasible",
         peak=sum(used),
@@ -46,7 +48,7 @@ def found(
         shared=shared_pairs(problem, instance, placements) if problem.may_share else (),
         bank_clashes=bank_clashes(problem, placements) if problem.bank else (),
         solver=by,
-        proof=_proof(problem, instance, bound) if is_best else None,
+        proof=Proof(kind=witness.kind, time=witness.time, buffers=proved_by, by=witness.by) if is_best else None,
         problem_hash=problem_hash(problem, instance),
         version=__version__,
     )
@@ -63,12 +65,6 @@ def _pool_bounds(peaks: tuple[int, ...], least: tuple[int, ...]) -> list[int | N
         if mine != bound:
             break
     return bounds
-
-
-def _proof(problem: Problem, instance: Instance, bound: Bound) -> Proof:
-    witness = bound.witness
-    buffers = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers)
-    return Proof(kind=witness.kind, time=witness.time, buffers=buffers, by=witness.by)
 
 
 def nothing(problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None) -> Plan:

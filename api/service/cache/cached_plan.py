@@ -66,7 +66,7 @@ class CachedPlan:
             used=tuple(int(end) for end in reversed(found.score[-len(instance.pools) :])),
             bound=bound if plan.status == "feasible" else found.score,
             total=(plan.lower_bound or 0) // instance.unit,
-            traffic_unit=traffic_unit(instance),
+            traffic_unit=traffic_unit(instance) if instance.objective == "cost" else 1,
             kind=None if plan.proof is None else plan.proof.kind,
             by=None if plan.proof is None else plan.proof.by,
             solver=plan.solver,
@@ -99,10 +99,14 @@ class CachedPlan:
 
     def least(self, compiled: CompiledProblem) -> Score:
         """Return the bound in the numbers of a problem."""
-        mine = traffic_unit(compiled.instance)
-        if compiled.instance.objective != "cost" or not self.bound or mine == self.traffic_unit:
+        if compiled.instance.objective != "cost" or not self.bound:
             return self.bound
-        return (self.bound[0] * (mine / self.traffic_unit) * (1 - _ROUNDING), *self.bound[1:])
+        mine = traffic_unit(compiled.instance)
+        return (
+            self.bound
+            if mine == self.traffic_unit
+            else (self.bound[0] * (mine / self.traffic_unit) * (1 - _ROUNDING), *self.bound[1:])
+        )
 
 
 def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | None:

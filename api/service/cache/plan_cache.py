@@ -88,7 +88,7 @@ class PlanCache:
         if found.status == "unknown" and found.searched_s <= 0:
             return found
         known, _ = self._memory.get(problem.hash, (None, 0.0))
-        best = better_of(problem, known, found)
+        best = found if known is None else better_of(problem, known, found)
         if best is not known:
             self._remember(problem.hash, best)
             if self._store is not None and len(self._unwritten) < _MOST_UNWRITTEN:
