@@ -52,7 +52,7 @@ def canonical_order(instance: Instance) -> I64:
     for values in numbers(instance):
         colour = _mixed(colour, values)
     lifetimes = _mixed(_mixed(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end)
-    colour = _mixed(colour, _sums(lifetimes, instance.first))
+    colour = _mixed(colour, lifetimes if instance.has_one_lifetime_each else _sums(lifetimes, instance.first))
     found = relations(instance)
     if found:
         colour = _told_apart(found, colour)
@@ -125,7 +125,8 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
             yield np.array([pool.cost], dtype="<f8")
     for values in numbers(instance):
         yield values[order].astype("<i8")
-    rows, counts = _gathered(instance.first, order)
+    has_one_each = instance.has_one_lifetime_each
+    rows, counts = (order, np.ones_like(order)) if has_one_each else _gathered(instance.first, order)
     yield counts.astype("<i8")
     yield instance.start[rows].astype("<i8")
     yield instance.end[rows].astype("<i8")

@@ -9,6 +9,7 @@ import numpy as np
 from memplan.planner.instance.columns import blank, common_unit, in_units
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
+from memplan.planner.instance.objective import used
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
 from memplan.planner.model.constraints.kept import KeptBuffers, first_of_equals
 from memplan.planner.model.constraints.kinds import kinds_of
@@ -27,7 +28,7 @@ def compile_problem(problem: Problem) -> Instance:
     first, start, end, time = _live_sets(*_lifetimes(table, position[family], len(source)), len(source))
     places = legal_places(problem)
     unplaceable = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
-    places = places.among(source)
+    places = places.among(source) if len(source) < len(table) else places
     kept = KeptBuffers(
         problem, source, position, position[family], first, start, end, places.allowed, places.colocation
     )
@@ -82,15 +83,14 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
     table = problem.buffers
     pools, offsets = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.int64)
     pools[instance.source], offsets[instance.source] = pool, offset * instance.unit
-    used = np.zeros(len(problem.pools), dtype=np.int64)
-    np.maximum.at(used, pool, (offset + instance.size) * instance.unit)
-    empty = np.flatnonzero((table.size == 0) & (families(problem) == np.arange(len(table))))
-    if len(empty):
+    empty = (table.size == 0).nonzero()[0]
+    if len(empty) and len(empty := empty[families(problem)[empty] == empty]):
+        ends = np.array(used(instance, pool, offset)) * instance.unit
         places = legal_places(problem)
         home = np.full(len(table), ABSENT)
         home[places.colocation[instance.source]] = pool
-        pools[empty], offsets[empty] = _place_empty(places, empty, used, home[places.colocation[empty]])
-    for i, (root, distance) in problem.roots.items():
+        pools[empty], offsets[empty] = _place_empty(places, empty, ends, home[places.colocation[empty]])
+    for i, (root, distance) in problem.roots.items() if table.aliases else ():
         pools[i], offsets[i] = pools[root], offsets[root] + distance
     names = tuple(pool.name for pool in problem.pools)
     return PlacementTable(table.ids, names, column(pools), column(offsets))
@@ -117,7 +117,7 @@ def _traffic(problem: Problem) -> I64:
     """Return the bytes that each family moves: those of its buffers of some bytes, 2^63 - 1 at the most."""
     table = problem.buffers
     traffic = np.where(table.size == 0, 0, np.where(table.traffic >= 0, table.traffic, table.size))
-    for i, (root, _) in problem.roots.items():
+    for i, (root, _) in problem.roots.items() if table.aliases else ():
         traffic[root] = min(int(traffic[root]) + int(traffic[i]), I64_MAX)
     return traffic
 

@@ -111,9 +111,9 @@ class Instance:
         return column(np.repeat(np.arange(len(self)), np.diff(self.first)))
 
     @cached_property
-    def has_holes(self) -> bool:
-        """True if a buffer has several lifetimes."""
-        return bool((np.diff(self.first) > 1).any())
+    def has_one_lifetime_each(self) -> bool:
+        """True if each buffer has one lifetime, which so has the buffer's position."""
+        return len(self.start) == len(self.size) and "holes" not in self.features
 
     @cached_property
     def features(self) -> frozenset[str]:
@@ -175,7 +175,7 @@ HOLDING_BUFFERS = [
 """The names of the columns, other than lists, that hold positions of buffers."""
 
 PLAIN: Mapping[str, Callable[[Instance], bool]] = {
-    "holes": lambda instance: instance.has_holes,
+    "holes": lambda instance: bool((np.diff(instance.first) > 1).any()),
     "conflicts": lambda instance: len(instance.conflict) > 0,
     "pools": lambda instance: len(instance.pools) > 1,
     "capacity": lambda instance: any(pool.is_limited for pool in instance.pools),

@@ -17,7 +17,7 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 def families(problem: Problem) -> I64:
     """Return, for each buffer, the position of the one it lives in (its own, where it is no alias)."""
     family = np.arange(len(problem.buffers))
-    for i, (root, _) in problem.roots.items():
+    for i, (root, _) in problem.roots.items() if problem.buffers.aliases else ():
         family[i] = root
     return family
 
@@ -39,8 +39,6 @@ class LegalPlaces:
 
     def among(self, kept: I64) -> LegalPlaces:
         """Return the places of the `kept` buffers, positions that ascend; groups keep the positions that name them."""
-        if len(kept) == len(self.pin):
-            return self
         here = {field.name: getattr(self, field.name)[..., kept] for field in fields(self) if field.name in COLUMNS}
         return replace(self, **here)
 
@@ -112,11 +110,13 @@ def _where_allowed(
     shape = (len(pools), len(table))
     allowed, alignment, residue = np.ones(shape, dtype=np.bool_), np.ones(shape, np.int64), np.zeros(shape, np.int64)
     has_pins = bool((pin >= 0).any())
+    is_aligned = bool(bound or table.remainders or table.alignment.max(initial=1) > 1)
     congruences: dict[tuple[int, int], tuple[I64, I64]] = {}
     for q, pool in enumerate(pools):
-        grid = pool.alignment, pool.base_address
-        congruences[grid] = congruences.get(grid) or _congruences(problem, bound, pool)
-        alignment[q], residue[q] = congruences[grid]
+        if is_aligned or pool.alignment > 1:
+            grid = pool.alignment, pool.base_address
+            congruences[grid] = congruences.get(grid) or _congruences(problem, bound, pool)
+            alignment[q], residue[q] = congruences[grid]
         if len(table.pool_choices) > 1 or table.forbidden:
             allowed[q] = _may_use(problem, bound, pool)
         limit = last_end(pool)

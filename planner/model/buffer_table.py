@@ -98,12 +98,12 @@ class BufferTable(Columns, Sequence[Buffer]):
         """
         n = len(ids)
         sizes, starts, ends = column(size), column(start), column(end)
-        alignments = column(np.ones(n) if alignment is None else alignment)
-        absent = column(np.full(n, ABSENT))
+        alignments = frozen(np.ones(n, dtype=np.int64)) if alignment is None else column(alignment)
+        absent = frozen(np.full(n, ABSENT))
         offsets = absent if offset is None else column(offset)
         _check_columns(sizes, starts, ends, alignments, offsets)
-        first = column(np.arange(n + 1))
-        choice = column(np.zeros(n))
+        first = frozen(np.arange(n + 1))
+        choice = frozen(np.zeros(n, dtype=np.int64))
         return cls(tuple(ids), sizes, first, starts, ends, alignments, offsets, absent, absent, choice)
 
     def __len__(self) -> int:
@@ -273,17 +273,14 @@ def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
     """Hold the columns to the rules of Buffer; raises pydantic.ValidationError with the sentences of Buffer."""
     breaks: list[tuple[Location, str]] = []
-
-    def check(bad: npt.NDArray[np.bool_], name: str, values: I64, rule: str) -> None:
-        for i in np.flatnonzero(bad)[: MAX_SHOWN + 1].tolist():
-            breaks.append(((i, name), f"{rule}, got {values[i]}"))
-
-    check(size < 0, "size", size, "must be at least 0")
-    check(size > MAX_BYTES, "size", size, f"must be at most {MAX_BYTES}")
-    check(alignment < 1, "alignment", alignment, "must be at least 1")
-    check(alignment > MAX_BYTES, "alignment", alignment, f"must be at most {MAX_BYTES}")
-    check(offset < ABSENT, "offset", offset, "must be at least 0")
-    check(offset > MAX_BYTES, "offset", offset, f"must be at most {MAX_BYTES}")
+    for name, values, lowest, least in (
+        ("size", size, 0, 0),
+        ("alignment", alignment, 1, 1),
+        ("offset", offset, ABSENT, 0),
+    ):
+        for bad, rule in ((values < lowest, f"at least {least}"), (values > MAX_BYTES, f"at most {MAX_BYTES}")):
+            for i in bad.nonzero()[0][: MAX_SHOWN + 1].tolist():
+                breaks.append(((i, name), f"must be {rule}, got {values[i]}"))
     for i in np.flatnonzero(end <= start)[: MAX_SHOWN + 1].tolist():
         breaks.append(((i, "end"), end_rule(int(start[i]), int(end[i]))))
     if breaks:

@@ -10,7 +10,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.packing.packers import QuickPacker, work
 from memplan.solvers.packing.place import pins_collide, place
-from memplan.solvers.packing.sharing_decisions import extremes
+from memplan.solvers.packing.sharing_decisions import SharingDecisions, extremes, is_needed
 from memplan.solvers.search.incumbent import Search
 
 _ENOUGH = 250_000
@@ -42,23 +42,27 @@ def begin(instance: Instance, search: Search) -> None:
 
 def _plans(instance: Instance, search: Search) -> Iterator[int]:
     """Offer plans until enough is done, and yield the number of orders after each one."""
-    packers = [choice.packer(instance, search.flag) for choice in extremes(instance)]
-    if pins_collide(instance, QuickPacker(instance, search.flag)):
+    choices = extremes(instance) if is_needed(instance) else [SharingDecisions()]
+    packers = [choice.packer(instance, search.flag) for choice in choices]
+    if "pins" in instance.features and pins_collide(instance, QuickPacker(instance, search.flag)):
         if not search.is_over:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible("greedy")
         return
     traits = Traits(instance)
     pools = preference(instance)
-    spent, price = 0, work(instance)
-    at_least = (1 if price > _LONG else _AT_LEAST) * len(packers)
+    price = 0  # is not asked for where the first order meets the bound
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
-        is_enough = spent >= (search.work_limit if search.deterministic or search.best is None else _ENOUGH)
-        if search.is_over or (is_enough and tried >= at_least):
+        if search.is_over:
             return
+        if tried >= len(packers):
+            price = price or work(instance)
+            at_least = (1 if price > _LONG else _AT_LEAST) * len(packers)
+            enough = search.work_limit if search.deterministic or search.best is None else _ENOUGH
+            if tried * price >= enough and tried >= at_least:
+                return
         found = place(packer, instance, rule.order(traits), pools, rule.best_fit)
         if found is not None:
             search.offer(*found, f"greedy:{rule.name}")
-        spent += price
         yield tried + 1
 
 

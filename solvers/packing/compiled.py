@@ -96,7 +96,8 @@ def blocks(instance: Instance) -> tuple[int, bool]:
     life = instance.end - instance.start
     m, n_sets = len(life), max(1, instance.n_live_sets)
     mean = float(life.mean()) if m else 1.0
-    if m and mean < 4 * float(np.median(life)) and m * mean <= _FLAT_ALIVE * n_sets:
+    ordered = np.sort(life)
+    if m and mean < 2 * int(ordered[(m - 1) // 2] + ordered[m // 2]) and m * mean <= _FLAT_ALIVE * n_sets:
         return max(8, round(mean)), True
     return max(1, min(128, 256 * n_sets // max(1, m))), False
 

@@ -37,6 +37,8 @@ class Traits:
     @cached_property
     def start(self) -> I64:
         """The first live set it belongs to; 0 where it has no lifetime."""
+        if self.instance.has_one_lifetime_each:
+            return self.instance.start
         first = self.instance.first
         padded = np.append(self.instance.start, 0)
         return column(np.where(first[:-1] < first[1:], padded[first[:-1]], 0))
@@ -71,7 +73,7 @@ class Traits:
     @cached_property
     def load(self) -> F64:
         """The load of each live set."""
-        return np.asarray(self.instance.load(), dtype=np.float64)
+        return self.instance.load().astype(np.float64)
 
     @cached_property
     def pressure(self) -> F64:
@@ -139,6 +141,8 @@ class Traits:
 
     def _summed(self, values: I64) -> F64:
         """Sum, for each buffer, the values of its lifetimes."""
+        if self.instance.has_one_lifetime_each:
+            return values.astype(np.float64)
         total = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
         return total[self.instance.first[1:]] - total[self.instance.first[:-1]]
 

@@ -105,15 +105,12 @@ class QuickPacker:
             self._packer = CompiledPacker(self.instance, self.flag, glued=self.glued)
         elif self._bulk > _PATIENT_BUFFERS:
             return None
+        elif self._packer is None and self._toll > 1:
+            self._packer = ConstrainedPacker(self.instance, self.flag, self.glued)
         elif self._packer is None:
-            self._packer = self._plain()
+            self._packer = PlainPacker(self.instance, self.flag)
         self._steps_left -= self._toll**2 * n * (n // 2 + self._reserved)
         return self._packer
-
-    def _plain(self) -> PlainPacker | ConstrainedPacker:
-        if self._toll > 1:
-            return ConstrainedPacker(self.instance, self.flag, self.glued)
-        return PlainPacker(self.instance, self.flag)
 
     def _kernel_is_ready(self) -> bool:
         return warm_up.are_ready() if self._bulk <= _PATIENT_BUFFERS else warm_up.wait(self.flag)

@@ -65,11 +65,11 @@ def place(
     or without half of them, where there are several such groups.
     """
     pool, offset = np.zeros(len(instance), dtype=np.int64), np.full(len(instance), ABSENT)
-    waiting = order[np.argsort(instance.pin[order] < 0, kind="stable")]
+    waiting = order[np.argsort(instance.pin[order] < 0, kind="stable")] if "pins" in instance.features else order
     for q in pools:
         mine = waiting[instance.allowed[q, waiting]]
         found = packer.pack(q, mine, best_fit)
-        while (torn := _torn(instance.colocation[mine], found == ABSENT)).any():
+        while (out := found == ABSENT).any() and (torn := _torn(instance.colocation[mine], out)).any():
             mine = mine[~torn]
             found = packer.pack(q, mine, best_fit)
         pool[mine], offset[mine] = q, found
@@ -84,8 +84,6 @@ def _torn(colocation: I64, is_left_out: Bool) -> Bool:
 
     Of several such groups, the half that comes last.
     """
-    if not is_left_out.any():
-        return np.zeros(len(colocation), dtype=np.bool_)
     left_out = np.unique(colocation[is_left_out])
     torn = colocation[~is_left_out & np.isin(colocation, left_out)]
     if len(torn) == 0:

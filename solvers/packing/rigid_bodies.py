@@ -232,6 +232,8 @@ def steps(instance: Instance, q: int) -> tuple[I64, I64]:
 
     A pin is a step that leads out of every pool.
     """
+    if "pins" not in instance.features:
+        return instance.residue[q], instance.alignment[q]
     is_pinned = instance.pin >= 0
     lowest = np.where(is_pinned, instance.pin, instance.residue[q])
     return frozen(lowest), frozen(np.where(is_pinned, I64_MAX, instance.alignment[q]))

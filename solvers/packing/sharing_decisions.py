@@ -29,13 +29,11 @@ class SharingDecisions:
 
     def packer(self, instance: Instance, flag: I64) -> QuickPacker:
         """Return what packs an instance so."""
-        return QuickPacker(parted(instance, self.parted), flag, self.glued)
+        return QuickPacker(parted(instance, self.parted) if self.parted else instance, flag, self.glued)
 
 
 def extremes(instance: Instance) -> list[SharingDecisions]:
     """Return the choices that are all or nothing: first, no pair is glued, and all are parted."""
-    if not is_needed(instance):
-        return [SharingDecisions()]
     pairs, soft = tuple(share_pairs(instance)), _rows(instance.soft_pairs)
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
@@ -43,7 +41,7 @@ def extremes(instance: Instance) -> list[SharingDecisions]:
 
 def is_needed(instance: Instance) -> bool:
     """Say whether there is anything to choose."""
-    return len(instance.share) + len(instance.soft_pairs) > 0
+    return not instance.features.isdisjoint({"sharing", "bank-weights"})
 
 
 def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> SharingDecisions:
@@ -77,8 +75,6 @@ def share_pairs(instance: Instance) -> list[Pair]:
 
 def parted(instance: Instance, pairs: Sequence[Pair]) -> Instance:
     """Return an instance in which some pairs must lie in different banks that only should."""
-    if not pairs:
-        return instance
     both = np.array([*_pairs(instance.bank_first, instance.bank_with), *pairs], dtype=np.int64)
     bank_first, bank_with = adjacency(both, len(instance))
     return replace(instance, bank_first=bank_first, bank_with=bank_with)

@@ -133,7 +133,7 @@ def test_live_sets_are_maximal_and_each_has_its_time(problem: Problem) -> None:
         assert members == alive
     assert instance.live_set_time.tolist() == sorted(set(instance.live_set_time.tolist()))
     assert [instance.size[list(members)].sum() for members in sets] == instance.load().tolist()
-    if not instance.has_holes:
+    if "holes" not in instance.features:
         assert not any(a < b or (a == b and s != t) for s, a in enumerate(sets) for t, b in enumerate(sets))
 
 
