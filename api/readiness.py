@@ -77,6 +77,6 @@ def warm_up() -> None:
     kernels.warm_up()
     for row in SOLVERS:
         if not row.is_isolated:
-            row.load()
+            _ = row.function
     with suppress(MemplanError):  # then the server starts, and says that it is not ready
         _solve_a_tiny_problem()

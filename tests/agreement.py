@@ -42,7 +42,7 @@ def found(problem: Problem, instance: Instance, solver: str) -> tuple[float, ...
     """Return the score that a solver alone proves (bytes), None where it proves that nothing fits, or what is wrong."""
     search = SearchState(instance, deadline=time.monotonic() + LIMIT_S, trusted=frozenset({solver}))
     if not search.is_over and len(instance):
-        BY_NAME[solver].load()(instance, search)
+        BY_NAME[solver].function(instance, search)
     if search.infeasible is not None:
         return None
     if len(instance) == 0:

@@ -10,7 +10,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.middleware.envelope import Envelope
+from memplan.api.http.middleware import Envelope
 from memplan.api.http.openapi.schemas import add_schemas
 from memplan.api.http.problem_details import add_error_answers
 from memplan.api.http.routes import batch, health, jobs, liveness, metrics, plan, plans, solvers, verify

@@ -15,7 +15,7 @@ from fastapi import Request
 
 from memplan.api.cluster.cluster import Cluster
 from memplan.api.http.auth.gate import KeyGate, look_up
-from memplan.api.http.middleware.limits import HeldBytes, Streams
+from memplan.api.http.middleware import HeldBytes, Streams
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem

@@ -10,7 +10,7 @@ from email.message import Message
 import anyio
 from fastapi import Request
 
-from memplan.api.http.middleware.limits import HeldShare
+from memplan.api.http.middleware import HeldShare
 from memplan.api.http.problem_details import MediaTypeError, TooLargeError
 from memplan.api.refusals import FullError, TooSlowError
 from memplan.planner.errors import shown

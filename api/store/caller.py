@@ -13,7 +13,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True)
 class Caller:
-    """The sender of a request, and its scopes; without an id, where no key is required.
+    """The sender of a request, and its scopes, `admin` for all; without an id, where no key is required.
 
     `max_jobs` is the number of the key's jobs that may be unfinished at a time; None: as many as the server takes.
     """
@@ -22,10 +22,6 @@ class Caller:
     name: str | None
     scopes: frozenset[str]
     max_jobs: int | None = None
-
-    def may(self, scope: Scope) -> bool:
-        """Return True if a scope is among the caller's; `admin` is all of them."""
-        return scope in self.scopes or "admin" in self.scopes
 
     def sees(self, key_id: str | None) -> bool:
         """Return True if the caller may see a key's jobs: its own, or with `admin` all."""

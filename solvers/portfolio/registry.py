@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import cast
@@ -15,11 +15,6 @@ from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.search.incumbent import Search
 
 Solver = Callable[[Instance, Search], None]
-
-
-@cache
-def _can_be_imported(package: str) -> bool:
-    return find_spec(package) is not None
 
 
 EVERYTHING = frozenset(PLAIN)
@@ -52,13 +47,14 @@ class SolverRow:
     at_most: int | None = None
     memories_at_least: int = 1
 
-    @property
+    @cached_property
     def is_installed(self) -> bool:
         """True where everything it needs can be imported."""
-        return all(map(_can_be_imported, self.needs))
+        return all(find_spec(package) for package in self.needs)
 
-    def load(self) -> Solver:
-        """Import the solver's function."""
+    @cached_property
+    def function(self) -> Solver:
+        """The solver's function, imported where it is first asked for."""
         module, function = self.where.split(":")
         return cast(Solver, getattr(import_module(module), function))
 

@@ -44,7 +44,7 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
 def _suits(row: SolverRow, instance: Instance) -> bool:
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
     fits = fits and len(instance.pools) >= row.memories_at_least and instance.features <= row.can
-    return fits and (not row.needs or row.is_installed)
+    return fits and row.is_installed
 
 
 def run(instance: Instance, search: SearchState, wanted: list[list[SolverRow]]) -> list[str]:
@@ -80,7 +80,7 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]
         if row.is_isolated:
             _run_engine(row, instance, search, failures)
         else:
-            row.load()(instance, search)
+            row.function(instance, search)
     except MemoryError as error:  # what others have found must not be lost with it
         failures.append(f"{row.name}: out of memory: {error}")
 

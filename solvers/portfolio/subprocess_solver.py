@@ -195,7 +195,7 @@ def main() -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
     search = Remote(task, answers)
     try:
-        task.row.load()(task.instance, search)
+        task.row.function(task.instance, search)
     except Exception:  # noqa: BLE001 - the parent raises it again
         search._send("failed", traceback.format_exc(limit=-3))
     else:

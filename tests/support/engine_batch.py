@@ -91,7 +91,7 @@ def _solve(engine: str, job: Job) -> Answer:
     start = poor_plan(instance) if job.has_start else None
     if start is not None:
         search.offer(*start, "start")
-    registry.find(engine).load()(instance, search)
+    registry.find(engine).function(instance, search)
     best, claim = search.best, search.claims.get(engine, search.bound)
     if search.bound > (claim or search.bound):
         claim = search.bound

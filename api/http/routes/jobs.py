@@ -15,7 +15,7 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
 from memplan.api.http.job_requests import JOB_ID, idempotency_key, last_event_id, read_job_query, read_new_job
-from memplan.api.http.middleware.limits import Streams
+from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST
 from memplan.api.http.openapi.schemas import PLAN_ANSWER
 from memplan.api.http.plan_answers import format_of_answer, plan_answer
@@ -75,7 +75,7 @@ async def listed(request: Request) -> JobList:
     """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
     service, caller = Service.of(request), Caller.of(request)
     query = read_job_query(request.query_params)
-    wanted = JobsWanted(of_all_keys=caller.may("admin"), key_id=caller.key_id, **dict(query))
+    wanted = JobsWanted(of_all_keys="admin" in caller.scopes, key_id=caller.key_id, **dict(query))
     return job_list(await service.store.briefly(partial(service.store.jobs.page, wanted)), query)
 
 

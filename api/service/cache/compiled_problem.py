@@ -15,21 +15,21 @@ _SMALL_BUFFERS = 500
 
 @dataclass(frozen=True, eq=False)
 class CompiledProblem:
-    """A problem as a caller wrote it, and its canonical form; `order` lists its instance's buffers, (n,)."""
+    """A problem as a caller wrote it, and its canonical form; `order` lists its instance's buffers, (n,).
+
+    Work on one that `is_small`, and is no search, takes less time than handing it to a thread under load.
+    """
 
     problem: Problem
     instance: Instance
     hash: str
     order: I64
+    is_small: bool
 
     @classmethod
     def of(cls, problem: Problem) -> CompiledProblem:
         """Compile and hash a problem. O(m log m)."""
         instance = compile_problem(problem)
         order = canonical_order(instance)
-        return cls(problem, instance, problem_hash(problem, instance, order), order)
-
-    @property
-    def is_small(self) -> bool:
-        """True where work that is no search takes less time than handing it to a thread under load."""
-        return len(self.problem.buffers) <= _SMALL_BUFFERS
+        is_small = len(problem.buffers) <= _SMALL_BUFFERS
+        return cls(problem, instance, problem_hash(problem, instance, order), order, is_small)

@@ -41,7 +41,7 @@ class PlanCache:
     def __init__(self, store: Store | None, *, memory_bytes: int, most_plans: int, most_bytes: int) -> None:
         self._store = store
         self._memory_bytes, self._most_plans, self._most_bytes = memory_bytes, most_plans, most_bytes
-        self._memory: OrderedDict[str, tuple[CachedPlan, float]] = OrderedDict()
+        self._memory: OrderedDict[str, tuple[CachedPlan, float, int]] = OrderedDict()
         self._held_bytes = 0
         self._unwritten: dict[str, tuple[CompiledProblem, CachedPlan]] = {}
         self._used: set[str] = set()
@@ -87,7 +87,7 @@ class PlanCache:
         """Keep a result where it is better, and return the best that is known now."""
         if found.status == "unknown" and found.searched_s <= 0:
             return found
-        known, _ = self._memory.get(problem.hash, (None, 0.0))
+        known = self._memory.get(problem.hash, (None,))[0]
         best = found if known is None else better_of(problem, known, found)
         if best is not known:
             self._remember(problem.hash, best)
@@ -108,8 +108,7 @@ class PlanCache:
     def forget(self, problem: CompiledProblem) -> None:
         """Know nothing of a problem any more, as what was known is wrong: what is found next takes its place."""
         self._wrong.add(problem.hash)
-        gone, _ = self._memory.pop(problem.hash, (None, 0.0))
-        self._held_bytes -= 0 if gone is None else _bytes(gone)
+        self._held_bytes -= self._memory.pop(problem.hash, (None, 0.0, 0))[2]
         self._unwritten.pop(problem.hash, None)
 
     async def tend(self) -> None:
@@ -143,7 +142,7 @@ class PlanCache:
 
     def _remembered(self, problem_hash: str) -> tuple[CachedPlan | None, bool]:
         """Return what memory holds, and True where no server can know more."""
-        known, looked_at = self._memory.get(problem_hash, (None, 0.0))
+        known, looked_at, _ = self._memory.get(problem_hash, (None, 0.0, 0))
         if known is not None:
             self._memory.move_to_end(problem_hash)
             self._used.add(problem_hash)
@@ -175,17 +174,11 @@ class PlanCache:
 
     def _remember(self, problem_hash: str, known: CachedPlan) -> None:
         """Put an entry first in memory; those that were used longest ago are dropped."""
-        old = self._memory.pop(problem_hash, None)
-        self._held_bytes -= 0 if old is None else _bytes(old[0])
-        self._memory[problem_hash] = known, time.monotonic()
-        self._held_bytes += _bytes(known)
+        size = _ENTRY_BYTES + (0 if known.pool is None else 16 * len(known.pool))
+        self._held_bytes += size - self._memory.pop(problem_hash, (None, 0.0, 0))[2]
+        self._memory[problem_hash] = known, time.monotonic(), size
         while self._held_bytes > self._memory_bytes and self._memory:
-            _, (gone, _) = self._memory.popitem(last=False)
-            self._held_bytes -= _bytes(gone)
-
-
-def _bytes(known: CachedPlan) -> int:
-    return _ENTRY_BYTES + (0 if known.pool is None else 16 * len(known.pool))
+            self._held_bytes -= self._memory.popitem(last=False)[1][2]
 
 
 def _read(store: Store, problem_hash: str) -> CachedPlan | None:

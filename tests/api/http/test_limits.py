@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memplan.api.http.middleware.limits import HeldBytes, HeldShare, Streams
+from memplan.api.http.middleware import HeldBytes, HeldShare, Streams
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.submissions import check_size

@@ -57,7 +57,7 @@ def _outcome(row: SolverRow, instance: Instance, when: str) -> Outcome:
     if when == "cancelled":
         search.stop("cancelled")
     if search.infeasible is None:  # what has no solution at first sight reaches no solver
-        row.load()(instance, search)
+        row.function(instance, search)
     claimed = [claim for claim in search.claims.values() if claim is not None]
     says_infeasible = search.infeasible is not None or None in search.claims.values()
     return Outcome(search.best, (search.bound, *claimed), says_infeasible, time.monotonic() - started)

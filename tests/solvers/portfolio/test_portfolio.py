@@ -42,9 +42,9 @@ def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines() -> No
 
 
 def test_the_quick_orders_are_cut_short_only_where_the_exact_search_follows() -> None:
-    assert stages.chosen(RING, "auto")[0][0].load() is greedy.begin
-    assert stages.chosen(RING, "exact")[0][0].load() is greedy.solve
-    assert stages.chosen(compile_problem(FEATURES["pools"]), "auto")[0][0].load() is greedy.solve
+    assert stages.chosen(RING, "auto")[0][0].function is greedy.begin
+    assert stages.chosen(RING, "exact")[0][0].function is greedy.solve
+    assert stages.chosen(compile_problem(FEATURES["pools"]), "auto")[0][0].function is greedy.solve
 
 
 def test_memories_are_chosen_where_there_are_several() -> None:

@@ -1,1 +1,0 @@
-"""Middleware: limits, slow clients, request log, security headers."""
