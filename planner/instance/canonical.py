@@ -145,7 +145,10 @@ def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[
         if column.counts not in wordless:
             yield _word(column.counts)
             wordless.add(column.counts)
-        if column.axis is Axis.LIST:
+        if column.axis is Axis.LIST and len(values) == 0:
+            yield np.zeros(len(order), dtype="<i8")
+            yield values.astype("<i8")
+        elif column.axis is Axis.LIST:
             yield from _tied(getattr(instance, column.along), values, order, rank)
         elif column.holds is Holds.GROUPS:
             least = np.full(len(order), len(order))

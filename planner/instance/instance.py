@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
-from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.planner.model.buffer_table import ABSENT, I64, frozen
 from memplan.planner.model.buffer_table import Bool as Bool
 from memplan.planner.model.problem import Objective
 
@@ -108,7 +108,8 @@ class Instance:
     @cached_property
     def lifetime_buffer(self) -> I64:
         """The buffer of each lifetime, (m,)."""
-        return column(np.repeat(np.arange(len(self)), np.diff(self.first)))
+        number = np.arange(len(self.size))
+        return frozen(number if self.has_one_lifetime_each else np.repeat(number, np.diff(self.first)))
 
     @cached_property
     def has_one_lifetime_each(self) -> bool:

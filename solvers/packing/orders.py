@@ -26,13 +26,8 @@ class Traits:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        self.traffic = instance.traffic
+        self.traffic, self.size = instance.traffic, instance.size.astype(np.float64)
         self._sorted: dict[str, I64] = {}
-
-    @cached_property
-    def size(self) -> F64:
-        """Its size."""
-        return self.instance.size.astype(np.float64)
 
     @cached_property
     def start(self) -> I64:

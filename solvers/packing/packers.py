@@ -7,7 +7,7 @@ fit below the capacity gets ABSENT, and the others go on without it.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import isqrt
 from typing import Protocol
 
@@ -62,13 +62,19 @@ class PlainPacker:
         for i in order.tolist():
             if self.flag[0] != 0:
                 break
-            size = self.size[i]
-            best, tightest = ABSENT, I64_MAX
-            for low, high in _gaps(placed, self.masks.asks[i], lowest[i], step[i], size, pool.capacity):
-                if best == ABSENT or high - low < tightest:
-                    best, tightest = low, high - low
-                if not best_fit:
-                    break
+            size, asks, least = self.size[i], self.masks.asks[i], lowest[i]
+            at, best, tightest = least, ABSENT, I64_MAX
+            for low, high, shows in placed:
+                if high <= at or not asks & shows:
+                    continue
+                if low >= at + size and low - at < tightest:
+                    best, tightest = at, low - at
+                    if not best_fit:
+                        break
+                at = high + (least - high) % step[i]
+            else:
+                if at <= pool.capacity - size and (best == ABSENT or I64_MAX - at < tightest):
+                    best = at
             offsets.append(best)
             if best != ABSENT:
                 insort(placed, (best, best + size, self.masks.shows[i]))
@@ -123,19 +129,3 @@ def work(instance: Instance) -> int:
     alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)
     lists = isqrt(alive) if is_flat else 6
     return 1 + (n + m) * (6 + lists) // 16 + len(instance.conflict) // 64
-
-
-def _gaps(
-    placed: list[tuple[int, int, int]], asks: int, lowest: int, step: int, size: int, capacity: int
-) -> Iterator[tuple[int, int]]:
-    """Yield (lowest offset in it, its end) for each gap that is large enough, upwards; the last one ends at I64_MAX."""
-    at = lowest
-    for low, high, shows in placed:
-        if not asks & shows:
-            continue
-        if low >= at + size:
-            yield at, low
-        if high > at:
-            at = high + (lowest - high) % step if high > lowest else lowest
-    if at <= capacity - size:
-        yield at, I64_MAX
