@@ -20,7 +20,7 @@ from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
 from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.cache.parsed_requests import Readings
+from memplan.api.service.cache.compiled_problem import Readings
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.plan_service import PlanService
 from memplan.api.settings import Settings

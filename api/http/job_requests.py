@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import QueryParams
 
-from memplan.api.http.request_body import JSON
+from memplan.api.http.bodies import JSON
 from memplan.api.http.submissions import (
     check_size,
     check_time_limit,

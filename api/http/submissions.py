@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
+from memplan.api.http.bodies import FORMAT_OF, JSON
 from memplan.api.http.problem_details import TooLargeError
-from memplan.api.http.request_body import FORMAT_OF, JSON
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.reports.sizes import with_capacities
 from memplan.api.settings import Settings

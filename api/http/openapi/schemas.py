@@ -9,8 +9,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
+from memplan.api.http.bodies import CSV, FORMAT_OF, JSON, TEXT
 from memplan.api.http.problem_details import ProblemDetails, error_answers
-from memplan.api.http.request_body import CSV, FORMAT_OF, JSON, TEXT
 from memplan.api.options import Options
 from memplan.api.reports.liveness_requests import LivenessAnswer, LivenessRequest
 from memplan.planner.model.plan import Plan

@@ -13,14 +13,13 @@ from starlette.types import Receive, Scope, Send
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
+from memplan.api.http.bodies import FORMAT_OF, JSON, format_of_answer, media_type, plan_answer, read_body
 from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
 from memplan.api.http.job_requests import JOB_ID, idempotency_key, last_event_id, read_job_query, read_new_job
 from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST
 from memplan.api.http.openapi.schemas import PLAN_ANSWER
-from memplan.api.http.plan_answers import format_of_answer, plan_answer
 from memplan.api.http.problem_details import error_answers, problem_details
-from memplan.api.http.request_body import FORMAT_OF, JSON, media_type, read_body
 from memplan.api.jobs.serialization import plan_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
 from memplan.api.store.arrivals import JobLimits

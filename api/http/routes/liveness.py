@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request, Response
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
+from memplan.api.http.bodies import JSON, media_type, read_body
 from memplan.api.http.openapi.schemas import LIVENESS_ANSWER, LIVENESS_REQUEST
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.request_body import JSON, media_type, read_body
 from memplan.api.http.submissions import check_size, check_time_limit
 from memplan.api.reports.liveness_requests import LivenessAnswer, LivenessOptions, answer_request, read_request
 from memplan.api.settings import Settings

@@ -11,13 +11,11 @@ from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
+from memplan.api.http.bodies import FORMAT_OF, format_of_answer, media_type, plan_answer, read_body
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
-from memplan.api.http.plan_answers import format_of_answer, plan_answer
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.request_body import FORMAT_OF, media_type, read_body
 from memplan.api.http.submissions import check_size, check_time_limit, read_submission
-from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.cache.parsed_requests import Reading
+from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
 from memplan.solvers.search.deadline import Deadline

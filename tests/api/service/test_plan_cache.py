@@ -10,8 +10,7 @@ import pytest
 
 from memplan.api.options import Options
 from memplan.api.service.cache.cached_plan import CachedPlan
-from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.cache.parsed_requests import Readings
+from memplan.api.service.cache.compiled_problem import CompiledProblem, Readings
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError

@@ -1,4 +1,4 @@
-"""Read the body of a request: its media type, and its bytes up to a limit."""
+"""Bodies: media types, the bytes of a request up to a limit, and the plan of an answer in the format asked for."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from collections.abc import AsyncIterator
 from email.message import Message
 
 import anyio
-from fastapi import Request
+from fastapi import Request, Response
 
 from memplan.api.http.middleware import HeldShare
 from memplan.api.http.problem_details import MediaTypeError, TooLargeError
+from memplan.api.options import Options
 from memplan.api.refusals import FullError, TooSlowError
+from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.planner.errors import shown
 from memplan.planner.formats import FORMATS
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 FORMAT_OF = {module.MEDIA_TYPE: name for name, module in FORMATS.items()}
 """The format of files for each media type that the body of a problem may have."""
+_ANSWERS = {known.media_type: name for name, known in PLAN_FORMATS.items() if known.is_default}
+"""The plan format for each media type that a caller may accept."""
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 NDJSON = "application/x-ndjson"
 _DRAIN_S = 1.0
@@ -76,12 +82,21 @@ async def _drain(stream: AsyncIterator[bytes]) -> None:
             pass
 
 
-def preferred_type(request: Request, *known: str) -> str:
-    """Return which of the `known` media types the caller names as what it wants most; the first where it names none."""
-    weights = dict.fromkeys(known, 0.0)
-    for entry in request.headers.get("accept", "").split(","):
+def format_of_answer(request: Request, options: Options) -> str:
+    """Return the plan format that the options name, or that of the media type that the caller wants most, or `json`."""
+    accept = request.headers.get("accept")
+    if options.format is not None or accept is None:
+        return options.format or "json"
+    weights = dict.fromkeys(_ANSWERS, 0.0)
+    for entry in accept.split(","):
         name, *parameters = (part.strip().lower() for part in entry.split(";"))
         if name in weights:
             weight = next((text.removeprefix("q=") for text in parameters if text.startswith("q=")), "1")
             weights[name] = max(weights[name], float(weight) if _WEIGHT.fullmatch(weight) else 0.0)
-    return max(known, key=weights.__getitem__)
+    return _ANSWERS[max(weights, key=weights.__getitem__)]
+
+
+def plan_answer(plan: Plan, problem: Problem, plan_format: str) -> Response:
+    """Write a plan; one without placements is JSON in any case."""
+    known = PLAN_FORMATS[plan_format if plan.status in ("optimal", "feasible") else "json"]
+    return Response(known.write(plan, problem), media_type=known.media_type)
