@@ -168,13 +168,14 @@ class _LiveSetPacking:
 
     def __init__(self, instance: Instance, demand: Demand, grid: _OffsetGrid) -> None:
         self.instance, self.demand, self.grid, self.granule = instance, demand, grid, grid.granule
-        is_kept = grid.kept[demand.lifetime_buffer]
-        self.waste: I64 = np.where(is_kept, -demand.size % self.granule, 0)
-        self.size: I64 = np.where(is_kept, demand.size + self.waste, 0)
-        rows = [pool.reserved.tolist() for pool in instance.pools]
+        self.size, self.waste = demand.size, np.zeros_like(demand.size)
+        if self.granule > 1:
+            is_kept = grid.kept[demand.lifetime_buffer]
+            self.waste = np.where(is_kept, -demand.size % self.granule, 0)
+            self.size = np.where(is_kept, demand.size + self.waste, 0)
         self.reserves = [
-            Reserve([(self._above(q, low), self._above(q, high)) for low, high in ranges])
-            for q, ranges in enumerate(rows)
+            Reserve([(self._above(q, low), self._above(q, high)) for low, high in pool.reserved.tolist()])
+            for q, pool in enumerate(instance.pools)
         ]
         self.free = [self._free(q, pool.capacity) for q, pool in enumerate(instance.pools)]
         self.groups = [self._group(pools) for pools in self._groups()]

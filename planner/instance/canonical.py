@@ -27,6 +27,8 @@ _HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
 """Hashes of instances that are in use: looking a problem up and then solving it asks twice."""
 _LOOKS = 2_000_000
 """The number of buffers, and of ties between them, that are looked at to tell buffers apart by their neighbours."""
+_SPLITMIX64 = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)]
+"""The multipliers and shifts of splitmix64."""
 _TOLD_BY_NUMBERS = "pages"
 """The one constraint without a word in the hash, since version 1: no other has two columns for each pool."""
 
@@ -190,8 +192,8 @@ def _sums(values: U64, first: I64) -> U64:
 
 
 def _mixed(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
-    """Stir values into colours, so that different ones are hardly ever equal afterwards (the steps of splitmix64)."""
-    mixed = colour * np.uint64(0x9E3779B97F4A7C15) + values.astype(np.uint64)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    """Stir values into colours, so that different ones are hardly ever equal afterwards."""
+    mixed = colour * _SPLITMIX64[0] + values.astype(np.uint64)
+    mixed = (mixed ^ (mixed >> _SPLITMIX64[1])) * _SPLITMIX64[2]
+    mixed = (mixed ^ (mixed >> _SPLITMIX64[3])) * _SPLITMIX64[4]
+    return mixed ^ (mixed >> _SPLITMIX64[5])

@@ -10,7 +10,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.packing.packers import QuickPacker, work
 from memplan.solvers.packing.place import pins_collide, place
-from memplan.solvers.packing.sharing_decisions import SharingDecisions, extremes, is_needed
+from memplan.solvers.packing.sharing_decisions import extremes, is_needed
 from memplan.solvers.search.incumbent import Search
 
 _ENOUGH = 250_000
@@ -42,8 +42,9 @@ def begin(instance: Instance, search: Search) -> None:
 
 def _plans(instance: Instance, search: Search) -> Iterator[int]:
     """Offer plans until enough is done, and yield the number of orders after each one."""
-    choices = extremes(instance) if is_needed(instance) else [SharingDecisions()]
-    packers = [choice.packer(instance, search.flag) for choice in choices]
+    packers = [QuickPacker(instance, search.flag)]
+    if is_needed(instance):
+        packers = [choice.packer(instance, search.flag) for choice in extremes(instance)]
     if "pins" in instance.features and pins_collide(instance, QuickPacker(instance, search.flag)):
         if not search.is_over:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible("greedy")
