@@ -57,15 +57,16 @@ class PlainPacker:
         """Place the buffers of `order` in pool `q`. O(buffers^2)."""
         pool = self.instance.pools[q]
         lowest, step = (values.tolist() for values in steps(self.instance, q))
-        placed = [(low, high, self.masks.reserved) for low, high in pool.reserved.tolist()]
+        placed = [(low, high, *self.masks.always, self.masks.reserved) for low, high in pool.reserved.tolist()]
         offsets = []
         for i in order.tolist():
             if self.flag[0] != 0:
                 break
             size, asks, least = self.size[i], self.masks.asks[i], lowest[i]
+            since, until = self.masks.spans[i]
             at, best, tightest = least, ABSENT, I64_MAX
-            for low, high, shows in placed:
-                if high <= at or not asks & shows:
+            for low, high, start, end, shows in placed:
+                if high <= at or end <= since or start >= until or not asks & shows:
                     continue
                 if low >= at + size and low - at < tightest:
                     best, tightest = at, low - at
@@ -77,7 +78,7 @@ class PlainPacker:
                     best = at
             offsets.append(best)
             if best != ABSENT:
-                insort(placed, (best, best + size, self.masks.shows[i]))
+                insort(placed, (best, best + size, since, until, self.masks.shows[i]))
         return column(offsets + [ABSENT] * (len(order) - len(offsets)))
 
 
