@@ -64,11 +64,6 @@ class HeldShare:
         self.whole.held += count
         self.held += count
 
-    def release(self) -> None:
-        """Hold nothing any more."""
-        self.whole.held -= self.held
-        self.held = 0
-
 
 class Streams:
     """The answers that stay open, such as events and batches, up to a limit."""
@@ -133,7 +128,7 @@ class Envelope:
                 raise
             await problem_details(500, ("memplan: failed; its log says where",))(scope, receive, framed)
         finally:
-            share.release()
+            self.bodies.held -= share.held
             self._tell(scope, status, time.monotonic() - started)
             REQUEST.reset(token)
 

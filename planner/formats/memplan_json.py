@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.model.plan import NO_PLACEMENTS, Plan
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 SUFFIX = ".json"
@@ -78,5 +78,5 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     rows = zip(ids, table.pool.tolist(), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pools[pool]}{offset}}}' for name, pool, offset in rows])
     # Rows by themselves, as pydantic takes twice as long; the quotes of other texts are escaped.
-    rest = plan.model_copy(update={"placements": NO_PLACEMENTS}).model_dump_json()
-    return rest.replace('"placements":[]', f'"placements":[{placements}]', 1).encode() + b"\n"
+    rest = plan.model_dump_json(exclude={"placements"})
+    return rest.replace(',"shared":', f',"placements":[{placements}],"shared":', 1).encode() + b"\n"

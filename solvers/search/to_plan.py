@@ -30,41 +30,31 @@ def found(
     costs, least_costs = (() if cost is None else (cost,)), bound.score[: -len(used)]
     is_best = (*costs, *peaks) <= (*least_costs, *least_peaks)
     total = sum(used) if is_best else least_sum(instance, bound) * instance.unit
-    bounds = _pool_bounds(peaks, least_peaks)
+    # A pool's bound holds only where all later ones, which come first here, are at theirs.
+    told = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
+    bounds = (None,) * (len(peaks) - told) + least_peaks[:told][::-1]
     witness = bound.witness
     proved_by = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers) if is_best else ()
-    return Plan(
+    proof = Proof.model_construct(kind=witness.kind, time=witness.time, buffers=proved_by, by=witness.by)
+    return Plan.model_construct(  # which the verifier checks
         status="optimal" if is_best else "feasible",
         peak=sum(used),
         lower_bound=total,
         gap=None if total == 0 < sum(used) else sum(used) / total - 1 if total else 0.0,
         cost=cost,
-        cost_lower_bound=None if cost is None else min(cost, *least_costs),
+        cost_lower_bound=None if cost is None else float(min(cost, *least_costs)),
         pools=tuple(
-            PoolUse(name=pool.name, used=u, lower_bound=b, size=pool.size)
+            PoolUse.model_construct(name=pool.name, used=u, lower_bound=b, size=pool.size)
             for pool, u, b in zip(problem.pools, used, bounds, strict=True)
         ),
         placements=placements,
         shared=shared_pairs(problem, instance, placements) if problem.may_share else (),
         bank_clashes=bank_clashes(problem, placements) if problem.bank else (),
         solver=by,
-        proof=Proof(kind=witness.kind, time=witness.time, buffers=proved_by, by=witness.by) if is_best else None,
+        proof=proof if is_best else None,
         problem_hash=problem_hash(problem, instance),
         version=__version__,
     )
-
-
-def _pool_bounds(peaks: tuple[int, ...], least: tuple[int, ...]) -> list[int | None]:
-    """Return each pool's bound where it is proved: a pool's holds only where all later ones are at theirs.
-
-    Peaks and their bounds come last pool first.
-    """
-    bounds: list[int | None] = [None] * len(peaks)
-    for q, mine, bound in zip(reversed(range(len(peaks))), peaks, least, strict=True):
-        bounds[q] = bound
-        if mine != bound:
-            break
-    return bounds
 
 
 def nothing(problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None) -> Plan:

@@ -40,7 +40,7 @@ async def plan(request: Request) -> Response:
     That nothing fits is an answer too: its status is `infeasible` or `unknown`, and it is JSON whatever was asked for.
     """
     arrived = time.monotonic()
-    service = Service.of(request)
+    service: Service = request.app.state.service
     kind = media_type(request, *FORMAT_OF)
     body = await read_body(request, service.settings.max_body_bytes)
     is_short = len(body) <= _SHORT_BYTES
