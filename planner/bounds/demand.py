@@ -53,10 +53,6 @@ class Demand:
         more = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         return cls(*map(column, np.concatenate((plain, more), axis=1)))
 
-    def alive(self, live_set: int) -> I64:
-        """Return the rows that count in a live set."""
-        return np.flatnonzero((self.start <= live_set) & (live_set < self.end))
-
 
 def _spans(instance: Instance, i: int) -> Spans:
     rows = slice(int(instance.first[i]), int(instance.first[i + 1]))

@@ -209,8 +209,8 @@ class _LiveSetPacking:
         tried = np.argsort(np.negative(load), kind="stable")[:_PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):
-            rows = self.demand.alive(t)
-            live_sets.append((int(self.instance.live_set_time[t]), rows[mine[rows] > 0]))
+            counts = (self.demand.start <= t) & (t < self.demand.end) & (mine > 0)
+            live_sets.append((int(self.instance.live_set_time[t]), np.flatnonzero(counts)))
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
     def _above(self, q: int, offset: int) -> int:
