@@ -99,8 +99,7 @@ class PlanService:
         """Answer from the cache where that is enough; else search, together with all requests for the same."""
         problem, options = request.problem, request.options
         key = (problem.hash, options.time_limit_s, options.accept, options.seed, request.may_be_refused)
-        search = self._searches.find(key)
-        if search is None and problem.is_small and self._cache.is_new(problem):
+        if problem.is_small and key not in self._searches.running and self._cache.is_new(problem):
             trial = self._runner.at_once(request)
             result = trial.result() if trial.done() else None
             if result is not None and result.stop_reason != "time_limit":
@@ -115,10 +114,9 @@ class PlanService:
             if (answer := _answer(known, result, request)) is not None:
                 self._metrics.looked_up("hit")
                 return answer
-            search = self._searches.find(key)
-            self._metrics.looked_up("joined" if search else "miss" if result is None else "started_from")
-            if search is None:
-                search = self._searches.start(key, problem, partial(self._search, request, known, result, None))
+            joined = self._searches.find(key)
+            self._metrics.looked_up("joined" if joined else "miss" if result is None else "started_from")
+            search = joined or self._searches.start(key, problem, partial(self._search, request, known, result, None))
         return await search.wait(problem, cancelled, on_progress)
 
     async def _go_on(

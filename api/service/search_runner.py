@@ -103,7 +103,7 @@ class SearchRunner:
         if result is None and has_place:
             return self._handed_over(request, solving)
         trial: Future[SolveResult] = Future()
-        trial.set_result(self._counted(request, result or solving.finish()))
+        trial.set_result(self._finish(request, solving, result))
         return trial
 
     def _handed_over(self, request: PlanRequest, solving: Solve) -> Future[SolveResult]:
@@ -128,10 +128,9 @@ class SearchRunner:
         """Solve quickly, in any thread."""
         return self._finish(request, _solving(request, start, _QUICK_S))
 
-    def _finish(self, request: PlanRequest, solving: Solve) -> SolveResult:
-        return self._counted(request, solving.finish())
-
-    def _counted(self, request: PlanRequest, result: SolveResult) -> SolveResult:
+    def _finish(self, request: PlanRequest, solving: Solve, result: SolveResult | None = None) -> SolveResult:
+        """Finish a search, if it has no result yet, and count it."""
+        result = result or solving.finish()
         self._metrics.solved(result.plan, solver=request.options.solver, place="server", seconds=result.elapsed_s)
         return result
 

@@ -74,25 +74,26 @@ class SharedSearches:
     """The searches that run now, by what they search for. For one event loop."""
 
     def __init__(self) -> None:
-        self._by_key: dict[Hashable, SharedSearch] = {}
+        self.running: dict[Hashable, SharedSearch] = {}
+        """The searches by their keys, with those that are about to end, which no request may join any more."""
 
     def find(self, key: Hashable) -> SharedSearch | None:
         """Return the running search of a key, if requests may still join it."""
-        found = self._by_key.get(key)
+        found = self.running.get(key)
         return None if found is None or found.cancelled.is_set() else found
 
     @property
     def waiting(self) -> int:
         """The number of requests that wait for a search."""
-        return sum(search.waiting for search in self._by_key.values())
+        return sum(search.waiting for search in self.running.values())
 
     def start(self, key: Hashable, problem: CompiledProblem, search: Search) -> SharedSearch:
         """Start a search that others may join."""
-        shared = self._by_key[key] = SharedSearch(problem)
+        shared = self.running[key] = SharedSearch(problem)
 
         def end(task: asyncio.Task[SolveResult | None]) -> None:
-            if self._by_key.get(key) is shared:
-                del self._by_key[key]
+            if self.running.get(key) is shared:
+                del self.running[key]
             if not task.cancelled():
                 task.exception()  # it was raised for those who waited, if any did
 
