@@ -1,0 +1,164 @@
+"""A graph of operations whose order is open: tensors with bytes, operations that read and make them.
+
+The JSON form is `{"size": [...], "kept": [...], "ops": [{"in": [...], "out": [...], "work": 0, "after": [...]}, ...]}`.
+Operations and tensors are known by their positions; the operations are listed in the given order, which is a legal one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import to_json
+
+from memplan.planner.errors import MAX_SHOWN, InputError, Location, OperationsError, broken
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, as_tuple
+
+FORMAT: Literal["operations-by-bytes/1"] = "operations-by-bytes/1"
+Position = Annotated[int, Field(ge=0)]
+Positions = Annotated[tuple[Position, ...], BeforeValidator(as_tuple)]
+
+
+class GraphOperation(Value):
+    """An operation: it reads tensors, makes tensors, and needs `work` bytes more while it runs.
+
+    `after` names operations that must run before it for another reason than a tensor.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+    error: ClassVar[type[InputError]] = OperationsError
+
+    inputs: Positions = Field(default=(), alias="in")
+    outputs: Positions = Field(default=(), alias="out")
+    work: Bytes = 0
+    after: Positions = ()
+    name: Name | None = None
+
+
+class OperationGraph(Value):
+    """Tensors by their bytes, and operations in the given order.
+
+    A tensor that no operation makes is given: it is alive from the start until its last reader has run. A kept tensor
+    is alive to the end. A given tensor that is neither read nor kept takes no bytes at any time. An operation that
+    makes a tensor again changes it where it lies: its bytes count once, from the first operation that makes it.
+    """
+
+    error: ClassVar[type[InputError]] = OperationsError
+
+    format: Literal["operations-by-bytes/1"] = FORMAT
+    name: Name | None = None
+    size: Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple)] = ()
+    kept: Positions = ()
+    ops: Annotated[tuple[GraphOperation, ...], BeforeValidator(as_tuple)] = ()
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> OperationGraph:
+        breaks = [*self._broken_tensors(), *self._broken_operations()]
+        if breaks:
+            broken(*breaks[: MAX_SHOWN + 1])
+        needed = sum(self.size) + max((row.work for row in self.ops), default=0)
+        if needed > MAX_BYTES:
+            broken((("size",), f"must be at most {MAX_BYTES} bytes in all, with the largest work, got {needed}"))
+        return self
+
+    @cached_property
+    def maker(self) -> tuple[int | None, ...]:
+        """For each tensor, the operation that makes it first; None for a given tensor."""
+        made: list[int | None] = [None] * len(self.size)
+        for position, row in enumerate(self.ops):
+            for tensor in row.outputs:
+                if made[tensor] is None:
+                    made[tensor] = position
+        return tuple(made)
+
+    @cached_property
+    def made(self) -> tuple[tuple[int, ...], ...]:
+        """For each operation, the tensors whose bytes it adds: those that it makes first."""
+        maker = self.maker
+        return tuple(
+            tuple(tensor for tensor in row.outputs if maker[tensor] == position)
+            for position, row in enumerate(self.ops)
+        )
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """For each tensor, the operations that read it or make it again, ascending."""
+        found: list[list[int]] = [[] for _ in self.size]
+        for position, row in enumerate(self.ops):
+            for tensor in {*row.inputs, *row.outputs}.difference(self.made[position]):
+                found[tensor].append(position)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """For each operation, those that must run before it, ascending, without some that only others ask for.
+
+        An operation that makes a tensor again comes after all that read it before, in the given order.
+        """
+        writer: list[int | None] = [None] * len(self.size)
+        since: list[list[int]] = [[] for _ in self.size]
+        found: list[tuple[int, ...]] = []
+        for position, row in enumerate(self.ops):
+            earlier: set[int | None] = set(row.after)
+            earlier.update(writer[tensor] for tensor in row.inputs)
+            for tensor in row.inputs:
+                since[tensor].append(position)
+            for tensor in row.outputs:
+                earlier.update((writer[tensor], *since[tensor]))
+                writer[tensor], since[tensor] = position, []
+            found.append(tuple(sorted(one for one in earlier if one is not None and one != position)))
+        return tuple(found)
+
+    def _broken_tensors(self) -> Iterator[tuple[Location, str]]:
+        for k, tensor in enumerate(self.kept):
+            if tensor >= len(self.size):
+                yield ("kept", k), _must_be_a_tensor(tensor, len(self.size))
+        for first, k in repeated(self.kept):
+            yield ("kept", k), f"must be named once, got {self.kept[k]} again (first at kept[{first}])"
+
+    def _broken_operations(self) -> Iterator[tuple[Location, str]]:
+        made: dict[int, int] = {}
+        for position, row in enumerate(self.ops):
+            for tensor in row.outputs:
+                made.setdefault(tensor, position)
+        for position, row in enumerate(self.ops):
+            where = ("ops", position)
+            for field, tensors in (("in", row.inputs), ("out", row.outputs)):
+                for k, tensor in enumerate(tensors):
+                    if tensor >= len(self.size):
+                        yield (*where, field, k), _must_be_a_tensor(tensor, len(self.size))
+            for first, k in repeated(row.outputs):
+                yield (*where, "out", k), f"must be named once, got {row.outputs[k]} again (first at out[{first}])"
+            for k, tensor in enumerate(row.inputs):
+                if made.get(tensor, -1) >= position:
+                    yield (
+                        (*where, "in", k),
+                        f"must be made before it is read, got {tensor}, made by ops[{made[tensor]}]",
+                    )
+            for k, earlier in enumerate(row.after):
+                if earlier >= position:
+                    yield (*where, "after", k), f"must name an earlier operation, got {earlier}"
+
+
+def _must_be_a_tensor(tensor: int, n_tensors: int) -> str:
+    return f"must be the position of one of the {n_tensors} tensors, got {tensor}"
+
+
+def graph_from(value: object) -> OperationGraph:
+    """Validate a graph that has been parsed; raises OperationsError."""
+    return OperationGraph.model_validate(value)
+
+
+def read_graph(data: bytes) -> OperationGraph:
+    """Read a graph of operations from JSON; raises FormatError or OperationsError."""
+    return graph_from(parse(data))
+
+
+def write_graph(graph: OperationGraph) -> bytes:
+    """Write a graph as JSON; what is absent or default is left out, but for the format."""
+    said = graph.model_dump(by_alias=True, exclude_defaults=True)
+    return to_json({"format": FORMAT, **said}) + b"\n"

@@ -1,0 +1,85 @@
+"""The check of an order and of a cut: everything is counted anew from the graph alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.graph import OperationGraph
+
+
+def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
+    """Return the most bytes alive at once when the operations run in an order, given by their positions.
+
+    Raises OperationsError for an order that leaves an operation out, names one twice, or runs one too early.
+    """
+    if len(order) != len(graph.ops):
+        raise OperationsError(f"order: must name each of the {len(graph.ops)} operations once, got {len(order)}")
+    return max([bytes_after(graph, ()), *bytes_along(graph, order)])
+
+
+def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
+    """Return the bytes alive while each operation of an order runs; the order may end early.
+
+    Raises OperationsError for an order that names an operation twice or that is none of the graph's, or runs it too
+    early.
+    """
+    position: dict[int, int] = {}
+    for k, operation in enumerate(order):
+        if not 0 <= operation < len(graph.ops) or operation in position:
+            raise OperationsError(f"order[{k}]: must be an operation that has not run yet, got {operation}")
+        for earlier in graph.predecessors[operation]:
+            if earlier not in position:
+                raise OperationsError(f"order[{k}]: must come after operation {earlier}, got {operation}")
+        position[operation] = k
+    kept = set(graph.kept)
+    change = [0] * (len(order) + 1)
+    for tensor, bytes_ in enumerate(graph.size):
+        maker, readers = graph.maker[tensor], graph.readers[tensor]
+        if (maker is None and not readers and tensor not in kept) or (maker is not None and maker not in position):
+            continue
+        start = 0 if maker is None else position[maker]
+        stays = tensor in kept or any(reader not in position for reader in readers)
+        last = len(order) - 1 if stays else max((position[reader] for reader in readers), default=start)
+        change[start] += bytes_
+        change[last + 1] -= bytes_
+    alive, found = 0, []
+    for k, operation in enumerate(order):
+        alive += change[k]
+        found.append(alive + graph.ops[operation].work)
+    return found
+
+
+def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
+    """Return the bytes alive after exactly the operations in `done` have run, before the next one.
+
+    Raises OperationsError where no order has that state: `done` must be closed under predecessors.
+    """
+    ran = set(done)
+    for operation in sorted(ran):
+        for earlier in graph.predecessors[operation]:
+            if earlier not in ran:
+                raise OperationsError(f"done: must hold operation {earlier}, which comes before {operation}")
+    kept = set(graph.kept)
+    alive = 0
+    for tensor, bytes_ in enumerate(graph.size):
+        maker = graph.maker[tensor]
+        is_there = maker is None or maker in ran
+        is_needed = tensor in kept or any(reader not in ran for reader in graph.readers[tensor])
+        alive += bytes_ if is_there and is_needed else 0
+    return alive
+
+
+def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -> int:
+    """Return the bytes alive while an operation runs after exactly the operations in `done` have run.
+
+    Raises OperationsError where no order has that state: `done` must be closed under predecessors, hold those of the
+    operation, and not the operation itself.
+    """
+    for earlier in graph.predecessors[operation]:
+        if earlier not in done:
+            raise OperationsError(f"done: must hold operation {earlier}, which comes before {operation}")
+    if operation in done:
+        raise OperationsError(f"done: must not hold operation {operation}, which runs after it")
+    made = sum(graph.size[tensor] for tensor in graph.made[operation])
+    return bytes_after(graph, done) + made + graph.ops[operation].work

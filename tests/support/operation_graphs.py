@@ -1,0 +1,145 @@
+"""Random graphs of operations, and their least peak by enumeration of all states; shares no code with the product."""
+
+from __future__ import annotations
+
+import random
+
+from memplan.planner.operations.graph import GraphOperation, OperationGraph
+
+
+def random_graph(rng: random.Random, n: int) -> OperationGraph:
+    """Return a graph of n operations: given tensors, several outputs or none, zero sizes, work, control edges.
+
+    Some operations make a tensor again that an earlier one made.
+    """
+    size: list[int] = [rng.randint(0, 9) for _ in range(rng.randint(0, 3))]
+    n_given = len(size)
+    kept = [t for t in range(len(size)) if rng.random() < 0.1]
+    ops = []
+    for v in range(n):
+        inputs = rng.sample(range(len(size)), min(len(size), rng.choice([0, 1, 1, 2, 2, 3])))
+        outputs = list(range(len(size), len(size) + rng.choice([0, 1, 1, 1, 2])))
+        size += [rng.choice([0, 1, 2, 5, 9, rng.randint(0, 20)]) for _ in outputs]
+        kept += [t for t in outputs if rng.random() < 0.15]
+        after = [rng.randrange(v)] if v and rng.random() < 0.1 else []
+        work = rng.choice([0, 0, 0, rng.randint(0, 12)])
+        if len(size) - len(outputs) > n_given and rng.random() < 0.1:
+            outputs.append(rng.randrange(n_given, len(size) - len(outputs)))
+        ops.append(_op(inputs, outputs, work, after))
+    return OperationGraph(size=tuple(size), kept=tuple(kept), ops=tuple(ops))
+
+
+def twin_graph(rng: random.Random) -> OperationGraph:
+    """Return copies of a small random part between a source and a join."""
+    size = [rng.randint(1, 9), rng.randint(0, 9)]
+    ops = [_op([], [0, 1])]
+    n = rng.randint(1, 3)
+    plan = [
+        ([rng.randrange(2 + v) for _ in range(rng.randint(1, 2))], [rng.randint(0, 20)], rng.choice([0, 5]))
+        for v in range(n)
+    ]
+    ends = []
+    for _ in range(rng.randint(2, 3 if n < 3 else 2)):
+        names = [0, 1]
+        for inputs, sizes, work in plan:
+            made = list(range(len(size), len(size) + len(sizes)))
+            size += sizes
+            ops.append(_op(sorted({names[k] for k in inputs}), made, work))
+            names += made[:1]
+        ends.append(names[-1])
+    size.append(rng.randint(0, 5))
+    return OperationGraph(size=tuple(size), ops=(*ops, _op(sorted(set(ends)), [len(size) - 1])))
+
+
+def random_tree(rng: random.Random, n: int) -> OperationGraph:
+    """Return an in-tree: each operation makes one tensor, which one later operation reads; the last one is the root."""
+    reader = [rng.randint(v + 1, min(n - 1, v + 1 + rng.choice([1, 3, n]))) for v in range(n - 1)]
+    size = tuple(rng.randint(1, 100) for _ in range(n))
+    inputs: list[list[int]] = [[] for _ in range(n)]
+    for v, w in enumerate(reader):
+        inputs[w].append(v)
+    return OperationGraph(size=size, ops=tuple(_op(row, [v], rng.choice([0, 0, 30])) for v, row in enumerate(inputs)))
+
+
+def layered_graph(rng: random.Random, n: int, width: int) -> OperationGraph:
+    """Return n operations in layers, each of which reads from the two layers before it."""
+    size: list[int] = []
+    ops: list[GraphOperation] = []
+    layers: list[list[int]] = [[], []]
+    while len(ops) < n:
+        pool = layers[-2] + layers[-1]
+        layers.append([])
+        for _ in range(min(width, n - len(ops))):
+            layers[-1].append(len(size))
+            inputs = rng.sample(pool, min(len(pool), rng.choice([1, 1, 2, 3])))
+            ops.append(_op(inputs, [len(size)], rng.choice([0, 0, rng.randint(0, 256)])))
+            size.append(rng.choice([1, 2, 4, 8, 16]) * rng.randint(1, 64))
+    return OperationGraph(size=tuple(size), ops=tuple(ops))
+
+
+def least_peak(graph: OperationGraph) -> int:
+    """Return the least peak over all orders, by the definition: the bottleneck path over all sets of operations."""
+    n, kept = len(graph.ops), set(graph.kept)
+    makes = [set(row.outputs) for row in graph.ops]
+    reads = [set(row.inputs) for row in graph.ops]
+    maker = {t: v for v in reversed(range(n)) for t in makes[v]}
+    touches = [makes[v] | reads[v] for v in range(n)]
+    needs = [
+        {u for u in range(v) if makes[u] & touches[v] or touches[u] & makes[v]} | set(graph.ops[v].after)
+        for v in range(n)
+    ]
+
+    def alive(done: int) -> int:
+        there = [t for t in range(len(graph.size)) if t not in maker or done >> maker[t] & 1]
+        is_read = {t for v in range(n) if not done >> v & 1 for t in touches[v]}
+        return sum(graph.size[t] for t in there if t in kept or t in is_read)
+
+    best = {0: alive(0)}
+    for done in range(1 << n):
+        if done not in best:
+            continue
+        before = alive(done)
+        for v in range(n):
+            if done >> v & 1 or any(not done >> u & 1 for u in needs[v]):
+                continue
+            made = sum(graph.size[t] for t in makes[v] if maker[t] == v)
+            peak = max(best[done], before + made + graph.ops[v].work)
+            then = done | 1 << v
+            best[then] = min(peak, best.get(then, peak))
+    return best[(1 << n) - 1]
+
+
+def least_peak_of_tree(graph: OperationGraph) -> int:
+    """Return the least peak of an in-tree, by merging the hills and valleys of subtrees (Liu 1987)."""
+    maker = {row.outputs[0]: v for v, row in enumerate(graph.ops)}
+    profile: dict[int, list[tuple[int, int]]] = {}
+    for v, row in enumerate(graph.ops):
+        rises = []
+        for t in row.inputs:
+            below = 0
+            for hill, valley in profile.pop(maker[t]):
+                rises.append((hill - below, valley - below))
+                below = valley
+        rises.sort(key=lambda rise: rise[1] - rise[0])
+        live, found = 0, []
+        for hill, valley in rises:
+            found.append((live + hill, live + valley))
+            live += valley
+        made = graph.size[row.outputs[0]]
+        profile[v] = _canonical([*found, (live + made + row.work, made)])
+    return max(hill for rows in profile.values() for hill, _ in rows)
+
+
+def _canonical(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the highest hill and the lowest valley after it, then the highest hill after that, and so on."""
+    found, first = [], 0
+    while first < len(rows):
+        hill = max(range(first, len(rows)), key=lambda k: (rows[k][0], k))
+        valley = min(range(hill, len(rows)), key=lambda k: (rows[k][1], -k))
+        found.append((rows[hill][0], rows[valley][1]))
+        first = valley + 1
+    return found
+
+
+def _op(inputs: list[int], outputs: list[int], work: int = 0, after: list[int] | None = None) -> GraphOperation:
+    return GraphOperation(inputs=tuple(inputs), outputs=tuple(outputs), work=work, after=tuple(after or ()))
