@@ -43,7 +43,7 @@ def places() -> tuple[Path, ...]:
 @cache
 def folder_name() -> str:
     """Return the name of the folder for these sources, this numba, this Python, this processor and these settings."""
-    facts = [source.read_bytes() for source in sorted(_HERE.glob("*.py"))]
+    facts = [source.read_bytes() for source in sorted(_HERE.rglob("*.py"))]
     facts += [abi.version(), sys.version.encode(), platform.machine().encode(), _processor()]
     facts += [os.environ.get(name, "").encode() for name in _SETTINGS]
     return "memplan-kernels-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]

@@ -59,7 +59,7 @@ def are_ready() -> bool:
         return True
     with _starting:
         if _process is None:
-            _LOG.warning("compiling the kernels, once, which takes about 10 s; `memplan warm-up` does it ahead")
+            _LOG.warning("compiling the kernels, once, which takes about 15 s; `memplan warm-up` does it ahead")
             _process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "memplan.solvers.kernels.warm_up"],
                 stdin=subprocess.DEVNULL,
@@ -98,9 +98,12 @@ def _keep(which: int, folder: Path) -> None:
 
 def _kernels() -> tuple[Kernel, ...]:
     from memplan.solvers.kernels.exact import search
+    from memplan.solvers.kernels.order.beam import beam_order
+    from memplan.solvers.kernels.order.closure import close_cheaply
+    from memplan.solvers.kernels.order.depth_first import search_order
     from memplan.solvers.kernels.packing import pack
 
-    return search, pack
+    return search, search_order, beam_order, pack, close_cheaply
 
 
 def main() -> None:

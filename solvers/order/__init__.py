@@ -1,0 +1,1 @@
+"""The order of operations with the least peak: reductions, bounds, searches."""

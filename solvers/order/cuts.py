@@ -1,0 +1,115 @@
+"""Lower bounds by minimum cuts: the fewest bytes that are alive when a macro runs, over all states in which it can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.order.closure import CUT, Network, close_cheaply
+from memplan.solvers.order.macros import MacroGraph
+from memplan.solvers.order.parts import OrderPart, rows_of
+
+_ENDLESS = 2**62
+_Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """While `macro` runs `bound` bytes are alive once, if exactly the macros in `done` ran before; never fewer."""
+
+    bound: int
+    done: list[int]
+    macro: int
+
+
+class Cuts:
+    """The cuts of a part: which set of macros, closed under predecessors, leaves the fewest bytes alive.
+
+    A macro that adds bytes has that price, one that takes bytes away that gain; a tensor is gained when all its readers
+    have run. The macros before the one that runs are bought, those after it are not for sale. The members of the part
+    are consecutive in the graph.
+    """
+
+    def __init__(self, graph: MacroGraph, part: OrderPart, flag: I64) -> None:
+        self.part, self._graph = part, graph
+        moves = part.forward.table
+        self.n, self._flag = len(part.members), flag
+        step_macro = np.repeat(np.arange(self.n), np.diff(moves.step_first))
+        self._net = np.zeros(self.n, dtype=np.int64)
+        np.add.at(self._net, step_macro, moves.net)
+        self._size, self._moves = moves.size, moves
+        nodes = self.n + len(moves.size)
+        arcs = [(v, u) for v, row in enumerate(part.before) for u in row]
+        tensor = np.repeat(np.arange(len(moves.size)), np.diff(moves.reader_first))
+        arcs += [(self.n + int(t), int(v)) for t, v in zip(tensor, moves.reader, strict=True)]
+        out: list[list[int]] = [[] for _ in range(nodes)]
+        for k, (a, b) in enumerate(arcs):
+            out[a].append(2 * k)
+            out[b].append(2 * k + 1)
+        self._first, sorted_arcs = rows_of(out)
+        place = np.empty(2 * len(arcs), dtype=np.int64)
+        place[sorted_arcs] = np.arange(2 * len(arcs))
+        ends = np.array(arcs, dtype=np.int64).reshape(-1, 2)[:, ::-1].ravel()
+        self._to, self._back = ends[sorted_arcs], place[sorted_arcs ^ 1]
+        self._rest = np.where(sorted_arcs % 2 == 0, _ENDLESS, 0)
+
+    def cut(self, macro: int, step: int) -> Cut | None:
+        """Return the cut for a step of a macro; None where the flag was set."""
+        n, moves = self.n, self._moves
+        base = self.part.members[0]
+        bought = _bools(self._graph.ancestors[base + macro], base, n)
+        barred = _bools(self._graph.descendants[base + macro], base, n)
+        is_open = np.ones(n + len(self._size), dtype=np.bool_)
+        is_open[:n] = ~(bought | barred)
+        is_open[macro] = False
+        if len(self._size):
+            is_open[n:] = ~np.logical_or.reduceat(barred[moves.reader], moves.reader_first[:-1])
+        first = int(moves.step_first[macro])
+        unread = moves.free[moves.free_first[first + step] : moves.free_first[moves.step_first[macro + 1]]]
+        is_open[n + unread] = False
+        network = Network(
+            first=self._first,
+            to=self._to,
+            back=self._back,
+            rest=self._rest.copy(),
+            gain=np.concatenate((np.maximum(-self._net, 0), self._size)),
+            price=np.concatenate((np.maximum(self._net, 0), np.zeros(len(self._size), dtype=np.int64))),
+            is_open=is_open,
+            level=np.zeros(len(is_open), dtype=np.int64),
+            arc=np.zeros(len(is_open), dtype=np.int64),
+            queue=np.zeros(len(is_open), dtype=np.int64),
+            path=np.zeros(len(is_open), dtype=np.int64),
+            flag=self._flag,
+        )
+        if close_cheaply(Reference(network)) != CUT:
+            return None
+        done = bought | ((network.level[:n] >= 0) & is_open[:n])
+        return Cut(self._bytes_beside(done, macro, step), np.flatnonzero(done).tolist(), macro)
+
+    def _bytes_beside(self, done: _Bools, macro: int, step: int) -> int:
+        """Return the bytes alive while a step of a macro runs, after other macros."""
+        moves = self._moves
+        has_read = np.append(done, True)
+        has_read[macro] = False
+        live = self.part.start + int(self._net[done].sum())
+        if len(self._size):
+            live -= int(self._size[np.logical_and.reduceat(has_read[moves.reader], moves.reader_first[:-1])].sum())
+        has_read[macro] = True
+        first = int(moves.step_first[macro])
+        for j in range(first, first + step):
+            live += int(moves.net[j])
+            for tensor in moves.free[moves.free_first[j] : moves.free_first[j + 1]].tolist():
+                readers = moves.reader[moves.reader_first[tensor] : moves.reader_first[tensor + 1]]
+                live -= int(self._size[tensor]) if has_read[readers].all() else 0
+        return live + int(moves.hill[first + step])
+
+
+def _bools(bits: int, first: int, count: int) -> _Bools:
+    """Return some bits of a number, the lowest first."""
+    part = (bits >> first) & ((1 << count) - 1)
+    packed = np.frombuffer(part.to_bytes(count // 8 + 1, "little"), dtype=np.uint8)
+    return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)

@@ -1,0 +1,181 @@
+"""The search of one part: bounds, depth-first searches by bisection, beams, and windows of the best order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from memplan.solvers.kernels.order.depth_first import BY_HILL, BY_VALLEY
+from memplan.solvers.order.allowance import Allowance
+from memplan.solvers.order.cuts import Cut, Cuts
+from memplan.solvers.order.macros import MacroGraph
+from memplan.solvers.order.parts import OrderPart
+from memplan.solvers.order.runs import OrderOutcome, Way, beam, descend, widest
+from memplan.solvers.order.twins import with_twins
+from memplan.solvers.order.windows import narrowed
+
+_WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
+_SLOW = 3000
+"""From so many macros on, a depth-first search takes so long that windows come before it."""
+_MOST_NODES = 8_000_000
+_FIRST_WIDTH, _MOST_WIDTH = 64, 16_384
+_MOST_MISSES = 30
+"""So many cuts of the first round, one after the other, may leave the bound where it is."""
+_WORK_PER_CUT = 20
+"""Work units for each macro of a part, see `Allowance`."""
+_WINDOWED = 120
+"""From so many macros on, windows of an order are searched by themselves."""
+
+
+@dataclass(frozen=True)
+class RefusedBudget:
+    """No order has a peak of at most `budget`: a complete search found none."""
+
+    budget: int
+    direction: Literal["forward", "backward"]
+
+
+class PartSearch:
+    """The best order of a part and its lower bound so far, and what to try next."""
+
+    def __init__(self, graph: MacroGraph, part: OrderPart, starts: Iterable[list[int]], allowance: Allowance) -> None:
+        self.part = part
+        self._graph, self._allowance = graph, allowance
+        self.order: list[int] = []
+        self.peak = 2**63 - 1
+        for order in starts:
+            self._offer(order)
+        self.bound = max(part.start, part.end)
+        self.proof: Cut | RefusedBudget | None = None
+        if len(part.members) == 1:
+            self.bound, self.proof = self.peak, Cut(self.peak, [], 0)
+        self._cuts: Cuts | None = None
+        self._was_cut: set[tuple[int, int]] = set()
+        self._most_misses = _MOST_MISSES
+        self._alike: OrderPart | None = None
+        self._ways = list(_WAYS)
+        self._node_limit = 4 * len(part.members) + 1000
+        self._width = max(4, min(_FIRST_WIDTH, widest(part)))
+        self._round = 0
+
+    def is_open(self, floor: int) -> bool:
+        """True if a lower peak is possible that matters: one below `floor` does not."""
+        return max(self.bound, floor) < self.peak
+
+    def advance(self, floor: int) -> None:
+        """Do one round of work: cheap ones first, each later one several times as long."""
+        n = len(self.part.members)
+        is_slow = n > _SLOW
+        if self._round == 0:
+            self._raise_by_cuts(floor)
+            if self.is_open(floor):
+                self._greedy(floor)
+            if not is_slow:
+                self._bisect(floor, n + 100)
+            if self.is_open(floor):
+                self._raise_by_cuts(floor)
+        else:
+            if n >= _WINDOWED:
+                self._narrow(floor)
+            if self._round <= 3 or self._round % 2 == 0:
+                self._beams(floor)
+            if n >= _WINDOWED:
+                self._narrow(floor)
+            self._raise_by_cuts(floor)
+            self._ask_for_less(floor)
+            self._bisect(floor, self._node_limit)
+            self._bisect(floor, 2 * n + 100, seed=self._round)
+            self._node_limit = min(4 * self._node_limit, _MOST_NODES)
+            self._width = min(4 * self._width, _MOST_WIDTH, widest(self.part))
+            self._most_misses *= 4
+        self._round += 1
+
+    def _goes_on(self, floor: int) -> bool:
+        return self.is_open(floor) and not self._allowance.is_over
+
+    def _offer(self, order: list[int] | None) -> None:
+        if order is not None and (peak := self.part.peak(order)) < self.peak:
+            self.order, self.peak = order, peak
+
+    def _take(self, outcome: OrderOutcome, way: Way) -> bool:
+        """Take what a search found; return True if it was something."""
+        self._allowance.spend(outcome.work)
+        if outcome.order is not None:
+            self._offer(outcome.order)
+        elif outcome.above is not None and outcome.above > self.bound:
+            self.bound = min(outcome.above, self.peak)
+            self.proof = RefusedBudget(self.bound - 1, "forward" if way.is_forward else "backward")
+        return outcome.order is not None or outcome.above is not None
+
+    def _raise_by_cuts(self, floor: int) -> None:
+        """Raise the bound by cuts at the steps where most is alive in the best order."""
+        if self._cuts is None:
+            self._cuts = Cuts(self._graph, self.part, self._allowance.flag)
+        misses = 0
+        for macro, step, bytes_ in sorted(self.part.peaks(self.order), key=lambda found: -found[2]):
+            if bytes_ <= max(self.bound, floor) or misses == self._most_misses or not self._goes_on(floor):
+                return
+            if (macro, step) in self._was_cut:
+                continue
+            self._was_cut.add((macro, step))
+            cut = self._cuts.cut(macro, step)
+            self._allowance.spend(_WORK_PER_CUT * len(self.order))
+            misses += 1
+            if cut is not None and cut.bound > self.bound:
+                self.bound, self.proof = cut.bound, cut
+                misses = 0
+
+    def _search(self, way: Way, budget: int, node_limit: int, seed: int = 0) -> bool:
+        if self._alike is None:
+            self._alike = with_twins(self.part)
+        outcome = descend(self._alike, way, budget, node_limit, self._allowance.flag, seed)
+        if not self._take(outcome, way):
+            return False
+        self._ways.remove(way)
+        self._ways.insert(0, way)
+        return True
+
+    def _bisect(self, floor: int, node_limit: int, seed: int = 0) -> None:
+        """Search under budgets between the bound and the best peak; what worked last is tried first."""
+        low = max(self.bound, floor)
+        has_moved = False
+        while self._goes_on(floor) and low < self.peak:
+            budget = (low + self.peak - 1) // 2 if has_moved else low
+            peak, bound = self.peak, self.bound
+            for way in list(self._ways):
+                if self._search(way, budget, node_limit, seed) or not self._goes_on(floor):
+                    break
+            has_moved = True
+            if self.peak == peak:
+                low = max(budget + 1, self.bound, floor)
+                if self.bound == bound and self.peak - low < self.peak // 2000:
+                    return
+
+    def _ask_for_less(self, floor: int) -> None:
+        """Ask whether the best order is the best: the strongest question."""
+        for way in list(self._ways):
+            while self._goes_on(floor) and self._search(way, self.peak - 1, self._node_limit):
+                pass
+
+    def _greedy(self, floor: int) -> None:
+        """Take the macro with the lowest peak each time."""
+        for is_forward in (True, False):
+            if self._goes_on(floor):
+                way = Way(is_forward, BY_VALLEY, 0)
+                self._take(beam(self.part, is_forward, self.peak - 1, 1, True, self._allowance.flag), way)
+
+    def _beams(self, floor: int) -> None:
+        for is_forward in (True, False):
+            for by_peak, share in ((True, 100), (False, 30), (False, 60), (False, 80), (False, 100)):
+                if self._goes_on(floor):
+                    low = max(self.bound, floor)
+                    cap = low + (self.peak - 1 - low) * share // 100
+                    way = Way(is_forward, BY_VALLEY, 0)
+                    self._take(beam(self.part, is_forward, cap, self._width, by_peak, self._allowance.flag), way)
+
+    def _narrow(self, floor: int) -> None:
+        """Search windows of the best order where most is alive."""
+        if self._goes_on(floor):
+            for order in narrowed(self._graph, self.part, self.order, max(self.bound, floor), self._allowance):
+                self._offer(order)

@@ -1,0 +1,172 @@
+"""The order of operations with the least peak: reductions, then one search for each part that still matters."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Literal
+
+from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
+from memplan.solvers.kernels.warm_up import wait
+from memplan.solvers.order.allowance import Allowance, allowance
+from memplan.solvers.order.cuts import Cut
+from memplan.solvers.order.macros import MacroGraph, macro_graph
+from memplan.solvers.order.part_search import PartSearch, RefusedBudget
+from memplan.solvers.order.parts import parts_of
+from memplan.solvers.order.starts import breadth_first, depth_first
+
+TIME_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class StateWitness:
+    """The bound is the bytes alive after exactly `done` has run: every order has that state."""
+
+    done: tuple[int, ...]
+    kind: Literal["state"] = "state"
+
+
+@dataclass(frozen=True)
+class CutWitness:
+    """The bound is the bytes alive while `operation` runs after exactly `done`; no state where it can run has fewer."""
+
+    operation: int
+    done: tuple[int, ...]
+    kind: Literal["cut"] = "cut"
+
+
+@dataclass(frozen=True)
+class ExhaustionWitness:
+    """The bound is one more than `budget`: a complete search of `operations` in this direction found none within."""
+
+    budget: int
+    direction: Literal["forward", "backward"]
+    operations: tuple[int, ...]
+    kind: Literal["exhaustion"] = "exhaustion"
+
+
+Witness = StateWitness | CutWitness | ExhaustionWitness
+
+
+@dataclass(frozen=True)
+class OrderResult:
+    """An order of operations, by their positions, and how good it is known to be; bytes, and seconds.
+
+    `wall_time_s` is None for a deterministic search.
+    """
+
+    order: tuple[int, ...]
+    peak: int
+    lower_bound: int
+    given_peak: int
+    witness: Witness
+    wall_time_s: float | None
+
+    @property
+    def status(self) -> Literal["optimal", "feasible"]:
+        """Say whether the peak is proved to be the least."""
+        return "optimal" if self.peak == self.lower_bound else "feasible"
+
+    @property
+    def gap(self) -> float | None:
+        """Return peak / lower bound - 1; None where the bound is 0 and the peak is not."""
+        if self.peak == self.lower_bound:
+            return 0.0
+        return self.peak / self.lower_bound - 1 if self.lower_bound else None
+
+    @property
+    def moves(self) -> int:
+        """Return how many operations run at another place than in the given order."""
+        return sum(operation != k for k, operation in enumerate(self.order))
+
+
+def order_operations(
+    graph: OperationGraph,
+    *,
+    time_limit_s: float = TIME_LIMIT_S,
+    deterministic: bool = False,
+    cancelled: threading.Event | None = None,
+) -> OrderResult:
+    """Find an order of operations with the least peak, and prove it if that can be done in time.
+
+    The result is never worse than the given order, breadth first, depth first and least peak first. A `deterministic`
+    search counts work instead of time, and gives one result everywhere. `cancelled` ends the search when it is set.
+    Raises OptionError for a time limit below 0, InvalidPlanError for an order that the check rejects.
+    """
+    if not 0 <= time_limit_s < float("inf"):
+        raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
+    started = time.monotonic()
+    with allowance(time_limit_s, deterministic, cancelled) as left:
+        starts = [list(range(len(graph.ops))), breadth_first(graph), depth_first(graph)]
+        start_peaks = [peak_of(graph, start) for start in starts]
+        reduced = macro_graph(graph)
+        searches = _searches(reduced, starts, left)
+        if wait(left.flag):
+            _search(searches, left)
+    order = reduced.operations_of(search.part.members[k] for search in searches for k in search.order)
+    peak, order = min([(peak_of(graph, order), order), *zip(start_peaks, starts, strict=True)], key=itemgetter(0))
+    best = max(searches, key=lambda search: search.bound, default=None)
+    bound = best.bound if best else reduced.start
+    witness = _witness(graph, reduced, best) if best else StateWitness(())
+    wall_time_s = None if deterministic else round(time.monotonic() - started, 6)
+    result = OrderResult(tuple(order), peak, bound, start_peaks[0], witness, wall_time_s)
+    _check(graph, result)
+    return result
+
+
+def _searches(reduced: MacroGraph, starts: list[list[int]], left: Allowance) -> list[PartSearch]:
+    """Return a search for each part, with the given orders as far as they are about it."""
+    ranks = []
+    for start in starts:
+        order = reduced.order_of(start)
+        ranks.append({v: k for k, v in enumerate(order)})
+    searches = []
+    for part in parts_of(reduced):
+        orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
+        searches.append(PartSearch(reduced, part, orders, left))
+    return searches
+
+
+def _search(searches: list[PartSearch], left: Allowance) -> None:
+    """Work on the part with the largest peak, until that is proved or the time is over."""
+    while searches and not left.is_over:
+        floor = max(search.bound for search in searches)
+        highest = max(searches, key=lambda search: search.peak)
+        if not highest.is_open(floor):
+            return
+        highest.advance(floor)
+
+
+def _witness(graph: OperationGraph, reduced: MacroGraph, best: PartSearch) -> Witness:
+    """Say what proves the bound of a part, in operations."""
+    proof, members = best.proof, best.part.members
+    done = reduced.operations_of(range(members[0]))
+    if isinstance(proof, RefusedBudget):
+        return ExhaustionWitness(proof.budget, proof.direction, tuple(reduced.operations_of(members)))
+    if isinstance(proof, Cut):
+        done += reduced.operations_of(members[k] for k in proof.done)
+        running = reduced.macros[members[proof.macro]].operations
+        at = bytes_along(graph, [*done, *running]).index(proof.bound, len(done)) - len(done)
+        return CutWitness(running[at], (*done, *running[:at]))
+    if best.part.end > best.part.start:
+        done += reduced.operations_of(members)
+    return StateWitness(tuple(done))
+
+
+def _check(graph: OperationGraph, result: OrderResult) -> None:
+    """Raise InvalidPlanError for a bound above the peak, or a witness that does not have the bytes of the bound."""
+    witness = result.witness
+    if result.lower_bound > result.peak:
+        raise InvalidPlanError(f"lower_bound: must be at most the peak ({result.peak}), got {result.lower_bound}")
+    if isinstance(witness, ExhaustionWitness):
+        found = witness.budget + 1
+    elif isinstance(witness, CutWitness):
+        found = bytes_beside(graph, set(witness.done), witness.operation)
+    else:
+        found = bytes_after(graph, witness.done)
+    if found != result.lower_bound:
+        raise InvalidPlanError(f"lower_bound: must be what its witness has ({found}), got {result.lower_bound}")

@@ -1,0 +1,56 @@
+"""Orders to start from: breadth first and depth first, as torch's inductor has them (`torch/_inductor/memory.py`)."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from memplan.planner.operations.graph import OperationGraph
+
+
+def breadth_first(graph: OperationGraph) -> list[int]:
+    """Return the order in which those operations come first whose predecessors ran earliest."""
+    rank = [0] * len(graph.ops)
+    waits = [len(row) for row in graph.predecessors]
+    following = _following(graph)
+    ready: list[tuple[tuple[int, ...], int]] = [((), v) for v, count in enumerate(waits) if count == 0]
+    heapify(ready)
+    order: list[int] = []
+    while ready:
+        _, v = heappop(ready)
+        rank[v] = len(order)
+        order.append(v)
+        for w in following[v]:
+            waits[w] -= 1
+            if waits[w] == 0:
+                heappush(ready, (tuple(sorted(rank[u] for u in graph.predecessors[w])), w))
+    return order
+
+
+def depth_first(graph: OperationGraph) -> list[int]:
+    """Return the order in which each operation runs right after what it needs, the lightest need first."""
+    weight = [
+        (sum(graph.size[tensor] for tensor in (*graph.made[v], *row.inputs)), v) for v, row in enumerate(graph.ops)
+    ]
+    is_seen = [False] * len(graph.ops)
+    order: list[int] = []
+    for _, root in sorted(weight):
+        stack = [] if is_seen[root] else [root]
+        while stack:
+            v = stack.pop()
+            if v < 0:
+                order.append(~v)
+            elif not is_seen[v]:
+                is_seen[v] = True
+                stack.append(~v)
+                needs = (u for u in graph.predecessors[v] if not is_seen[u])
+                stack += sorted(needs, key=weight.__getitem__, reverse=True)
+    return order
+
+
+def _following(graph: OperationGraph) -> list[list[int]]:
+    """Return, for each operation, those that wait for it."""
+    found: list[list[int]] = [[] for _ in graph.ops]
+    for v, row in enumerate(graph.predecessors):
+        for u in row:
+            found[u].append(v)
+    return found
