@@ -27,7 +27,10 @@ _MODULE_OF = {
     "InvalidPlanError": "planner.errors",
     "MemplanError": "planner.errors",
     "OffsetMod": "planner.model.rows",
+    "OperationGraph": "planner.operations.graph",
+    "OperationsError": "planner.errors",
     "OptionError": "planner.errors",
+    "OrderResult": "solvers.order.solve",
     "Placement": "planner.model.rows",
     "Plan": "planner.model.plan",
     "PlanError": "planner.errors",
@@ -39,6 +42,8 @@ _MODULE_OF = {
     "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
     "__version__": "planner",
+    "order_operations": "solvers.order.solve",
+    "read_graph": "files",
     "read_plan": "files",
     "read_problem": "files",
     "solve": "solvers.portfolio.solve",
@@ -49,6 +54,7 @@ _MODULE_OF = {
 __all__ = list(_MODULE_OF)
 
 if TYPE_CHECKING:
+    from memplan.files import read_graph as read_graph
     from memplan.files import read_plan as read_plan
     from memplan.files import read_problem as read_problem
     from memplan.files import write_plan as write_plan
@@ -60,6 +66,7 @@ if TYPE_CHECKING:
     from memplan.planner.errors import InputError as InputError
     from memplan.planner.errors import InvalidPlanError as InvalidPlanError
     from memplan.planner.errors import MemplanError as MemplanError
+    from memplan.planner.errors import OperationsError as OperationsError
     from memplan.planner.errors import OptionError as OptionError
     from memplan.planner.errors import PlanError as PlanError
     from memplan.planner.errors import ProblemError as ProblemError
@@ -71,7 +78,10 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import OffsetMod as OffsetMod
     from memplan.planner.model.rows import Placement as Placement
     from memplan.planner.model.rows import Relative as Relative
+    from memplan.planner.operations.graph import OperationGraph as OperationGraph
     from memplan.planner.verify.violation import Violation as Violation
+    from memplan.solvers.order.solve import OrderResult as OrderResult
+    from memplan.solvers.order.solve import order_operations as order_operations
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.portfolio.solve import solve as solve
     from memplan.solvers.search.result import Progress as Progress

@@ -12,6 +12,8 @@ from memplan.planner import formats, importers
 from memplan.planner.errors import FileError, InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.operations import graph
+from memplan.planner.operations.graph import OperationGraph
 
 Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
@@ -27,6 +29,16 @@ def read_problem(source: Source) -> Problem:
         if importers.detect(data, name) is not None:
             return importers.read_model(data, name).problem
         return formats.read_problem(data, name)
+
+
+def read_graph(source: Source) -> OperationGraph:
+    """Read a graph of operations, JSON.
+
+    Raises FileError where there is no such file, FormatError and OperationsError where it is no graph.
+    """
+    data, name = _contents(source)
+    with named(name):
+        return graph.read_graph(data)
 
 
 def read_plan(source: Source, problem: Problem) -> Plan:

@@ -18,6 +18,7 @@ COMMANDS = {
     "export": "export",
     "compare": "compare",
     "liveness": "liveness",
+    "order": "order",
     "shadow": "shadow",
     "solvers": "solver_list",
     "model": "model",

@@ -1,0 +1,41 @@
+"""Reports of an order of operations: for programs, and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.order.solve import OrderResult
+
+
+def facts(graph: OperationGraph, result: OrderResult) -> dict[str, Any]:
+    """Return what a program is told: `order` holds positions of operations as in the input; sizes are in bytes."""
+    return {
+        "name": graph.name,
+        "status": result.status,
+        "peak": result.peak,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "given_peak": result.given_peak,
+        "saved": result.given_peak - result.peak,
+        "moves": result.moves,
+        "wall_time_s": result.wall_time_s,
+        "order": result.order,
+        "witness": asdict(result.witness),
+    }
+
+
+def lines(graph: OperationGraph, result: OrderResult) -> Iterator[str]:
+    """Yield the rows of a table for people."""
+    saved = result.given_peak - result.peak
+    share = f" ({100 * saved / result.given_peak:.1f} %)" if result.given_peak else ""
+    gap = "unknown" if result.gap is None else f"{100 * result.gap:.2f} %"
+    proof = {"state": "a state that every order has", "cut": "a minimum cut", "exhaustion": "a complete search"}
+    yield f"operations   {len(graph.ops):>20,}"
+    yield f"given peak   {result.given_peak:>20,} bytes"
+    yield f"best peak    {result.peak:>20,} bytes, {result.status}"
+    yield f"lower bound  {result.lower_bound:>20,} bytes, by {proof[result.witness.kind]}; gap {gap}"
+    yield f"saved        {saved:>20,} bytes{share}"
+    yield f"moves        {result.moves:>20,} operations run at another place"

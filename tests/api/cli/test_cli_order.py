@@ -1,0 +1,64 @@
+"""`memplan order`: what it writes where, and its exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+
+Captured = pytest.CaptureFixture[str]
+GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
+RANDWIRE = str(GRAPHS / "cells_randwire32x1_s1.json")
+
+
+def test_the_order_goes_to_standard_output_as_json(capfd: Captured) -> None:
+    assert main(["order", RANDWIRE, "--time-limit", "30", "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["status"], told["peak"], told["lower_bound"], told["gap"]) == ("optimal", 3669120, 3669120, 0.0)
+    assert (told["given_peak"], told["saved"]) == (4892160, 1223040)
+    assert sorted(told["order"]) == list(range(113))
+    assert told["moves"] > 0
+    assert told["wall_time_s"] > 0
+    assert told["witness"]["kind"] in ("state", "cut", "exhaustion")
+
+
+def test_a_table_is_for_people(capfd: Captured) -> None:
+    assert main(["order", RANDWIRE, "--format", "table", "--deterministic"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == [
+        "operations",
+        "given peak",
+        "best peak",
+        "lower bound",
+        "saved",
+        "moves",
+    ]
+    assert "3,669,120 bytes, optimal" in lines[2]
+    assert lines[4].endswith("1,223,040 bytes (25.0 %)")
+
+
+def test_the_json_is_written_to_a_file_and_people_are_told(tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "order.json"
+    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target)]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "best peak" in err
+    assert json.loads(target.read_text())["wall_time_s"] is None
+    first = target.read_bytes()
+    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target), "--quiet"]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert target.read_bytes() == first
+
+
+def test_wrong_input_is_told_with_the_name_of_the_file(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text('{"size": [1], "ops": [{"in": [1]}]}')
+    assert main(["order", str(path)]) == 2
+    assert capfd.readouterr().err == (
+        f"memplan: error: {path}: ops[0].in[0]: must be the position of one of the 1 tensors, got 1\n"
+    )
+    assert main(["order", RANDWIRE, "--time-limit", "-1"]) == 2
+    assert "time_limit_s: must be at least 0 and finite, got -1.0" in capfd.readouterr().err
