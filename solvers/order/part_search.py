@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,8 +39,9 @@ class RefusedBudget:
 class PartSearch:
     """The best order of a part and its lower bound so far, and what to try next."""
 
-    def __init__(self, graph: MacroGraph, part: OrderPart, starts: Iterable[list[int]], allowance: Allowance) -> None:
+    def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], allowance: Allowance) -> None:
         self.part = part
+        self._given = starts[0]
         self._graph, self._allowance = graph, allowance
         self.order: list[int] = []
         self.peak = 2**63 - 1
@@ -58,6 +59,11 @@ class PartSearch:
         self._node_limit = 4 * len(part.members) + 1000
         self._width = max(4, min(_FIRST_WIDTH, widest(part)))
         self._round = 0
+
+    def members_within(self, peak: int) -> list[int]:
+        """Return the members in the given order, the first of the starts, if its peak is within; else in the best."""
+        order = self._given if self.part.peak(self._given) <= peak else self.order
+        return [self.part.members[k] for k in order]
 
     def is_open(self, floor: int) -> bool:
         """True if a lower peak is possible that matters: one below `floor` does not."""

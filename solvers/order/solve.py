@@ -107,8 +107,9 @@ def order_operations(
         searches = _searches(reduced, starts, left)
         if wait(left.flag):
             _search(searches, left)
-    order = reduced.operations_of(search.part.members[k] for search in searches for k in search.order)
-    peak, order = min([(peak_of(graph, order), order), *zip(start_peaks, starts, strict=True)], key=itemgetter(0))
+    needed = max((search.peak for search in searches), default=0)
+    order = reduced.operations_of(v for search in searches for v in search.members_within(needed))
+    peak, order = min([*zip(start_peaks, starts, strict=True), (peak_of(graph, order), order)], key=itemgetter(0))
     best = max(searches, key=lambda search: search.bound, default=None)
     bound = best.bound if best else reduced.start
     witness = _witness(graph, reduced, best) if best else StateWitness(())
