@@ -32,6 +32,28 @@ def test_recorded_graphs_reach_the_least_peak_and_prove_it(row: dict[str, Any]) 
     assert peak_of(graph, result.order) == result.peak
 
 
+def test_the_seven_operations_of_liberis_and_lane_need_4960_bytes() -> None:
+    # arXiv 1910.05110: 5216 bytes in the given order, 4960 in the order 1, 4, 6, 2, 3, 5, 7.
+    graph = graph_from(
+        {
+            "size": [1568, 3136, 1568, 512, 512, 256, 256, 512],
+            "kept": [7],
+            "ops": [
+                {"in": [0], "out": [1]},
+                {"in": [1], "out": [2]},
+                {"in": [2], "out": [3]},
+                {"in": [1], "out": [4]},
+                {"in": [3], "out": [5]},
+                {"in": [4], "out": [6]},
+                {"in": [5, 6], "out": [7]},
+            ],
+        }
+    )
+    result = order_operations(graph, deterministic=True)
+    assert (result.given_peak, result.peak, result.status) == (5216, 4960, "optimal")
+    assert result.order == (0, 3, 5, 1, 2, 4, 6)
+
+
 def test_a_bound_has_a_witness() -> None:
     kinds = set()
     for seed in range(300):
