@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from memplan.planner.model.buffer_table import column
-from memplan.solvers.kernels import warm_up
+from memplan.solvers.kernels import cache, warm_up
 
 
 def pytest_sessionstart() -> None:
     """Have the kernels compiled and kept, so that no test meets a machine without them by chance."""
-    warm_up.wait(column([0]))
+    for group in cache.GROUPS:
+        warm_up.wait(column([0]), group)
 
 
 _TESTS = Path(__file__).parent

@@ -1,7 +1,7 @@
-"""The cache of compiled kernels: a folder for each version of them, used only while it is whole and sound.
+"""The cache of compiled kernels: a folder for each version of a group, used only while it is whole and sound.
 
 One process at a time fills a new folder, stamps it with the digests of its files, and only then gives it its name. The
-name is a hash of all that the kernels depend on. Nothing here imports numba.
+name is a hash of all that its kernels depend on. Nothing here imports numba.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +26,28 @@ _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSC
 _PROCESSOR = ("vendor_id", "cpu family", "model", "model name", "flags", "CPU implementer", "CPU part", "Features")
 """The fields of /proc/cpuinfo that decide which instructions numba uses; others, such as the clock, may change."""
 
-_chosen: Path | None = None
+
+@dataclass(frozen=True)
+class KernelGroup:
+    """Kernels that are compiled together, and kept in a folder of their own.
+
+    `folder` begins its name, the pattern `sources` finds all that they depend on, `kernels` are `module.function`.
+    """
+
+    name: str
+    folder: str
+    sources: str
+    kernels: tuple[str, ...]
+
+
+PLANNING = KernelGroup("planning", "memplan-kernels", "*.py", ("exact.search", "packing.pack"))
+ORDER = KernelGroup(
+    *("order", "memplan-order-kernels", "**/*.py"),
+    ("order.depth_first.search_order", "order.beam.beam_order", "order.closure.close_cheaply"),
+)
+GROUPS = (PLANNING, ORDER)
+
+_chosen: dict[KernelGroup, Path] = {}
 
 
 def places() -> tuple[Path, ...]:
@@ -41,12 +63,12 @@ def places() -> tuple[Path, ...]:
 
 
 @cache
-def folder_name() -> str:
+def folder_name(group: KernelGroup = PLANNING) -> str:
     """Return the name of the folder for these sources, this numba, this Python, this processor and these settings."""
-    facts = [source.read_bytes() for source in sorted(_HERE.rglob("*.py"))]
+    facts = [source.read_bytes() for source in sorted(_HERE.glob(group.sources))]
     facts += [abi.version(), sys.version.encode(), platform.machine().encode(), _processor()]
     facts += [os.environ.get(name, "").encode() for name in _SETTINGS]
-    return "memplan-kernels-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]
+    return f"{group.folder}-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]
 
 
 def _processor() -> bytes:
@@ -60,17 +82,18 @@ def _processor() -> bytes:
     return "".join(line for line in first.splitlines() if line.partition("\t")[0] in _PROCESSOR).encode()
 
 
-def find() -> Path | None:
+def find(group: KernelGroup = PLANNING) -> Path | None:
     """Return the folder with all kernels, or None where there is none that is sound; once found, it is kept."""
-    global _chosen
-    if _chosen is None:
-        _chosen = next((place / folder_name() for place in places() if is_sound(place / folder_name())), None)
-    return _chosen
+    if group not in _chosen:
+        for folder in (place / folder_name(group) for place in places()):
+            if is_sound(folder):
+                return _chosen.setdefault(group, folder)
+    return _chosen.get(group)
 
 
-def read(name: str) -> bytes | None:
+def read(name: str, group: KernelGroup = PLANNING) -> bytes | None:
     """Return a file of the folder; None where it is missing, or differs from its digest."""
-    folder = find()
+    folder = find(group)
     if folder is None:
         return None
     try:
@@ -102,7 +125,7 @@ def _line(name: str, content: bytes) -> str:
     return f"{hashlib.sha256(content).hexdigest()} {name}\n"
 
 
-def fill(compile_all: Callable[[Path], None]) -> None:
+def fill(compile_all: Callable[[Path], None], group: KernelGroup = PLANNING) -> None:
     """Make the folder, by a call that compiles all kernels into it, unless another process has made it meanwhile.
 
     One process at a time does that, the others wait for it. Raises OSError where no place can be written.
@@ -110,32 +133,30 @@ def fill(compile_all: Callable[[Path], None]) -> None:
     errors: list[OSError] = []
     for place in places():
         try:
-            with _locked(place):
-                if find() is None:
-                    _fill(place, compile_all)
+            with _locked(place / f"{group.folder}.lock"):
+                if find(group) is None:
+                    _chosen[group] = _filled(place / folder_name(group), compile_all)
             return
         except OSError as error:
             errors.append(error)
     raise errors[-1]
 
 
-def _fill(place: Path, compile_all: Callable[[Path], None]) -> None:
-    global _chosen
-    folder = place / folder_name()
+def _filled(folder: Path, compile_all: Callable[[Path], None]) -> Path:
     part = folder.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
     part.mkdir()
     compile_all(part)
     stamp(part)
     shutil.rmtree(folder, ignore_errors=True)  # which is not sound
-    _chosen = part.rename(folder)
+    return part.rename(folder)
 
 
 @contextmanager
-def _locked(place: Path) -> Iterator[None]:
-    """Hold the lock of a folder; it is released with this process, however that ends."""
-    place.mkdir(parents=True, exist_ok=True)
-    lock = os.open(place / "memplan-kernels.lock", os.O_RDONLY | os.O_CREAT, 0o644)
+def _locked(file: Path) -> Iterator[None]:
+    """Hold the lock of a file; it is released with this process, however that ends."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(file, os.O_RDONLY | os.O_CREAT, 0o644)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

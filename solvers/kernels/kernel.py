@@ -11,13 +11,14 @@ import numpy as np
 
 from memplan.solvers.kernels import abi, cache
 from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.cache import PLANNING, KernelGroup
 
 
 class Kernel:
     """A function of tables, which fills some of their arrays and returns a number; it runs without the GIL."""
 
-    def __init__(self, function: Callable[..., int]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., int], group: KernelGroup = PLANNING) -> None:
+        self.function, self.group = function, group
         self.name = function.__name__
         self._code: Callable[..., int] | None = None
 
@@ -39,7 +40,7 @@ class Kernel:
 
     def _cached(self) -> tuple[bytes, str] | None:
         """Return the machine code in the cache and the name of its entry; None where there is none, or not sound."""
-        code, entry = (cache.read(f"{self.name}.{kind}") for kind in ("o", "entry"))
+        code, entry = (cache.read(f"{self.name}.{kind}", self.group) for kind in ("o", "entry"))
         return None if code is None or entry is None else (code, entry.decode())
 
     def __call__(self, *tables: Reference[Any]) -> int:

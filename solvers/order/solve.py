@@ -11,6 +11,7 @@ from typing import Literal
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
+from memplan.solvers.kernels.cache import ORDER
 from memplan.solvers.kernels.warm_up import wait
 from memplan.solvers.order.allowance import Allowance, allowance
 from memplan.solvers.order.cuts import Cut
@@ -105,7 +106,7 @@ def order_operations(
         start_peaks = [peak_of(graph, start) for start in starts]
         reduced = macro_graph(graph)
         searches = _searches(reduced, starts, left)
-        if wait(left.flag):
+        if wait(left.flag, ORDER):
             _search(searches, left)
     needed = max((search.peak for search in searches), default=0)
     order = reduced.operations_of(v for search in searches for v in search.members_within(needed))

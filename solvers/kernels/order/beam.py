@@ -5,9 +5,11 @@ Where nothing is dropped for want of width, that is a dynamic program over all s
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.cache import ORDER
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.order.moves import Moves
 from memplan.solvers.kernels.tables import Rows, step
@@ -189,7 +191,7 @@ def enter(moves: Moves, beam: Beam, slot: int, into: int) -> None:
     beam.n_ready[into] = count
 
 
-@Kernel
+@partial(Kernel, group=ORDER)
 def beam_order(moves: Moves, beam: Beam) -> int:
     """Search for an order whose peak is within a cap; return the outcome.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.cache import ORDER
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import Flags, step
 
@@ -91,7 +93,7 @@ def send(network: Network, source: int) -> None:
             network.arc[node] += 1
 
 
-@Kernel
+@partial(Kernel, group=ORDER)
 def close_cheaply(network: Network) -> int:
     """Find the choice that brings most, less what it costs; return CUT, or CUT_STOPPED where flag[0] was set."""
     while find_levels(network):

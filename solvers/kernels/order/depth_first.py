@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.cache import ORDER
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.order.moves import (
     HILL,
@@ -105,7 +107,7 @@ def list_options(moves: Moves, prefix: Prefix, ask: Budget, first: int, state: i
     return end
 
 
-@Kernel
+@partial(Kernel, group=ORDER)
 def search_order(moves: Moves, prefix: Prefix, ask: Budget) -> int:
     """Search for an order within a budget; return the outcome.
 

@@ -19,7 +19,7 @@ KERNELS = {"pack.entry": b"_pack", "pack.o": b"machine code"}
 def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Keep kernels in a place of the test's own, as a process that has not looked yet."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(cache, "_chosen", None)
+    monkeypatch.setattr(cache, "_chosen", {})
     return tmp_path
 
 
@@ -29,7 +29,7 @@ def compile_all(folder: Path) -> None:
 
 
 def seen_by_another_process(monkeypatch: pytest.MonkeyPatch) -> Path | None:
-    monkeypatch.setattr(cache, "_chosen", None)
+    monkeypatch.setattr(cache, "_chosen", {})
     return cache.find()
 
 
@@ -171,3 +171,15 @@ def test_where_only_the_features_are_chosen_the_processor_still_counts(monkeypat
     before = cache.folder_name.__wrapped__()
     monkeypatch.setattr(Path, "read_text", lambda _: "model name\t: another\n\n")
     assert cache.folder_name.__wrapped__() != before
+
+
+def test_groups_have_folders_and_sources_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shutil.copytree(Path(cache.__file__).parent, tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(cache, "_HERE", tmp_path / "kernels")
+    planning, order = (cache.folder_name.__wrapped__(group) for group in cache.GROUPS)
+    assert planning.startswith("memplan-kernels-")
+    assert order.startswith("memplan-order-kernels-")
+    with (tmp_path / "kernels" / "order" / "beam.py").open("a") as file:
+        file.write("# changed\n")
+    assert cache.folder_name.__wrapped__(cache.PLANNING) == planning
+    assert cache.folder_name.__wrapped__(cache.ORDER) != order

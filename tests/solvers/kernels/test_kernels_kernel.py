@@ -65,7 +65,7 @@ def everything(**changed: Any) -> Everything:
 def nothing_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Have no kernel kept anywhere, so that one that is called is compiled here and now."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(cache, "_chosen", None)
+    monkeypatch.setattr(cache, "_chosen", {})
 
 
 @pytest.mark.usefixtures("nothing_kept")
