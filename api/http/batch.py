@@ -27,7 +27,7 @@ from memplan.planner.errors import InputError, MemplanError, OptionError, shown
 from memplan.solvers.search.deadline import Deadline
 
 _PRIORITY = -1
-"""Those who wait for one plan go before those who wait for many."""
+"""Requests for one plan go before requests for many."""
 _JSON_FORMATS = [name for name, known in PLAN_FORMATS.items() if known.media_type == JSON]
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")

@@ -51,9 +51,9 @@ class JobRunner:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops: list[asyncio.Task[None]] = []
         self._is_stopping = False
-        self._is_listed = False  # as one of the servers: who claims before is taken for dead
+        self._is_listed = False  # as one of the servers: one that claims before is taken for dead
         self._poked = asyncio.Event()
-        # Between a claim and its run, the store knows of a lease that nobody here seems to have.
+        # Between a claim and its run, the store knows of a lease that no run here seems to have.
         self._claiming = asyncio.Lock()
         self._monitor, self._beat_s = HeartbeatMonitor(times.lease_s), times.beat_s
         self._removed_at = time.monotonic()

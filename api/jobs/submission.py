@@ -52,7 +52,7 @@ class Intake:
             results: list[StoredJob | Exception] = [
                 *await self._store.briefly(lambda: self._store.arrivals.add_all(wanted))
             ]
-        except Exception as error:  # noqa: BLE001  whatever it is, each of those who wait hears of it
+        except Exception as error:  # noqa: BLE001  whatever it is, each waiting caller hears of it
             results = [error for _ in arrivals]
         for arrival, result in zip(arrivals, results, strict=True):
             if arrival.kept.cancelled():

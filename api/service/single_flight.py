@@ -95,7 +95,7 @@ class SharedSearches:
             if self.running.get(key) is shared:
                 del self.running[key]
             if not task.cancelled():
-                task.exception()  # it was raised for those who waited, if any did
+                task.exception()  # it was raised for the requests that waited, if any did
 
         shared.start(search).add_done_callback(end)
         return shared

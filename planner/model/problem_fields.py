@@ -36,7 +36,7 @@ Buffers = Annotated[
 class Pool(Value):
     """A memory of the machine: `size` bytes (none: as many as needed), from its address `base_address` on.
 
-    `reserved` lists (offset, size) ranges that belong to somebody else; `cost` is that of moving one byte. A new bank
+    `reserved` lists (offset, size) ranges that other programs use; `cost` is that of moving one byte. A new bank
     begins at each multiple of `bank_size` among its addresses.
     """
 

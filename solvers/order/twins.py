@@ -148,7 +148,7 @@ class _Looks:
         return (steps, *arcs, name[v])
 
     def _tensor(self, tensor: int, name: dict[int, int]) -> _Facts:
-        """Return what matters of a tensor: who reads it; by its own name, if another group does too."""
+        """Return what matters of a tensor: its readers; its own name, too, if another group reads it."""
         readers = self._readers[tensor]
         if any(reader not in name for reader, _ in readers):
             inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))

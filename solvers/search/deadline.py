@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,6 @@ class Deadline:
     def passed_s(self) -> float:
         """The seconds since the request began."""
         return time.monotonic() - self.began
-
-    @property
-    def is_infinite(self) -> bool:
-        """True where the request may take as long as it likes."""
-        return self.at == inf
 
     def within(self, limit_s: float) -> Deadline:
         """Return the deadline, or one in so many seconds from now where that is earlier."""

@@ -14,7 +14,7 @@ CUT, CUT_STOPPED = 1, -1
 
 
 class Network(NamedTuple):
-    """A flow network of n nodes: who is chosen must have what its arcs lead to.
+    """A flow network of n nodes: a node that is chosen must have all nodes that its arcs lead to.
 
     `gain[v]` and `price[v]` are what choosing node v brings and costs; the flow uses them up. Arc k leads to `to[k]`
     and can take `rest[k]` more; `back[k]` is the arc the other way. Only nodes with `is_open` count. On return the
