@@ -1,6 +1,7 @@
 """A graph of operations whose order is open: tensors with bytes, operations that read and make them.
 
-The JSON form is `{"size": [...], "kept": [...], "ops": [{"in": [...], "out": [...], "work": 0, "after": [...]}, ...]}`.
+The JSON form is `{"size": [...], "kept": [...], "ops": [{"in": [...], "out": [...], "work": 0, "after": [...]}, ...]}`;
+what else it may say is in docs/order.md.
 Operations and tensors are known by their positions; the operations are listed in the given order, which is a legal one.
 """
 
@@ -17,16 +18,38 @@ from memplan.planner.errors import MAX_SHOWN, InputError, Location, OperationsEr
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, as_tuple
+from memplan.planner.operations.graph_facts import Attributes, Shape, TensorFacts
 
 FORMAT: Literal["operations-by-bytes/1"] = "operations-by-bytes/1"
 Position = Annotated[int, Field(ge=0)]
 Positions = Annotated[tuple[Position, ...], BeforeValidator(as_tuple)]
+Pair = Annotated[tuple[Position, Position], BeforeValidator(as_tuple)]
+Pairs = Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)]
+Shapes = Annotated[tuple[Shape | None, ...], BeforeValidator(as_tuple)]
+
+
+class Region(Value):
+    """A graph that an operation runs inside: a branch, of which one is run, a loop's body, or a call's.
+
+    `outer` pairs tensors of the region with those of the operation that they are, [inside, outside]. These are resident
+    inside, as they are counted outside.
+    """
+
+    error: ClassVar[type[InputError]] = OperationsError
+
+    kind: Literal["branch", "loop", "call"]
+    graph: OperationGraph
+    outer: Pairs = ()
 
 
 class GraphOperation(Value):
     """An operation: it reads tensors, makes tensors, and needs `work` bytes more while it runs.
 
-    `after` names operations that must run before it for another reason than a tensor.
+    `after` names operations that must run before it for another reason than a tensor. `may_overwrite` are pairs
+    [k, j]: output k may be written over input j, if no other operation needs that one any more. `regions` are what
+    happens inside, each in its order; `work` is enough for any of them. What else is known need not be: `kind` is a
+    canonical word for what it computes, `attributes` are how, and `in_shapes` and `out_shapes` are the shapes in which
+    it sees its tensors, where one of them is not the tensor's own.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -36,15 +59,23 @@ class GraphOperation(Value):
     outputs: Positions = Field(default=(), alias="out")
     work: Bytes = 0
     after: Positions = ()
+    may_overwrite: Pairs = ()
+    regions: Annotated[tuple[Region, ...], BeforeValidator(as_tuple)] = ()
     name: Name | None = None
+    kind: Name | None = None
+    attributes: Attributes = Field(default_factory=dict)
+    in_shapes: Shapes = ()
+    out_shapes: Shapes = ()
 
 
 class OperationGraph(Value):
     """Tensors by their bytes, and operations in the given order.
 
-    A tensor that no operation makes is given: it is alive from the start until its last reader has run. A kept tensor
-    is alive to the end. A given tensor that is neither read nor kept takes no bytes at any time. An operation that
-    makes a tensor again changes it where it lies: its bytes count once, from the first operation that makes it.
+    A tensor that no operation makes, or that `given` names, is alive from the start until its last reader has run. A
+    kept tensor is alive to the end. A given tensor that is neither read nor kept takes no bytes at any time. An
+    operation that makes a tensor again changes it where it lies: its bytes count once, from the first operation that
+    makes it. Resident tensors, such as weights, lie apart: they are given, and no order counts them. `tensors` has
+    facts about each tensor, or is empty.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
@@ -53,6 +84,9 @@ class OperationGraph(Value):
     name: Name | None = None
     size: Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple)] = ()
     kept: Positions = ()
+    given: Positions = ()
+    resident: Positions = ()
+    tensors: Annotated[tuple[TensorFacts, ...], BeforeValidator(as_tuple)] = ()
     ops: Annotated[tuple[GraphOperation, ...], BeforeValidator(as_tuple)] = ()
 
     @model_validator(mode="after")
@@ -66,12 +100,25 @@ class OperationGraph(Value):
         return self
 
     @cached_property
+    def counted(self) -> tuple[int, ...]:
+        """For each tensor, the bytes that count while it is alive: its size, or none where it is resident."""
+        if not self.resident:
+            return self.size
+        apart = set(self.resident)
+        return tuple(0 if tensor in apart else bytes_ for tensor, bytes_ in enumerate(self.size))
+
+    @cached_property
+    def there(self) -> frozenset[int]:
+        """The tensors that are there at the start, whatever makes them again."""
+        return frozenset((*self.given, *self.resident))
+
+    @cached_property
     def maker(self) -> tuple[int | None, ...]:
-        """For each tensor, the operation that makes it first; None for a given tensor."""
+        """For each tensor, the operation that makes it first; None for a given or resident tensor."""
         made: list[int | None] = [None] * len(self.size)
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
-                if made[tensor] is None:
+                if made[tensor] is None and tensor not in self.there:
                     made[tensor] = position
         return tuple(made)
 
@@ -114,19 +161,26 @@ class OperationGraph(Value):
         return tuple(found)
 
     def _broken_tensors(self) -> Iterator[tuple[Location, str]]:
-        for k, tensor in enumerate(self.kept):
-            if tensor >= len(self.size):
-                yield ("kept", k), _must_be_a_tensor(tensor, len(self.size))
-        for first, k in repeated(self.kept):
-            yield ("kept", k), f"must be named once, got {self.kept[k]} again (first at kept[{first}])"
+        for field in ("kept", "given", "resident"):
+            named: tuple[int, ...] = getattr(self, field)
+            for k, tensor in enumerate(named):
+                if tensor >= len(self.size):
+                    yield (field, k), _must_be_a_tensor(tensor, len(self.size))
+            for first, k in repeated(named):
+                yield (field, k), f"must be named once, got {named[k]} again (first at {field}[{first}])"
+        if self.tensors and len(self.tensors) != len(self.size):
+            yield ("tensors",), f"must be empty, or one for each of the {len(self.size)} sizes, got {len(self.tensors)}"
 
     def _broken_operations(self) -> Iterator[tuple[Location, str]]:
         made: dict[int, int] = {}
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
-                made.setdefault(tensor, position)
+                if tensor not in self.there:
+                    made.setdefault(tensor, position)
         for position, row in enumerate(self.ops):
             where = ("ops", position)
+            if row.may_overwrite or row.regions or row.in_shapes or row.out_shapes:
+                yield from ((("ops", position, *inside), rule) for inside, rule in _broken_rarities(row))
             for field, tensors in (("in", row.inputs), ("out", row.outputs)):
                 for k, tensor in enumerate(tensors):
                     if tensor >= len(self.size):
@@ -146,6 +200,30 @@ class OperationGraph(Value):
 
 def _must_be_a_tensor(tensor: int, n_tensors: int) -> str:
     return f"must be the position of one of the {n_tensors} tensors, got {tensor}"
+
+
+def _broken_rarities(row: GraphOperation) -> Iterator[tuple[Location, str]]:
+    """Yield what is wrong with the fields that few operations have."""
+    for k, pair in enumerate(row.may_overwrite):
+        for one, name, tensors in zip(pair, ("out", "in"), (row.outputs, row.inputs), strict=True):
+            if one >= len(tensors):
+                yield ("may_overwrite", k), f"must name one of the {len(tensors)} tensors of {name}, got {one}"
+    for field, name, tensors in (("in_shapes", "in", row.inputs), ("out_shapes", "out", row.outputs)):
+        shapes: tuple[object, ...] = getattr(row, field)
+        if shapes and len(shapes) != len(tensors):
+            yield (field,), f"must be empty, or one for each of the {len(tensors)} tensors of {name}, got {len(shapes)}"
+    around = {*row.inputs, *row.outputs}
+    for k, region in enumerate(row.regions):
+        apart = set(region.graph.resident)
+        for j, (inside, outside) in enumerate(region.outer):
+            where = ("regions", k, "outer", j)
+            if inside not in apart:
+                yield where, f"must begin with a resident tensor of the region's graph, got {inside}"
+            if outside not in around:
+                yield where, f"must end with a tensor that the operation reads or makes, got {outside}"
+
+
+Region.model_rebuild()
 
 
 def graph_from(value: object) -> OperationGraph:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from math import prod
@@ -14,11 +13,9 @@ from memplan.planner.errors import MAX_SHOWN, Location, OperationsError, broken,
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.problem import Objective, Pool
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue, as_tuple
+from memplan.planner.operations.graph_facts import Shape, bits_of
 from memplan.planner.operations.statements import Alloc, Body, Call, Free, Names, every_statement, named_buffers
 
-_DTYPE = re.compile(r"(bool|bfloat|u?int|float|complex)(\d{0,4})(?:_?e\d+m\d+[a-z]*)?(?:x(\d{1,6}))?", re.ASCII)
-Dimension = Annotated[int, Field(ge=0, le=MAX_BYTES)]
-Shape = Annotated[tuple[Dimension, ...], BeforeValidator(as_tuple)]
 OrderStatus = Literal["final", "tentative"]
 
 
@@ -44,7 +41,7 @@ class DeclaredBuffer(WireValue):
             broken((("size",), "must not be given beside dtype and shape"))
         if self.size is None and (self.dtype is None or self.shape is None):
             broken((("size",), "is required where dtype and shape are not both given"))
-        if self.dtype is not None and _bits(self.dtype) is None:
+        if self.dtype is not None and bits_of(self.dtype) is None:
             broken((("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {shown(self.dtype)}"))
         if self.bytes > MAX_BYTES:
             broken((("shape",), f"must take at most {MAX_BYTES} bytes, got {self.bytes}"))
@@ -59,16 +56,7 @@ class DeclaredBuffer(WireValue):
         """The size: elements of less than a byte are packed, but a bool takes a byte."""
         if self.size is not None:
             return self.size
-        return (prod(self.shape or ()) * (_bits(self.dtype or "") or 0) + 7) // 8
-
-
-def _bits(dtype: str) -> int | None:
-    """Return the bits of an element, all its lanes; None for an unknown type."""
-    match = _DTYPE.fullmatch(dtype)
-    if match is None or (match[1] != "bool" and not int(match[2] or 0)) or match[3] == "0":
-        return None
-    bits = 8 if match[1] == "bool" else int(match[2])
-    return bits * int(match[3] or 1)
+        return (prod(self.shape or ()) * (bits_of(self.dtype or "") or 0) + 7) // 8
 
 
 class Function(WireValue):

@@ -34,7 +34,7 @@ def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
         position[operation] = k
     kept = set(graph.kept)
     change = [0] * (len(order) + 1)
-    for tensor, bytes_ in enumerate(graph.size):
+    for tensor, bytes_ in enumerate(graph.counted):
         maker, readers = graph.maker[tensor], graph.readers[tensor]
         if (maker is None and not readers and tensor not in kept) or (maker is not None and maker not in position):
             continue
@@ -62,7 +62,7 @@ def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
                 raise OperationsError(f"done: must hold operation {earlier}, which comes before {operation}")
     kept = set(graph.kept)
     alive = 0
-    for tensor, bytes_ in enumerate(graph.size):
+    for tensor, bytes_ in enumerate(graph.counted):
         maker = graph.maker[tensor]
         is_there = maker is None or maker in ran
         is_needed = tensor in kept or any(reader not in ran for reader in graph.readers[tensor])
@@ -81,5 +81,5 @@ def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -
             raise OperationsError(f"done: must hold operation {earlier}, which comes before {operation}")
     if operation in done:
         raise OperationsError(f"done: must not hold operation {operation}, which runs after it")
-    made = sum(graph.size[tensor] for tensor in graph.made[operation])
+    made = sum(graph.counted[tensor] for tensor in graph.made[operation])
     return bytes_after(graph, done) + made + graph.ops[operation].work

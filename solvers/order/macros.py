@@ -136,17 +136,17 @@ def macro_graph(graph: OperationGraph) -> MacroGraph:
     single = single_macros(graph)
     macros, before, ancestors = single.macros, single.before, single.ancestors
     while True:
-        merged = _merge_once(macros, before, graph.size)
+        merged = _merge_once(macros, before, graph.counted)
         if merged is None:
-            return MacroGraph(macros, before, ancestors, graph.size, single.start)
+            return MacroGraph(macros, before, ancestors, graph.counted, single.start)
         macros, before = merged
         ancestors = reduce_arcs(before)
-        settle_readers(macros, ancestors, graph.size)
+        settle_readers(macros, ancestors, graph.counted)
 
 
 def single_macros(graph: OperationGraph) -> MacroGraph:
     """Return each operation as a macro of its own."""
-    kept, size = set(graph.kept), graph.size
+    kept, size = {*graph.kept, *graph.resident}, graph.counted
     macros = []
     for v, row in enumerate(graph.ops):
         made = sum(size[tensor] for tensor in graph.made[v])

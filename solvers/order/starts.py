@@ -29,7 +29,7 @@ def breadth_first(graph: OperationGraph) -> list[int]:
 def depth_first(graph: OperationGraph) -> list[int]:
     """Return the order in which each operation runs right after what it needs, the lightest need first."""
     weight = [
-        (sum(graph.size[tensor] for tensor in (*graph.made[v], *row.inputs)), v) for v, row in enumerate(graph.ops)
+        (sum(graph.counted[tensor] for tensor in (*graph.made[v], *row.inputs)), v) for v, row in enumerate(graph.ops)
     ]
     is_seen = [False] * len(graph.ops)
     order: list[int] = []

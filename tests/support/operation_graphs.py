@@ -8,9 +8,9 @@ from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
 
 def random_graph(rng: random.Random, n: int) -> OperationGraph:
-    """Return a graph of n operations: given tensors, several outputs or none, zero sizes, work, control edges.
+    """Return a graph of n operations: given and resident tensors, several outputs or none, zero sizes, work, edges.
 
-    Some operations make a tensor again that an earlier one made.
+    Some operations make a tensor again that an earlier one made, or that was given.
     """
     size: list[int] = [rng.randint(0, 9) for _ in range(rng.randint(0, 3))]
     n_given = len(size)
@@ -23,10 +23,12 @@ def random_graph(rng: random.Random, n: int) -> OperationGraph:
         kept += [t for t in outputs if rng.random() < 0.15]
         after = [rng.randrange(v)] if v and rng.random() < 0.1 else []
         work = rng.choice([0, 0, 0, rng.randint(0, 12)])
-        if len(size) - len(outputs) > n_given and rng.random() < 0.1:
-            outputs.append(rng.randrange(n_given, len(size) - len(outputs)))
+        if len(size) > len(outputs) and rng.random() < 0.15:
+            outputs.append(rng.randrange(len(size) - len(outputs)))
         ops.append(_op(inputs, outputs, work, after))
-    return OperationGraph(size=tuple(size), kept=tuple(kept), ops=tuple(ops))
+    given = tuple(range(n_given))
+    resident = tuple(t for t in given if rng.random() < 0.2)
+    return OperationGraph(size=tuple(size), kept=tuple(kept), given=given, resident=resident, ops=tuple(ops))
 
 
 def twin_graph(rng: random.Random) -> OperationGraph:
@@ -82,7 +84,9 @@ def least_peak(graph: OperationGraph) -> int:
     n, kept = len(graph.ops), set(graph.kept)
     makes = [set(row.outputs) for row in graph.ops]
     reads = [set(row.inputs) for row in graph.ops]
-    maker = {t: v for v in reversed(range(n)) for t in makes[v]}
+    there_first = {*graph.given, *graph.resident}
+    maker = {t: v for v in reversed(range(n)) for t in makes[v] - there_first}
+    size = [0 if t in graph.resident else bytes_ for t, bytes_ in enumerate(graph.size)]
     touches = [makes[v] | reads[v] for v in range(n)]
     needs = [
         {u for u in range(v) if makes[u] & touches[v] or touches[u] & makes[v]} | set(graph.ops[v].after)
@@ -92,7 +96,7 @@ def least_peak(graph: OperationGraph) -> int:
     def alive(done: int) -> int:
         there = [t for t in range(len(graph.size)) if t not in maker or done >> maker[t] & 1]
         is_read = {t for v in range(n) if not done >> v & 1 for t in touches[v]}
-        return sum(graph.size[t] for t in there if t in kept or t in is_read)
+        return sum(size[t] for t in there if t in kept or t in is_read)
 
     best = {0: alive(0)}
     for done in range(1 << n):
@@ -102,7 +106,7 @@ def least_peak(graph: OperationGraph) -> int:
         for v in range(n):
             if done >> v & 1 or any(not done >> u & 1 for u in needs[v]):
                 continue
-            made = sum(graph.size[t] for t in makes[v] if maker[t] == v)
+            made = sum(size[t] for t in makes[v] if maker.get(t) == v)
             peak = max(best[done], before + made + graph.ops[v].work)
             then = done | 1 << v
             best[then] = min(peak, best.get(then, peak))

@@ -9,6 +9,7 @@ import pytest
 
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, graph_from, read_graph, write_graph
+from memplan.planner.operations.order_check import peak_of
 
 DIAMOND: dict[str, Any] = {
     "format": "operations-by-bytes/1",
@@ -64,9 +65,83 @@ def test_a_tensor_that_is_made_again_waits_for_its_readers_and_counts_once() -> 
     assert graph.readers == ((1, 2, 3), (4,))
 
 
+def test_what_is_given_or_resident_is_there_before_it_is_made_again() -> None:
+    graph = graph_with(
+        size=[4, 8, 2],
+        kept=[],
+        given=[1],
+        resident=[0],
+        ops=[{"in": [0, 1]}, {"in": [0], "out": [0]}, {"out": [1]}, {"in": [1], "out": [2]}],
+    )
+    assert graph.maker == (None, None, 3)
+    assert graph.counted == (0, 8, 2)
+    assert graph.predecessors == ((), (0,), (0,), (2,))
+    assert peak_of(graph, [0, 1, 2, 3]) == 10
+
+
+def test_facts_are_read_and_written_as_they_were() -> None:
+    inside = {"size": [20, 7], "resident": [0], "ops": [{"in": [0], "out": [1], "kind": "relu"}]}
+    row = {
+        "in": [0, 3],
+        "out": [1],
+        "may_overwrite": [[0, 0]],
+        "kind": "conv2d",
+        "in_shapes": [[2, 2], None],
+        "attributes": {"strides": [1, 2], "padding": "same", "alpha": 0.5, "fused": True, "scales": [1, 0.5]},
+    }
+    loop = {
+        "in": [1],
+        "out": [2],
+        "work": 7,
+        "out_shapes": [[20]],
+        "regions": [{"kind": "loop", "graph": inside, "outer": [[0, 2]]}],
+    }
+    quantization = {"scales": [0.5, 0.25], "zero_points": [0, 1], "axis": 0}
+    weight = {"name": "w", "shape": [2, 1], "dtype": "int8", "quantization": quantization, "role": "weight"}
+    said = {**DIAMOND, "resident": [3], "kept": [2], "tensors": [{}, {}, {}, weight], "ops": [row, loop]}
+    graph = graph_from(said)
+    assert json.loads(write_graph(graph)) == said
+    assert read_graph(write_graph(graph)) == graph
+    assert graph.ops[1].regions[0].graph.ops[0].kind == "relu"
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
+        ({"given": [4]}, "given[0]: must be the position of one of the 4 tensors, got 4"),
+        ({"resident": [1, 1]}, "resident[1]: must be named once, got 1 again (first at resident[0])"),
+        ({"tensors": [{}]}, "tensors: must be empty, or one for each of the 4 sizes, got 1"),
+        (
+            {"tensors": [{"dtype": "octet"}, {}, {}, {}]},
+            'tensors[0].dtype: must be a type such as int8, float32, int4 or float32x4, got "octet"',
+        ),
+        (
+            {"ops": [{"in": [0], "out": [1], "may_overwrite": [[0, 1]]}]},
+            "ops[0].may_overwrite[0]: must name one of the 1 tensors of in, got 1",
+        ),
+        (
+            {"ops": [{"attributes": {"axis": {}}}]},
+            "ops[0].attributes.axis: must be true, false, a number, a string, or a list of numbers, got {}",
+        ),
+        (
+            {"ops": [{"in_shapes": [[1]]}]},
+            "ops[0].in_shapes: must be empty, or one for each of the 0 tensors of in, got 1",
+        ),
+        (
+            {"ops": [{"in": [0], "regions": [{"kind": "call", "graph": {"size": [4]}, "outer": [[0, 0]]}]}]},
+            "ops[0].regions[0].outer[0]: must begin with a resident tensor of the region's graph, got 0",
+        ),
+        (
+            {
+                "ops": [
+                    {
+                        "in": [0],
+                        "regions": [{"kind": "call", "graph": {"size": [4], "resident": [0]}, "outer": [[0, 1]]}],
+                    }
+                ]
+            },
+            "ops[0].regions[0].outer[0]: must end with a tensor that the operation reads or makes, got 1",
+        ),
         ({"size": [4, -1, 20, 3]}, "size[1]: must be at least 0, got -1"),
         ({"size": [4, "10", 20, 3]}, 'size[1]: must be an integer, got "10"'),
         ({"kept": [4]}, "kept[0]: must be the position of one of the 4 tensors, got 4"),

@@ -146,18 +146,19 @@ def test_waists_cut_a_graph_into_parts_that_are_proved_by_themselves() -> None:
 def joined(graphs: list[OperationGraph]) -> OperationGraph:
     """Return graphs run one after the other, with an operation between them."""
     size: list[int] = []
-    kept: list[int] = []
+    named: dict[str, list[int]] = {"kept": [], "given": [], "resident": []}
     ops: list[dict[str, Any]] = []
     for graph in graphs:
         base, first = len(size), len(ops)
         size += graph.size
-        kept += [base + tensor for tensor in graph.kept]
+        for field, tensors in named.items():
+            tensors += [base + tensor for tensor in getattr(graph, field)]
         for row in graph.ops:
             after = [first + v for v in row.after] + ([first - 1] if first else [])
-            tensors = {"in": [base + t for t in row.inputs], "out": [base + t for t in row.outputs]}
-            ops.append({**tensors, "work": row.work, "after": sorted(set(after))})
+            both = {"in": [base + t for t in row.inputs], "out": [base + t for t in row.outputs]}
+            ops.append({**both, "work": row.work, "after": sorted(set(after))})
         ops.append({"after": [*range(first, len(ops))]})
-    return graph_from({"size": size, "kept": kept, "ops": ops})
+    return graph_from({"size": size, **named, "ops": ops})
 
 
 def test_a_result_that_its_witness_does_not_bear_out_never_leaves() -> None:

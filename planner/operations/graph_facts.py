@@ -1,0 +1,86 @@
+"""Facts about the tensors and operations of a graph, where a file has them: no order depends on any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from memplan.planner.errors import InputError, OperationsError, broken, shown
+from memplan.planner.model.rows import MAX_BYTES, Name, Value, as_tuple
+
+_DTYPE = re.compile(r"(bool|bfloat|u?int|float|complex)(\d{0,4})(?:_?e\d+m\d+[a-z]*)?(?:x(\d{1,6}))?", re.ASCII)
+Dimension = Annotated[int, Field(ge=0, le=MAX_BYTES)]
+Shape = Annotated[tuple[Dimension, ...], BeforeValidator(as_tuple)]
+TensorRole = Literal["input", "output", "weight", "state", "activation"]
+Integers = Annotated[tuple[int, ...], BeforeValidator(as_tuple)]
+Floats = Annotated[tuple[float, ...], BeforeValidator(as_tuple)]
+
+
+def _attribute(value: object) -> object:
+    """Validate one value, or a list of integers or of numbers, which becomes a tuple."""
+    found = as_tuple(value)
+    parts = found if isinstance(found, tuple) else (found,)
+    if all(isinstance(part, int | float) for part in parts) or isinstance(found, bool | str):
+        return found
+    rule = "must be true, false, a number, a string, or a list of numbers, got {shown}"
+    raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+
+
+Attribute = Annotated[
+    bool | int | float | str | tuple[int | float, ...],
+    PlainValidator(_attribute),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": kind} for kind in ("boolean", "number", "string")]
+            + [{"type": "array", "items": {"type": "number"}}]
+        }
+    ),
+]
+Attributes: TypeAlias = Mapping[Name, Attribute]
+
+
+def bits_of(dtype: str) -> int | None:
+    """Return the bits of an element of a type, all its lanes; None for an unknown type. A bool takes 8."""
+    match = _DTYPE.fullmatch(dtype)
+    if match is None or (match[1] != "bool" and not int(match[2] or 0)) or match[3] == "0":
+        return None
+    bits = 8 if match[1] == "bool" else int(match[2])
+    return bits * int(match[3] or 1)
+
+
+class Quantization(Value):
+    """The numbers that stored integers stand for: scale * (stored - zero point).
+
+    There is one scale and zero point for all of a tensor or, with `axis`, one for each index of that axis.
+    """
+
+    error: ClassVar[type[InputError]] = OperationsError
+
+    scales: Floats
+    zero_points: Integers = ()
+    axis: Annotated[int, Field(ge=0)] | None = None
+
+
+class TensorFacts(Value):
+    """The facts about a tensor: `name`, `shape`, `dtype`, `quantization` and `role`, each None where it is not known.
+
+    A tensor's bytes may be more than its shape and type say, as importers round them up to an alignment.
+    """
+
+    error: ClassVar[type[InputError]] = OperationsError
+
+    name: Name | None = None
+    shape: Shape | None = None
+    dtype: Name | None = None
+    quantization: Quantization | None = None
+    role: TensorRole | None = None
+
+    @model_validator(mode="after")
+    def _has_a_type(self) -> TensorFacts:
+        if self.dtype is not None and bits_of(self.dtype) is None:
+            broken((("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {shown(self.dtype)}"))
+        return self
