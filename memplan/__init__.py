@@ -31,6 +31,7 @@ _MODULE_OF = {
     "OperationsError": "planner.errors",
     "OptionError": "planner.errors",
     "OrderResult": "solvers.order.solve",
+    "PlacedOrder": "solvers.order.placement.joint",
     "Placement": "planner.model.rows",
     "Plan": "planner.model.plan",
     "PlanError": "planner.errors",
@@ -42,6 +43,7 @@ _MODULE_OF = {
     "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
     "__version__": "planner",
+    "order_and_place": "solvers.order.placement.joint",
     "order_operations": "solvers.order.solve",
     "read_graph": "files",
     "read_plan": "files",
@@ -80,6 +82,8 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import Relative as Relative
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
     from memplan.planner.verify.violation import Violation as Violation
+    from memplan.solvers.order.placement.joint import PlacedOrder as PlacedOrder
+    from memplan.solvers.order.placement.joint import order_and_place as order_and_place
     from memplan.solvers.order.solve import OrderResult as OrderResult
     from memplan.solvers.order.solve import order_operations as order_operations
     from memplan.solvers.portfolio.options import SolveControl as SolveControl

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
@@ -12,9 +13,17 @@ from memplan.api.cli.arguments import ListFormat, Quiet
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import read_as, refuse_unwritable, say, wants_table, write
-from memplan.api.reports.orders import facts, lines
+from memplan.api.reports.orders import lines, placed_facts
 from memplan.planner.operations.graph import read_graph
-from memplan.solvers.order.solve import TIME_LIMIT_S, order_operations
+from memplan.solvers.order.placement.joint import order_and_place
+from memplan.solvers.order.solve import TIME_LIMIT_S
+
+
+class OrderGoal(StrEnum):
+    """The choice of what an order makes least."""
+
+    alive = "alive"
+    placed = "placed"
 
 
 def order(
@@ -26,10 +35,14 @@ def order(
     ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = TIME_LIMIT_S,
     deterministic: Annotated[bool, typer.Option(help="The same order on every machine.")] = False,
+    goal: Annotated[OrderGoal, typer.Option(help="What is to be the least: bytes alive, or those of the plan.")] = (
+        OrderGoal.alive
+    ),
+    alignment: Annotated[int, typer.Option(min=1, help="Place tensors at multiples of so many bytes.")] = 1,
     shown: ListFormat = None,
     quiet: Quiet = False,
 ) -> None:
-    """Order operations so that the peak of the bytes alive at once is the least.
+    """Order operations so that the peak of the bytes alive at once is the least, and plan them in that order.
 
     Exit status: 0 there is an order, 2 wrong input.
     """
@@ -37,10 +50,16 @@ def order(
     graph = read_as(graph_file, read_graph)
     with graceful_interrupts() as cancelled:
         work = partial(
-            order_operations, graph, time_limit_s=time_limit, deterministic=deterministic, cancelled=cancelled
+            order_and_place,
+            graph,
+            time_limit_s=time_limit,
+            deterministic=deterministic,
+            cancelled=cancelled,
+            alignment=alignment,
+            goal=goal.value,
         )
         result = run_in_thread(work, lambda: None)
-    told = to_json(facts(graph, result)) + b"\n"
+    told = to_json(placed_facts(graph, result)) + b"\n"
     if output is not None:
         write(output, told)
         if not quiet:

@@ -43,7 +43,12 @@ class KernelGroup:
 PLANNING = KernelGroup("planning", "memplan-kernels", "*.py", ("exact.search", "packing.pack"))
 ORDER = KernelGroup(
     *("order", "memplan-order-kernels", "**/*.py"),
-    ("order.depth_first.search_order", "order.beam.beam_order", "order.closure.close_cheaply"),
+    (
+        "order.depth_first.search_order",
+        "order.beam.beam_order",
+        "order.closure.close_cheaply",
+        "order.nearness.follow_order",
+    ),
 )
 GROUPS = (PLANNING, ORDER)
 
