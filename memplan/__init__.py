@@ -31,7 +31,6 @@ _MODULE_OF = {
     "OperationsError": "planner.errors",
     "OptionError": "planner.errors",
     "OrderResult": "solvers.order.solve",
-    "PlacedOrder": "solvers.order.placement.joint",
     "Placement": "planner.model.rows",
     "Plan": "planner.model.plan",
     "PlanError": "planner.errors",
@@ -39,15 +38,16 @@ _MODULE_OF = {
     "Problem": "planner.model.problem",
     "ProblemError": "planner.errors",
     "Progress": "solvers.search.result",
+    "RecomputeFrontier": "solvers.order.recompute.frontier",
     "Relative": "planner.model.rows",
     "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
     "__version__": "planner",
-    "order_and_place": "solvers.order.placement.joint",
     "order_operations": "solvers.order.solve",
     "read_graph": "files",
     "read_plan": "files",
     "read_problem": "files",
+    "recompute_frontier": "solvers.order.recompute.frontier",
     "solve": "solvers.portfolio.solve",
     "verify": "planner.audit",
     "write_plan": "files",
@@ -82,8 +82,8 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import Relative as Relative
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
     from memplan.planner.verify.violation import Violation as Violation
-    from memplan.solvers.order.placement.joint import PlacedOrder as PlacedOrder
-    from memplan.solvers.order.placement.joint import order_and_place as order_and_place
+    from memplan.solvers.order.recompute.frontier import RecomputeFrontier as RecomputeFrontier
+    from memplan.solvers.order.recompute.frontier import recompute_frontier as recompute_frontier
     from memplan.solvers.order.solve import OrderResult as OrderResult
     from memplan.solvers.order.solve import order_operations as order_operations
     from memplan.solvers.portfolio.options import SolveControl as SolveControl

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
@@ -12,18 +11,12 @@ from pydantic_core import to_json
 from memplan.api.cli.arguments import ListFormat, Quiet
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
+from memplan.api.cli.recompute import NOT_WITHIN, Budget, ExtraCost, Recompute, recompute_work, refuse_budgets
 from memplan.api.cli.streams import read_as, refuse_unwritable, say, wants_table, write
-from memplan.api.reports.orders import lines, placed_facts
+from memplan.api.reports import orders
+from memplan.api.reports import recompute as frontiers
 from memplan.planner.operations.graph import read_graph
-from memplan.solvers.order.placement.joint import order_and_place
-from memplan.solvers.order.solve import TIME_LIMIT_S
-
-
-class OrderGoal(StrEnum):
-    """The choice of what an order makes least."""
-
-    alive = "alive"
-    placed = "placed"
+from memplan.solvers.order.solve import TIME_LIMIT_S, order_operations
 
 
 def order(
@@ -35,37 +28,38 @@ def order(
     ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = TIME_LIMIT_S,
     deterministic: Annotated[bool, typer.Option(help="The same order on every machine.")] = False,
-    goal: Annotated[OrderGoal, typer.Option(help="What is to be the least: bytes alive, or those of the plan.")] = (
-        OrderGoal.alive
-    ),
-    alignment: Annotated[int, typer.Option(min=1, help="Place tensors at multiples of so many bytes.")] = 1,
+    recompute: Recompute = False,
+    budget: Budget = None,
+    extra_cost: ExtraCost = None,
     shown: ListFormat = None,
     quiet: Quiet = False,
 ) -> None:
-    """Order operations so that the peak of the bytes alive at once is the least, and plan them in that order.
+    """Order operations so that the peak of the bytes alive at once is the least.
 
-    Exit status: 0 there is an order, 2 wrong input.
+    Exit status: 0 there is an order, 1 none was found within the budget, 2 wrong input.
     """
     refuse_unwritable(output)
+    refuse_budgets(recompute, budget, extra_cost)
     graph = read_as(graph_file, read_graph)
+    is_within = True
     with graceful_interrupts() as cancelled:
-        work = partial(
-            order_and_place,
-            graph,
-            time_limit_s=time_limit,
-            deterministic=deterministic,
-            cancelled=cancelled,
-            alignment=alignment,
-            goal=goal.value,
-        )
-        result = run_in_thread(work, lambda: None)
-    told = to_json(placed_facts(graph, result)) + b"\n"
+        if recompute:
+            asked = recompute_work(graph, budget, extra_cost, time_limit, deterministic, cancelled)
+            frontier = run_in_thread(asked, lambda: None)
+            is_within = frontier.is_within
+            told, lines = frontiers.facts(graph, frontier), list(frontiers.lines(graph, frontier))
+        else:
+            work = partial(
+                order_operations, graph, time_limit_s=time_limit, deterministic=deterministic, cancelled=cancelled
+            )
+            result = run_in_thread(work, lambda: None)
+            told, lines = orders.facts(graph, result), list(orders.lines(graph, result))
     if output is not None:
-        write(output, told)
+        write(output, to_json(told) + b"\n")
         if not quiet:
-            say("\n".join(lines(graph, result)))
+            say("\n".join(lines))
     elif wants_table(shown):
-        write(None, "".join(f"{line}\n" for line in lines(graph, result)).encode())
+        write(None, "".join(f"{line}\n" for line in lines).encode())
     else:
-        write(None, told)
-    raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0)
+        write(None, to_json(told) + b"\n")
+    raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if is_within else NOT_WITHIN)

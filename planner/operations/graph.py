@@ -49,7 +49,8 @@ class GraphOperation(Value):
     [k, j]: output k may be written over input j, if no other operation needs that one any more. `regions` are what
     happens inside, each in its order; `work` is enough for any of them. What else is known need not be: `kind` is a
     canonical word for what it computes, `attributes` are how, and `in_shapes` and `out_shapes` are the shapes in which
-    it sees its tensors, where one of them is not the tensor's own.
+    it sees its tensors, where one of them is not the tensor's own. `cost` is what running it again costs, in any unit,
+    and `once` says that it must not run again: it draws random numbers, say.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -66,6 +67,8 @@ class GraphOperation(Value):
     attributes: Attributes = Field(default_factory=dict)
     in_shapes: Shapes = ()
     out_shapes: Shapes = ()
+    cost: Bytes | None = None
+    once: bool = False
 
 
 class OperationGraph(Value):

@@ -18,10 +18,9 @@ def test_the_order_goes_to_standard_output_as_json(capfd: Captured) -> None:
     assert main(["order", RANDWIRE, "--time-limit", "30", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["status"], told["peak"], told["lower_bound"], told["gap"]) == ("optimal", 3669120, 3669120, 0.0)
-    assert (told["given_peak"], told["saved_bytes"]) == (4892160, 1223040)
+    assert (told["given_peak"], told["saved"]) == (4892160, 1223040)
     assert sorted(told["order"]) == list(range(113))
-    assert (told["placed_peak"], told["placed_status"]) == (3669120, "optimal")
-    assert 0 < told["moves"] < 40
+    assert told["moves"] > 0
     assert told["wall_time_s"] > 0
     assert told["witness"]["kind"] in ("state", "cut", "exhaustion")
 
@@ -34,12 +33,11 @@ def test_a_table_is_for_people(capfd: Captured) -> None:
         "given peak",
         "best peak",
         "lower bound",
-        "placed peak",
         "saved",
         "moves",
     ]
     assert "3,669,120 bytes, optimal" in lines[2]
-    assert lines[5].endswith("1,223,040 bytes (25.0 %)")
+    assert lines[4].endswith("1,223,040 bytes (25.0 %)")
 
 
 def test_the_json_is_written_to_a_file_and_people_are_told(tmp_path: Path, capfd: Captured) -> None:
@@ -64,3 +62,26 @@ def test_wrong_input_is_told_with_the_name_of_the_file(tmp_path: Path, capfd: Ca
     )
     assert main(["order", RANDWIRE, "--time-limit", "-1"]) == 2
     assert "time_limit_s: must be at least 0 and finite, got -1.0" in capfd.readouterr().err
+
+
+def test_recompute_gives_points_with_falling_peaks_and_rising_costs(capfd: Captured) -> None:
+    graph = str(GRAPHS / "torch_resnet18_b1_sgd.json")
+    asked = ["order", graph, "--recompute", "--time-limit", "1", "--deterministic"]
+    assert main([*asked, "--extra-cost", "2%", "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    peaks = [point["peak"] for point in told["points"]]
+    assert peaks == sorted(set(peaks), reverse=True)
+    assert told["points"][-1]["extra_cost"] <= 0.02 * told["cost"]
+    assert told["order"] == told["points"][-1]["order"]
+    assert len(told["order"]) == 347 + len(told["points"][-1]["clones"])
+    assert main([*asked, "--budget", "1kB", "--format", "table"]) == 1
+    assert "nothing was found within the budget" in capfd.readouterr().out
+
+
+def test_budgets_of_recompute_are_refused_without_it_and_where_they_are_none(capfd: Captured) -> None:
+    assert main(["order", RANDWIRE, "--budget", "1"]) == 2
+    assert main(["order", RANDWIRE, "--recompute", "--extra-cost", "ten"]) == 2
+    assert main(["order", RANDWIRE, "--recompute", "--budget", "-4"]) == 2
+    err = capfd.readouterr().err
+    assert "budget: must be given with --recompute" in err
+    assert 'extra-cost: must be a part such as 10%, got "ten"' in err

@@ -1,0 +1,63 @@
+"""Places for a program with clones: planned, then run on its addresses to see that it computes the same."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from memplan.planner.errors import InvalidPlanError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.rewriting_check import check_rewriting
+from memplan.solvers.order.recompute.rewrite import Rewritten
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.solve import solve
+
+
+@dataclass(frozen=True)
+class PlacedProgram:
+    """The problem of a program in its given order, and a plan; tensor k is the buffer `tensor_k`."""
+
+    problem: Problem
+    plan: Plan
+
+
+def placed(
+    graph: OperationGraph,
+    form: Rewritten,
+    time_limit_s: float,
+    deterministic: bool,
+    cancelled: threading.Event | None,
+) -> PlacedProgram:
+    """Plan a program with clones; raises InvalidPlanError for a plan that it cannot run on, or that is none."""
+    problem = _problem(form.graph)
+    plan = solve(
+        problem,
+        time_limit_s=time_limit_s,
+        deterministic=deterministic,
+        control=SolveControl(cancelled=cancelled),
+    )
+    if plan.peak is None:
+        raise InvalidPlanError(f"plan: must place every tensor, got status {plan.status}")
+    at = {row.id: row.offset for row in plan.placements}
+    n = len(form.graph.size)
+    offsets = [at.get(f"tensor_{t}", -1) for t in range(n)]
+    works = [at.get(f"work_{k}", -1) for k in range(len(form.graph.ops))]
+    check_rewriting(graph, form.graph, form.runs, form.tensors, range(len(form.runs)), (offsets, works))
+    return PlacedProgram(problem, plan)
+
+
+def _problem(graph: OperationGraph) -> Problem:
+    """Return the problem of placing a graph's tensors and work in its given order; step k is the time k."""
+    kept, size = set(graph.kept), graph.counted
+    end = max(1, len(graph.ops))
+    rows = []
+    for t, bytes_ in enumerate(size):
+        maker, readers = graph.maker[t], graph.readers[t]
+        if bytes_ and (maker is not None or readers or t in kept):
+            last = end if t in kept else 1 + max(readers, default=maker or 0)
+            rows.append(Buffer(id=f"tensor_{t}", size=bytes_, start=maker or 0, end=last))
+    rows += [Buffer(id=f"work_{k}", size=row.work, start=k, end=k + 1) for k, row in enumerate(graph.ops) if row.work]
+    return Problem(buffers=rows)

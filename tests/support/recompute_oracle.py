@@ -1,0 +1,71 @@
+"""The least cost of programs that run operations again, by a search of all states; shares no code with the product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+from memplan.planner.operations.graph import OperationGraph
+
+
+def least_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> int | None:
+    """Return the least cost of what runs again within a budget of bytes; None where nothing is within.
+
+    A state is what has run and which tensors are in memory; any of these may be given up at any time. For graphs
+    without tensors that are made twice, and without control edges.
+    """
+    n, size = len(graph.ops), graph.size
+    given = frozenset(
+        t for t, maker in enumerate(graph.maker) if maker is None and (graph.readers[t] or t in graph.kept)
+    )
+    kept = frozenset(graph.kept)
+    everything = frozenset(range(n))
+    queue: list[tuple[int, int, frozenset[int], frozenset[int]]] = [(0, 0, frozenset(), given)]
+    best: dict[tuple[frozenset[int], frozenset[int]], int] = {}
+    count = 0
+    if sum(size[t] for t in given) > budget:
+        return None
+    while queue:
+        cost, _, done, memory = heappop(queue)
+        if best.get((done, memory), cost + 1) <= cost:
+            continue
+        best[done, memory] = cost
+        if done == everything and kept <= memory:
+            return cost
+        steps = [(cost, done, memory - {t}) for t in memory]
+        for v, row in enumerate(graph.ops):
+            if memory.issuperset(row.inputs):
+                held = memory | set(row.outputs)
+                if sum(size[t] for t in held) + row.work <= budget:
+                    steps.append((cost + (costs[v] if v in done else 0), done | {v}, held))
+        for more, ran, held in steps:
+            if best.get((ran, held), more + 1) > more:
+                count += 1
+                heappush(queue, (more, count, ran, held))
+    return None
+
+
+def bytes_of_runs(graph: OperationGraph, runs: Sequence[int]) -> int:
+    """Return the most bytes alive when operations run in a sequence, some again; a reader takes what was made last."""
+    uses: list[list[tuple[str, int]]] = [[] for _ in graph.size]
+    for step, v in enumerate(runs):
+        for t in dict.fromkeys((*graph.ops[v].inputs, *graph.ops[v].outputs)):
+            uses[t].append(("make" if t in graph.made[v] else "use", step))
+    alive = [0] * max(1, len(runs))
+    for t, rows in enumerate(uses):
+        spans: list[tuple[int, int]] = []
+        if graph.maker[t] is None and (rows or t in graph.kept):
+            spans.append((0, 0))
+        for what, step in rows:
+            if what == "make":
+                spans.append((step, step))
+            else:
+                spans[-1] = (spans[-1][0], step)
+        if t in graph.kept and spans:
+            spans[-1] = (spans[-1][0], len(alive) - 1)
+        for first, last in spans:
+            for step in range(first, last + 1):
+                alive[step] += graph.counted[t]
+    for step, v in enumerate(runs):
+        alive[step] += graph.ops[v].work
+    return max(alive)
