@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from distributed import Client, Security
 
 from memplan.api.cluster import dask
 from memplan.api.cluster.connection import Connection
 from memplan.api.cluster.local_cluster import local_cluster
-from memplan.api.cluster.pending_solve import PendingSolve, SentTask, stop
+from memplan.api.cluster.pending import PendingSolve, PendingWork
+from memplan.api.cluster.sent_task import Pending, SentTask, stop
 from memplan.api.cluster.serialization import pack, unpack
-from memplan.api.cluster.task import LostWorkersError, Task
+from memplan.api.cluster.task import LostWorkersError, Task, WorkAnswer, WorkTask
 from memplan.api.settings import Settings
 from memplan.planner.model.plan import StopReason
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
+T = TypeVar("T")
 _WAIT_EVERY_S = 0.05
 MAX_LOST = 3
 """The number of times that a task which lost its worker is sent to another one at once."""
@@ -44,7 +46,7 @@ class Cluster:
         self._connection = Connection(address, security)
         self._own, self._on_loss = own, on_loss
         self._topic = f"memplan-{uuid.uuid4().hex}"
-        self._sent: dict[str, SentTask] = {}
+        self._sent: dict[str, SentTask[Any]] = {}
         self._aside = {asyncio.create_task(self._connection.keep())}
 
     @classmethod
@@ -97,7 +99,26 @@ class Cluster:
         the best plan known. Higher priorities go first. Raises what `solve_request` raises, and LostWorkersError or
         WorkFailedError.
         """
-        pending = PendingSolve(task, on_progress)
+        return await self._answer(PendingSolve(task, on_progress), priority, cancelled)
+
+    async def work(
+        self,
+        task: WorkTask,
+        *,
+        priority: int = 0,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+        cancelled: Waitable,
+    ) -> WorkAnswer:
+        """Have a worker answer a request of another kind, within the task's `grace_s` of its deadline.
+
+        When `cancelled` is set, the answer is what the worker has by then. A task whose worker is lost begins anew.
+        Raises what the task's function raises, LostWorkersError, WorkFailedError, and UnavailableError where there is
+        no answer in time.
+        """
+        return await self._answer(PendingWork(task, on_progress), priority, cancelled)
+
+    async def _answer(self, pending: Pending[T], priority: int, cancelled: Waitable) -> T:
+        task = pending.task
         over = asyncio.create_task(_over(task.deadline.earlier(task.carry_s), cancelled))
         lost = 0
         try:
@@ -116,17 +137,17 @@ class Cluster:
         finally:
             over.cancel()
 
-    async def _pause(self, pending: PendingSolve, lost: int, over: asyncio.Task[StopReason]) -> None:
+    async def _pause(self, pending: Pending[Any], lost: int, over: asyncio.Task[StopReason]) -> None:
         """Let some time pass where a task has lost too many workers; raises LostWorkersError if it has no plan yet."""
         if lost > MAX_LOST:
-            if pending.best is None and pending.task.start is None:
+            if not pending.has_result:
                 raise LostWorkersError(f"memplan: {lost} workers were lost over this problem, and no more are tried")
             await asyncio.wait({over}, timeout=_PAUSES_S[min(lost - MAX_LOST, len(_PAUSES_S)) - 1])
 
     async def _send(
-        self, pending: PendingSolve, client: Client, priority: int, over: asyncio.Task[StopReason]
-    ) -> SolveResult | None:
-        """Have a worker solve the rest of a pending solve; None where the worker, or the scheduler, was lost."""
+        self, pending: Pending[T], client: Client, priority: int, over: asyncio.Task[StopReason]
+    ) -> T | None:
+        """Have a worker do the rest of pending work; None where the worker, or the scheduler, was lost."""
         packed = await asyncio.to_thread(pack, pending.rest())
         if self._connection.up() is not client:
             return None

@@ -1,8 +1,11 @@
-"""The task that is sent to a worker, and the errors of workers."""
+"""The tasks that are sent to workers, their answers, and the errors of workers."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import Plan
@@ -10,8 +13,8 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.deadline import Deadline
 
-_CARRY_S = 4e-6
-"""The seconds that bringing one buffer to a worker and its placement back takes."""
+_CARRY_S, _CARRY_BYTE_S = 4e-6, 1e-7
+"""The seconds that bringing one buffer to a worker and its placement back takes; and one byte of another request."""
 
 
 class LostWorkersError(MemplanError):
@@ -40,3 +43,46 @@ class Task:
     def carry_s(self) -> float:
         """The seconds that bringing the task to a worker and its answer back takes."""
         return _CARRY_S * len(self.problem.buffers)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkControl:
+    """The deadline of work, the event that ends it early with what there is by then, and where it tells how far it is.
+
+    What is told is JSON: objects with few numbers, each with what is new.
+    """
+
+    deadline: Deadline
+    cancelled: threading.Event
+    tell: Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class WorkAnswer:
+    """The bytes of an answer, as they go to the caller, and its status where it has one."""
+
+    content: bytes
+    status: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class WorkTask:
+    """One request of another kind than a plan: bytes, options, and the function that answers it in a worker.
+
+    The function is one of a module, since its name is sent; it raises MemplanError. It may take `grace_s` longer than
+    the deadline.
+    """
+
+    run: Callable[[WorkTask, WorkControl], WorkAnswer]
+    kind: str
+    media: str
+    body: bytes
+    options: Mapping[str, Any]
+    deadline: Deadline
+    grace_s: float
+    wants_plans: bool = False
+
+    @property
+    def carry_s(self) -> float:
+        """The seconds that bringing the task to a worker and its answer back takes."""
+        return _CARRY_BYTE_S * len(self.body)

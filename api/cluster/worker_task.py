@@ -1,4 +1,4 @@
-"""The work of a worker: it solves one task, tells its server how far it is, and stops when it is told to."""
+"""The work of a worker: it does one task, tells its server how far it is, and stops when it is told to."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from memplan.api.cluster import dask
 from memplan.api.cluster.serialization import pack, unpack
-from memplan.api.cluster.task import Task, WorkFailedError
+from memplan.api.cluster.task import Task, WorkAnswer, WorkControl, WorkFailedError, WorkTask
 from memplan.planner.errors import MemplanError
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve_request
-from memplan.solvers.search.result import Progress, SolveResult
+from memplan.solvers.search.result import SolveResult
 
-ALARM_S, _ALARM_S_A_BUFFER = 4.0, 2e-5
+ALARM_S, _ALARM_S_A_CARRY_S = 4.0, 5.0
 """The seconds after its limit, or after it was told to stop, when the system ends a process of its own."""
 _TELL_EVERY_S, _PLAN_EVERY_S, _SPARE_PLAN_EVERY_S = 0.25, 1.0, 5.0
 _PROGRESS_KEPT = 100
@@ -29,19 +30,27 @@ _LOG = logging.getLogger("memplan")
 
 @dataclass(eq=False)
 class RunningTask:
-    """A task that is being solved here, and the progress that its server has not been told yet."""
+    """A task that is being done here, and the progress that its server has not been told yet."""
 
-    task: Task
+    task: Task | WorkTask
     cancelled: threading.Event = field(default_factory=threading.Event)
     is_done: threading.Event = field(default_factory=threading.Event)
     so_far: Callable[[], SolveResult | None] = lambda: None
-    latest: Progress | None = None
-    progress: deque[Progress] = field(default_factory=lambda: deque(maxlen=_PROGRESS_KEPT))
+    latest: Any = None
+    progress: deque[Any] = field(default_factory=lambda: deque(maxlen=_PROGRESS_KEPT))
 
     @property
     def alarm_s(self) -> float:
         """The time to end after it was told to."""
-        return ALARM_S + _ALARM_S_A_BUFFER * len(self.task.problem.buffers)
+        return ALARM_S + _ALARM_S_A_CARRY_S * self.task.carry_s
+
+    def answer(self) -> SolveResult | WorkAnswer:
+        """Do the task; raises MemplanError."""
+        task = self.task
+        if isinstance(task, WorkTask):
+            return task.run(task, WorkControl(task.deadline, self.cancelled, self.progress.append))
+        control = SolveControl(task.deadline, self.cancelled, self.progress.append, self.watch, task.start)
+        return solve_request(task.problem, task.options, control)
 
     def watch(self, so_far: Callable[[], SolveResult | None]) -> None:
         """Keep the function that returns the best result so far."""
@@ -58,7 +67,7 @@ class RunningTask:
                 plan_at = time.monotonic() + every_s if with_plan else plan_at
                 tell(pack(told))
 
-    def told(self, with_plan: bool) -> tuple[Progress, ...]:
+    def told(self, with_plan: bool) -> tuple[Any, ...]:
         """Return the progress since the last call; with the best plan, where that is a new one."""
         told = [self.progress.popleft() for _ in range(len(self.progress))]
         self.latest = told[-1] if told else self.latest
@@ -80,7 +89,7 @@ def own_this_process() -> None:
 
 
 def perform(key: str, topic: str, sent: bytes) -> bytes:
-    """Solve a packed task of a unique key, and tell its progress to a topic; return the result, packed.
+    """Do a packed task of a unique key, and tell its progress to a topic; return the result, packed.
 
     Raises MemplanError, which Dask brings to the server.
     """
@@ -89,8 +98,7 @@ def perform(key: str, topic: str, sent: bytes) -> bytes:
         task = running.task
         _set_alarm(max(0.0, task.deadline.left_s) + running.alarm_s)
         threading.Thread(target=running.report, args=(dask.teller(topic, key),), daemon=True).start()
-        control = SolveControl(task.deadline, running.cancelled, running.progress.append, running.watch, task.start)
-        return pack(solve_request(task.problem, task.options, control))
+        return pack(running.answer())
     except MemplanError:
         raise
     except Exception as error:  # noqa: BLE001 - the border of the worker: its log says where, without the message

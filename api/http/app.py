@@ -11,9 +11,10 @@ from fastapi import FastAPI
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.middleware import Envelope
+from memplan.api.http.openapi.kind_schemas import KIND_MODELS
 from memplan.api.http.openapi.schemas import add_schemas
 from memplan.api.http.problem_details import add_error_answers
-from memplan.api.http.routes import batch, health, jobs, liveness, metrics, plan, plans, solvers, verify
+from memplan.api.http.routes import batch, health, jobs, kinds, liveness, metrics, plan, plans, solvers, verify
 from memplan.api.readiness import warm_up
 from memplan.api.settings import Settings, read_settings
 from memplan.planner import __version__
@@ -32,12 +33,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
     )
     service = app.state.service = Service(settings or read_settings())
-    for module in (plan, plans, jobs, batch, verify, liveness, solvers, health, metrics):
+    for module in (plan, plans, kinds, jobs, batch, verify, liveness, solvers, health, metrics):
         app.include_router(module.router)
     add_error_answers(app)
     timeout_s = service.settings.body_timeout_s
     app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies, body_timeout_s=timeout_s)
-    add_schemas(app)
+    add_schemas(app, KIND_MODELS)
     return app
 
 

@@ -17,12 +17,14 @@ from memplan.api.cluster.cluster import Cluster
 from memplan.api.http.auth.gate import KeyGate, look_up
 from memplan.api.http.middleware import HeldBytes, Streams
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
+from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.compiled_problem import Readings
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.plan_service import PlanService
+from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.store import Store
@@ -38,6 +40,7 @@ class Service:
     cluster: Cluster
     cache: PlanCache
     solving: PlanService
+    working: WorkService
     jobs: JobParts
     """These are there while the service is open."""
 
@@ -74,9 +77,9 @@ class Service:
         stack.push_async_callback(self.cluster.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
         self.solving = PlanService(self.cache, self.cluster, self.queue, self.metrics, settings.solves)
-        self.jobs = await stack.enter_async_context(
-            open_jobs(self.store, self.solving, self.queue, self.metrics, settings)
-        )
+        self.working = WorkService(self.cluster, self.queue, self.metrics)
+        services = Services(self.solving, self.working)
+        self.jobs = await stack.enter_async_context(open_jobs(self.store, services, self.queue, self.metrics, settings))
         self._enders.append(self.jobs.stop)
 
     async def find_key(self, key_id: str) -> Key | None:

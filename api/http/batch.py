@@ -16,7 +16,7 @@ from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import error_answer, problem_details
 from memplan.api.http.submissions import check_size, check_time_limit, read_object, submission_from
-from memplan.api.jobs.run import Solves
+from memplan.api.jobs.work import Solves
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import JSON, PLAN_FORMATS, write_plan

@@ -12,6 +12,7 @@ from sse_starlette import ServerSentEvent
 
 from memplan.api.http.job_requests import JobQuery
 from memplan.api.options import Options
+from memplan.api.service.kinds.registry import PLAN
 from memplan.api.store.events import StoredEvent
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import MEANINGS, State
@@ -20,7 +21,7 @@ PATH = "/v1/jobs"
 Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
-class Progress(BaseModel):
+class PlanProgress(BaseModel):
     """The peak, bound and gap of a job's best plan; `gap` is None where the bound is 0."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,21 +33,27 @@ class Progress(BaseModel):
 
 
 class Links(BaseModel):
-    """The paths of the job, its events, and its best plan."""
+    """The paths of the job, its events, its answer so far, and the same as a plan where it is one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     self: str
     events: str
-    plan: str
+    result: str
+    plan: str | None
 
 
 class JobAnswer(BaseModel):
-    """A job: how far it is, and where its plan is; `late_s` is by how much it ended after its deadline."""
+    """A job: how far it is, and where its answer is; `late_s` is by how much it ended after its deadline.
+
+    `problem_hash`, `name` and `buffers` are those of the problem, or of what else a job of its kind is about.
+    `options` and `progress` are those of the kind; `plan_status` is that of the plan, or of the answer.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
+    kind: str
     state: State
     meaning: str
     name: str | None
@@ -57,8 +64,8 @@ class JobAnswer(BaseModel):
     started_at: Moment | None
     finished_at: Moment | None
     deadline_at: Moment | None
-    options: Options
-    progress: Progress | None
+    options: Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
+    progress: PlanProgress | dict[str, Any] | None
     plan_status: str | None
     attempts: int
     late_s: float | None
@@ -77,9 +84,11 @@ class JobList(BaseModel):
 
 def job_answer(job: StoredJob) -> JobAnswer:
     """Say what is known of a job."""
-    at = f"{PATH}/{job.id}"
+    at, is_plan = f"{PATH}/{job.id}", job.kind == PLAN
+    options, progress = dict(job.options), None if job.progress is None else dict(job.progress)
     return JobAnswer(
         id=job.id,
+        kind=job.kind,
         state=job.state,
         meaning=MEANINGS[job.state],
         name=job.name,
@@ -90,13 +99,13 @@ def job_answer(job: StoredJob) -> JobAnswer:
         started_at=None if job.started_at is None else _moment(job.started_at),
         finished_at=None if job.finished_at is None else _moment(job.finished_at),
         deadline_at=None if job.deadline_at is None else _moment(job.deadline_at),
-        options=Options.model_validate(dict(job.options)),
-        progress=None if job.progress is None else Progress.model_validate(job.progress),
+        options=Options.model_validate(options).model_dump(mode="json") if is_plan else options,
+        progress=PlanProgress.model_validate(progress) if is_plan and progress is not None else progress,
         plan_status=job.plan_status,
         attempts=job.attempts,
         late_s=job.late_s,
         error=job.error,
-        links=Links(self=at, events=f"{at}/events", plan=f"{at}/plan"),
+        links=Links(self=at, events=f"{at}/events", result=f"{at}/result", plan=f"{at}/plan" if is_plan else None),
     )
 
 

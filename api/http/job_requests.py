@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
@@ -21,8 +21,11 @@ from memplan.api.http.submissions import (
     read_submission,
     submission_from,
 )
-from memplan.api.jobs.serialization import pack_problem
+from memplan.api.http.work_requests import read_work
+from memplan.api.jobs.serialization import pack_problem, pack_request
 from memplan.api.options import Options
+from memplan.api.service.kinds.kind import JobKind
+from memplan.api.service.kinds.registry import KINDS, PLAN
 from memplan.api.settings import Settings
 from memplan.api.store.job import NewJob
 from memplan.api.store.job_states import State
@@ -39,6 +42,10 @@ NAME_CHARACTERS = 200
 """The characters of a problem's name that are kept as the job's."""
 MOST_LISTED = 1000
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
+if TYPE_CHECKING:
+    JobKindName = str
+else:
+    JobKindName = Literal[(PLAN, *KINDS)]
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _KEY = re.compile(r"[!-~]{1,200}")
 
@@ -70,6 +77,7 @@ class Terms(WireValue):
 class JobQuery(WireValue):
     """A query of jobs; `after` is the last one of the page before."""
 
+    kind: JobKindName | None = None
     state: State | None = None
     name: str | None = None
     problem_hash: Annotated[str, AfterValidator(_hash)] | None = None
@@ -82,16 +90,21 @@ def read_job(kind: str, body: bytes, query: QueryParams) -> tuple[Problem, Optio
 
     It is that of `POST /v1/plan`; the terms come beside the problem, or in the query.
     """
-    asked = [(name, value) for name, value in query.multi_items() if name in Terms.model_fields]
-    rest = QueryParams([(name, value) for name, value in query.multi_items() if name not in Terms.model_fields])
-    terms = dict(asked)
-    if len(terms) < len(asked):
-        raise OptionError(*(f"{name}: must be given once" for name in terms))
+    terms, rest = split_query(query)
     if kind != JSON:
         return *read_submission(kind, body, rest), _terms(terms, {})
     content = read_object(body)
     inside = {} if is_bare(content) else {name: content.pop(name) for name in Terms.model_fields if name in content}
     return *submission_from(content, rest), _terms(terms, inside)
+
+
+def split_query(query: QueryParams) -> tuple[dict[str, str], QueryParams]:
+    """Return the terms of a query, and the rest of it; raises OptionError for a term that is given twice."""
+    asked = [(name, value) for name, value in query.multi_items() if name in Terms.model_fields]
+    terms = dict(asked)
+    if len(terms) < len(asked):
+        raise OptionError(*(f"{name}: must be given once" for name in terms))
+    return terms, QueryParams([(name, value) for name, value in query.multi_items() if name not in Terms.model_fields])
 
 
 def read_new_job(
@@ -104,18 +117,53 @@ def read_new_job(
     idempotency_key: str | None = None,
 ) -> NewJob:
     """Make a job of the body of `POST /v1/jobs`, its deadline counted from now; raises InputError."""
-    problem, options, terms = read_job(kind, body, query)
+    digest = None if idempotency_key is None else _digest(kind, body, query)
+    said: dict[str, Any] = {"key_id": key_id, "idempotency_key": idempotency_key, "request_digest": digest}
+    if (known := KINDS.get(query.get("kind", PLAN))) is not None:
+        return _work_job(known, kind, body, query, settings, said)
+    problem, options, terms = read_job(kind, body, without_kind(query))
     check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
     check_size(problem, settings)
-    return new_job(
-        problem,
-        options,
-        key_id=key_id,
-        priority=terms.priority,
-        deadline_at=None if terms.deadline_s is None else time.time() + terms.deadline_s,
-        idempotency_key=idempotency_key,
-        request_digest=None if idempotency_key is None else _digest(kind, body, query),
+    return new_job(problem, options, **said, **_when(terms))
+
+
+def kind_of(query: QueryParams) -> str:
+    """Return the kind of job that a query asks for; raises OptionError."""
+    asked = query.getlist("kind")
+    if len(asked) > 1:
+        raise OptionError("kind: must be given once")
+    if asked and asked[0] not in (PLAN, *KINDS):
+        raise OptionError(f"kind: must be one of {', '.join((PLAN, *KINDS))}, got {shown(asked[0])}")
+    return asked[0] if asked else PLAN
+
+
+def without_kind(query: QueryParams) -> QueryParams:
+    """Return the rest of a query."""
+    return QueryParams([(name, value) for name, value in query.multi_items() if name != "kind"])
+
+
+def _work_job(
+    kind: JobKind[Any], media: str, body: bytes, query: QueryParams, settings: Settings, said: Mapping[str, Any]
+) -> NewJob:
+    """Make a job of another kind than a plan; raises InputError."""
+    asked, rest = split_query(without_kind(query))
+    found = read_work(kind, media, body, rest, settings, Terms.model_fields)
+    return NewJob(
+        kind=kind.name,
+        problem=pack_request(media, body),
+        problem_hash=found.subject.hash,
+        n_buffers=found.subject.n_buffers,
+        options=found.options.model_dump(mode="json"),
+        time_limit_s=found.options.time_limit_s,
+        name=None if found.subject.name is None else found.subject.name[:NAME_CHARACTERS],
+        **said,
+        **_when(_terms(asked, found.terms)),
     )
+
+
+def _when(terms: Terms) -> dict[str, Any]:
+    deadline_at = None if terms.deadline_s is None else time.time() + terms.deadline_s
+    return {"priority": terms.priority, "deadline_at": deadline_at}
 
 
 def new_job(problem: Problem, options: Options, **said: Any) -> NewJob:
@@ -169,7 +217,8 @@ def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:
     if both := asked.keys() & inside.keys():
         raise OptionError(*(f"{name}: must come in the body or in the query, got both" for name in sorted(both)))
     try:
-        return Terms.model_validate_strings(dict(asked)) if asked else Terms.model_validate(dict(inside))
+        said = (Terms.model_validate_strings(dict(asked)), Terms.model_validate(dict(inside)))
+        return Terms.model_construct(**{name: getattr(one, name) for one in said for name in one.model_fields_set})
     except ValidationError as error:
         raise OptionError(*sentences(error)) from error
 

@@ -73,10 +73,14 @@ def check_time_limit(where: str, time_limit_s: float, most_s: float) -> None:
 
 def check_size(problem: Problem, settings: Settings) -> None:
     """Refuse a problem that takes too much memory or time before a search begins; raises TooLargeError."""
-    count = len(problem.buffers)
+    check_counts(len(problem.buffers), len(problem.pools), settings)
+
+
+def check_counts(count: int, n_pools: int, settings: Settings) -> None:
+    """Refuse so many buffers, with so many pools; raises TooLargeError."""
     if count > settings.max_buffers:
         raise TooLargeError(f"problem: buffers must be at most {settings.max_buffers}, got {count}")
-    cells = max(count, _LEAST_COUNTED) * len(problem.pools)
+    cells = max(count, _LEAST_COUNTED) * n_pools
     if cells > settings.max_cells:
         rule = f"buffers (at least {_LEAST_COUNTED} are counted) times pools must be at most {settings.max_cells}"
         raise TooLargeError(f"problem: {rule}, got {cells}")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from memplan.api.jobs.event_feed import Following
-from memplan.api.jobs.run import Solves
 from memplan.api.jobs.runner import JobRunner
 from memplan.api.jobs.submission import Intake
+from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.settings import Settings
@@ -33,13 +33,13 @@ class JobParts:
 
 @asynccontextmanager
 async def open_jobs(
-    store: Store, solving: Solves, queue: AdmissionQueue, metrics: Metrics, settings: Settings
+    store: Store, services: Services, queue: AdmissionQueue, metrics: Metrics, settings: Settings
 ) -> AsyncIterator[JobParts]:
     """Take and run jobs until the block ends, and then until the store knows what became of those that ran."""
     following = Following(store)
     runner = JobRunner(
         store,
-        solving,
+        services,
         free_places=partial(_free_places, queue),
         stir=following.stir,
         metrics=metrics,

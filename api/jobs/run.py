@@ -1,55 +1,32 @@
-"""One job in the hands of a server: solved, reported on while it is, and brought to its end once."""
+"""One job in the hands of a server: worked on, reported on while it is, and brought to its end once."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 import traceback
 from collections.abc import Callable
 from functools import partial
-from math import inf
-from typing import Protocol
 
 from anyio import to_thread
 
-from memplan.api.jobs.serialization import pack_plan, unpack_plan, unpack_problem
-from memplan.api.options import Options
+from memplan.api.jobs.serialization import pack_plan
+from memplan.api.jobs.work import Services, Worked, worked
 from memplan.api.refusals import RefusalError
-from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.plan_request import PlanRequest
 from memplan.api.store.errors import StoreError
-from memplan.api.store.job import Claim, JobOutcome, PackedPlan
+from memplan.api.store.job import Claim, JobOutcome, JobProgress, PackedPlan
 from memplan.api.store.store import Store
 from memplan.planner.errors import InputError, MemplanError
 from memplan.planner.model.plan import Plan
-from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress
 
 _GATHER_S = 0.2
 """The time that progress is gathered before it is written."""
 _AGAIN_S = 1.0
 """The pause before a write that the store did not take is repeated."""
-_LEAST_S = 0.05
-"""The time of a job whose deadline has passed between its claim and its start."""
 _STOPPED = "its server stopped"
 _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
-
-
-class Solves(Protocol):
-    """The plan service, as jobs and batches use it."""
-
-    async def plan(
-        self,
-        request: PlanRequest,
-        cancelled: asyncio.Event,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> Plan:
-        """Return a verified plan by the deadline, or soon after `cancelled` is set the best one so far.
-
-        The time limit counts from when a worker is free. Raises FullError where none was until the deadline.
-        """
 
 
 class JobRun:
@@ -59,14 +36,14 @@ class JobRun:
     has it already. `stir` is called when there is something new in the store about it.
     """
 
-    def __init__(self, claim: Claim, store: Store, solving: Solves, stir: Callable[[str], None]) -> None:
+    def __init__(self, claim: Claim, store: Store, services: Services, stir: Callable[[str], None]) -> None:
         self.lease = claim.lease
-        self._claim, self._store, self._solving, self._stir = claim, store, solving, stir
+        self._claim, self._store, self._services, self._stir = claim, store, services, stir
         self._cancelled = asyncio.Event()
         self._is_leaving = self._is_lost = False
         before = claim.job.progress
-        self._told = None if before is None else (before["peak"], before["gap"])
-        self._better: list[Progress] = []
+        self._told: object = (before["peak"], before["gap"]) if before is not None and "gap" in before else before
+        self._better: list[JobProgress] = []
         self._plan: Plan | None = None
         self._has_progress = asyncio.Event()
 
@@ -85,7 +62,7 @@ class JobRun:
         self._cancelled.set()
 
     async def work(self) -> JobOutcome | None:
-        """Solve the job and write how it ended; return that, None where it did not end here."""
+        """Do the job and write how it ended; return that, None where it did not end here."""
         self._stir(self.lease.job_id)
         reporting = asyncio.create_task(self._report())
         try:
@@ -98,10 +75,12 @@ class JobRun:
         return outcome if ended else None
 
     async def _outcome(self) -> JobOutcome | None:
-        """Solve the job; None where it goes to another server."""
+        """Do the work; None where it goes to another server."""
         try:
-            plan = await self._solved()
+            ended = await worked(self._claim, self._services, self._cancelled, self._hear)
         except (RefusalError, StoreError):  # what is in the way now will not always be
+            if self._cancelled.is_set() and not self._is_leaving:
+                return None if self._is_lost else JobOutcome("cancelled")
             return await self._leave("no worker was free in its time")
         except InputError as error:
             return JobOutcome("failed", error=error.sentences[0])
@@ -113,40 +92,27 @@ class JobRun:
             frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
             _LOG.error("%s in job %s\n%s", type(error).__name__, self.lease.job_id, frames)
             return JobOutcome("failed", error="memplan: failed; its log says where")
-        return None if self._is_lost else await self._ended(plan)
+        return None if self._is_lost else await self._ended(ended)
 
-    async def _ended(self, plan: Plan) -> JobOutcome | None:
-        """Say how a job ended that has a plan, or what is known of why nothing fits; None where it has not ended."""
-        packed = await to_thread.run_sync(pack_plan, plan)
-        if plan.stop_reason != "cancelled":
-            return JobOutcome("succeeded", _progress(plan), packed)
-        kept = packed if plan.placements else None
-        return await self._leave(_STOPPED, kept) if self._is_leaving else JobOutcome("cancelled", _progress(plan), kept)
+    async def _ended(self, ended: Worked) -> JobOutcome | None:
+        """Say how a job ended that has an answer, or the best one until it was cancelled; None: it has not ended."""
+        if not ended.was_cancelled:
+            return JobOutcome("succeeded", ended.progress, ended.answer)
+        if self._is_leaving:
+            return await self._leave(_STOPPED, ended.answer)
+        return JobOutcome("cancelled", ended.progress, ended.answer)
 
     async def _leave(self, reason: str, plan: PackedPlan | None = None) -> JobOutcome | None:
         """Let the job wait again, with the best plan known: it has no outcome yet."""
         await self._insist(partial(self._store.leases.hand_back, self.lease, reason, plan))
         return None
 
-    async def _solved(self) -> Plan:
-        claim, left_s = self._claim, inf
-        if claim.job.deadline_at is not None:
-            left_s = max(_LEAST_S, claim.job.deadline_at - time.time())
-        deadline = Deadline.after(left_s)
-        limit_s = min(claim.time_limit_s, left_s)
-        options = Options.model_validate(dict(claim.job.options) | {"time_limit_s": limit_s})
-        problem = await to_thread.run_sync(lambda: CompiledProblem.of(unpack_problem(claim.problem)))
-        # What was found before depends on clocks, which a deterministic plan must not.
-        known = None if options.deterministic else claim.plan
-        start = None if known is None else await to_thread.run_sync(unpack_plan, known)
-        request = PlanRequest(problem, options, deadline, claim.job.priority, start=start)
-        return await self._solving.plan(request, self._cancelled, self._hear)
-
-    def _hear(self, progress: Progress) -> None:
-        if self._told != (progress.peak, progress.gap):
-            self._told = progress.peak, progress.gap
+    def _hear(self, progress: JobProgress, plan: Plan | None) -> None:
+        told = (progress.peak, progress.gap) if isinstance(progress, Progress) else progress.facts()
+        if self._told != told:
+            self._told = told
             self._better.append(progress)
-        self._plan = self._plan if progress.found is None else progress.found.plan
+        self._plan = self._plan if plan is None else plan
         self._has_progress.set()
 
     async def _report(self) -> None:
@@ -174,9 +140,3 @@ class JobRun:
             else:
                 self._stir(self.lease.job_id)
                 return said
-
-
-def _progress(plan: Plan) -> Progress | None:
-    if plan.lower_bound is None:
-        return None
-    return Progress(plan.wall_time_s or 0.0, plan.peak, plan.lower_bound, plan.solver or "")

@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from memplan.api.jobs.heartbeats import HeartbeatMonitor, HeartbeatTimes
-from memplan.api.jobs.run import JobRun, Solves
+from memplan.api.jobs.run import JobRun
+from memplan.api.jobs.work import Services
 from memplan.api.logs import about_job
 from memplan.api.metrics import Metrics
 from memplan.api.store.errors import StoreError
@@ -35,7 +36,7 @@ class JobRunner:
     def __init__(
         self,
         store: Store,
-        solving: Solves,
+        services: Services,
         *,
         free_places: Callable[[int], int],
         stir: Callable[[str], None],
@@ -45,7 +46,7 @@ class JobRunner:
     ) -> None:
         """`free_places` says how many more jobs can run beside those that this server runs already."""
         self.server = secrets.token_hex(8)
-        self._store, self._solving, self._stir, self._metrics = store, solving, stir, metrics
+        self._store, self._services, self._stir, self._metrics = store, services, stir, metrics
         self._free_places, self._job_kept_s = free_places, job_kept_s
         self._runs: dict[Lease, JobRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -140,7 +141,7 @@ class JobRunner:
         return bool(claims)
 
     def _start(self, claim: Claim) -> None:
-        run = JobRun(claim, self._store, self._solving, self._stir)
+        run = JobRun(claim, self._store, self._services, self._stir)
         self._runs[claim.lease] = run
         if self._is_stopping:
             run.hand_back()

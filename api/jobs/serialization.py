@@ -1,4 +1,4 @@
-"""Problems and plans as the store keeps them: their JSON, compressed."""
+"""Problems, plans, requests and answers as the store keeps them: their JSON or their bytes, compressed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import zlib
 
 from pydantic_core import from_json
 
+from memplan.api.cluster.task import WorkAnswer
 from memplan.api.store.job import PackedPlan
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
@@ -38,3 +39,24 @@ def plan_json(data: bytes) -> bytes:
 def unpack_plan(data: bytes) -> Plan:
     """Read a plan from the store."""
     return Plan.model_validate(from_json(zlib.decompress(data)))
+
+
+def pack_request(media: str, body: bytes) -> bytes:
+    """Write the body of a request, and its media type, for the store."""
+    return zlib.compress(media.encode() + b"\n" + body, _LEVEL)
+
+
+def unpack_request(data: bytes) -> tuple[str, bytes]:
+    """Read the media type and the body of a request from the store."""
+    media, _, body = zlib.decompress(data).partition(b"\n")
+    return media.decode(), body
+
+
+def pack_answer(answer: WorkAnswer) -> PackedPlan:
+    """Write the answer of another kind of job than a plan for the store."""
+    return PackedPlan(zlib.compress(answer.content, _LEVEL), answer.status)
+
+
+def answer_bytes(data: bytes) -> bytes:
+    """Return an answer from the store, as it is sent."""
+    return zlib.decompress(data)

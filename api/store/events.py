@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, select
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 
-Kind = Literal["queued", "started", "better", "retried", "finished"]
+Kind = Literal["queued", "started", "better", "progress", "retried", "finished"]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from memplan.api.store.job_states import State
-from memplan.solvers.search.result import Progress
 
 
 def new_id() -> str:
@@ -28,6 +27,7 @@ class JobTerms:
     n_buffers: int
     options: Mapping[str, Any]
     id: str = field(default_factory=new_id)
+    kind: str = "plan"
     key_id: str | None = None
     name: str | None = None
     priority: int = 0
@@ -37,7 +37,7 @@ class JobTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class NewJob(JobTerms):
-    """A job that is submitted: `problem` is packed JSON; the time limit counts from its start.
+    """A job that is submitted: `problem` is packed, what it is about; the time limit counts from its start.
 
     `idempotency_key` makes one job of equal submissions with the same key (`key_id`); `request_digest` tells if they
     are equal.
@@ -76,7 +76,7 @@ class Lease:
 
 @dataclass(frozen=True)
 class Claim:
-    """A job that a server has taken: its problem, and its best plan so far, both packed."""
+    """A job that a server has taken: its problem or request, and its best plan so far, both packed."""
 
     lease: Lease
     job: StoredJob
@@ -87,10 +87,33 @@ class Claim:
 
 @dataclass(frozen=True)
 class PackedPlan:
-    """A packed plan, and its status."""
+    """A packed plan, or the answer of another kind of job, and its status."""
 
     data: bytes
-    status: str
+    status: str | None
+
+
+class JobProgress(Protocol):
+    """The progress of a job: what its row keeps of it, and the seconds since its search began."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """The seconds since the work began."""
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what is told of it, as JSON has it."""
+
+
+@dataclass(frozen=True)
+class WorkProgress:
+    """The progress of a job of another kind than a plan: what its work tells."""
+
+    elapsed_s: float
+    content: Mapping[str, Any]
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what is told of it, as JSON has it."""
+        return self.content
 
 
 @dataclass(frozen=True)
@@ -98,6 +121,6 @@ class JobOutcome:
     """The end of a job."""
 
     state: State
-    progress: Progress | None = None
+    progress: JobProgress | None = None
     plan: PackedPlan | None = None
     error: str | None = None

@@ -25,6 +25,7 @@ class JobsWanted:
 
     of_all_keys: bool
     key_id: str | None = None
+    kind: str | None = None
     state: State | None = None
     name: str | None = None
     problem_hash: str | None = None
@@ -50,6 +51,7 @@ class Jobs:
         if not wanted.of_all_keys:
             query = query.where(rows.key_id == wanted.key_id)
         for column, value in (
+            (rows.kind, wanted.kind),
             (rows.state, wanted.state),
             (rows.name, wanted.name),
             (rows.problem_hash, wanted.problem_hash),

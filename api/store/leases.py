@@ -11,11 +11,10 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.events import Kind, tell
-from memplan.api.store.job import Claim, JobOutcome, Lease, PackedPlan
+from memplan.api.store.job import Claim, JobOutcome, JobProgress, Lease, PackedPlan, WorkProgress
 from memplan.api.store.job_states import ENDED, MEANINGS, State, check_change
 from memplan.api.store.jobs import COLUMNS, job_of
 from memplan.api.store.writing import put
-from memplan.solvers.search.result import Progress
 
 MOST_ATTEMPTS = 3
 """The number of times that a job is started anew after the server that ran it died."""
@@ -41,11 +40,15 @@ class Leases:
             chosen = connection.execute(waiting.limit(most).with_for_update(skip_locked=True)).scalars().all()
             return [_claimed(connection, server, job_id) for job_id in chosen]
 
-    def report(self, lease: Lease, progress: Sequence[Progress], plan: PackedPlan | None = None) -> bool:
+    def report(self, lease: Lease, progress: Sequence[JobProgress], plan: PackedPlan | None = None) -> bool:
         """Tell of better plans and bounds, the best last, with a plan; return False where the lease is void."""
         values = {"progress": progress[-1].facts()} if progress else {}
         told: list[tuple[Kind, Mapping[str, Any]]] = [
-            ("better", one.facts() | {"elapsed_s": round(one.elapsed_s, 3)}) for one in progress
+            (
+                "progress" if isinstance(one, WorkProgress) else "better",
+                {**one.facts(), "elapsed_s": round(one.elapsed_s, 3)},
+            )
+            for one in progress
         ]
         with self._database.writing() as connection:
             last = _written(connection, lease, values, plan, events=len(told))
@@ -188,7 +191,7 @@ def _end(outcome: JobOutcome, late_s: float | None = None) -> dict[str, Any]:
     if outcome.plan is not None:
         told["plan_status"] = outcome.plan.status
     if outcome.progress is not None:
-        told |= outcome.progress.facts()
+        told = {**told, **outcome.progress.facts()}
     if outcome.error is not None:
         told["error"] = outcome.error
     return told if late_s is None else told | {"late_s": late_s}

@@ -22,6 +22,7 @@ jobs = Table(
     METADATA,
     Column("id", Text, primary_key=True),
     Column("key_id", Text),
+    Column("kind", Text, nullable=False, server_default="plan"),
     Column("state", Text, nullable=False),
     Column("priority", Integer, nullable=False),
     Column("problem_hash", Text, nullable=False),
@@ -55,10 +56,10 @@ jobs = Table(
 )
 
 submissions = Table("submissions", METADATA, _job_id(), Column("problem", LargeBinary, nullable=False))
-"""The problems of jobs, as zlib of their JSON."""
+"""The problems of jobs, as zlib of their JSON; of other kinds than plans, zlib of the request's media type and body."""
 
 answers = Table("answers", METADATA, _job_id(), Column("plan", LargeBinary, nullable=False))
-"""The best plans of jobs so far, as zlib of their JSON."""
+"""The best plans of jobs so far, or their answers, as zlib of their JSON."""
 
 job_events = Table(
     "job_events",

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
+from memplan.api.cluster.task import WorkAnswer
 from memplan.api.http.job_requests import new_job
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.heartbeats import HeartbeatTimes
 from memplan.api.jobs.runner import JobRunner
+from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.service.plan_request import PlanRequest
+from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.job import StoredJob
 from memplan.api.store.store import Store
@@ -75,6 +79,24 @@ class Solver:
             return LOOSE.model_copy(update={"stop_reason": "cancelled"})
         return solve(request.problem.problem, time_limit_s=request.options.time_limit_s)
 
+    async def work(
+        self,
+        request: WorkRequest,
+        cancelled: asyncio.Event,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> WorkAnswer:
+        if on_progress is not None:
+            on_progress({"seen": 1})
+            on_progress({"seen": 1})
+            on_progress({"seen": 2})
+        waits = [asyncio.create_task(self.may_solve.wait()), asyncio.create_task(cancelled.wait())]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        if self.error is not None:
+            raise self.error
+        return WorkAnswer(request.media.encode() + request.body, "done")
+
 
 @asynccontextmanager
 async def job_runner(
@@ -83,7 +105,7 @@ async def job_runner(
     """Run a job runner until the block ends."""
     found = JobRunner(
         store,
-        solver,
+        Services(solver, solver),
         free_places=lambda running: places - running,
         stir=(following or Following(store)).stir,
         metrics=Metrics(),

@@ -7,7 +7,8 @@ from typing import Any
 
 from memplan.api.http.bodies import JSON, NDJSON
 from memplan.api.http.job_requests import JobQuery, Terms
-from memplan.api.http.openapi.schemas import PLAN_EXAMPLE, PLAN_REQUEST, PROBLEM_EXAMPLE, body, parameter
+from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_EXAMPLE, PLAN_REQUEST, PROBLEM_EXAMPLE, body, parameter
+from memplan.api.service.kinds.registry import KINDS, PLAN
 
 EVENTS = "text/event-stream"
 _EVENTS_EXAMPLE = (
@@ -35,11 +36,13 @@ def _envelope() -> dict[str, Any]:
     }
 
 
+_KIND = {"type": "string", "enum": [PLAN, *KINDS], "default": PLAN}
 _CONTENT = PLAN_REQUEST["requestBody"]["content"]
 _JOB_EXAMPLE = {"problem": PROBLEM_EXAMPLE, "options": {"time_limit_s": 60}, "priority": 10, "deadline_s": 600}
 JOB_REQUEST: dict[str, Any] = {
     "parameters": [
         *PLAN_REQUEST["parameters"],
+        parameter("kind", "The call that the job is for: its body is that of the call, with terms beside.", _KIND),
         *(
             parameter(name, "Where the body does not say it.", schema)
             for name, schema in Terms.model_json_schema()["properties"].items()
@@ -54,7 +57,13 @@ JOB_REQUEST: dict[str, Any] = {
         _CONTENT
         | {
             JSON: {
-                "schema": {"anyOf": [_envelope(), {"$ref": "#/components/schemas/Problem"}]},
+                "schema": {
+                    "anyOf": [
+                        _envelope(),
+                        {"$ref": "#/components/schemas/Problem"},
+                        *({"$ref": f"#/components/schemas/{kind.request.__name__}"} for kind in KINDS.values()),
+                    ]
+                },
                 "examples": _CONTENT[JSON]["examples"]
                 | {"terms": {"summary": "a problem, options, priority and deadline", "value": _JOB_EXAMPLE}},
             }
@@ -73,8 +82,13 @@ EVENTS_REQUEST: dict[str, Any] = {
     ]
 }
 EVENTS_ANSWER: dict[str, Any] = {
-    "description": "Events, each with its number, kind (queued, started, better, retried, finished) and JSON.",
+    "description": "Events, each with its number, its JSON, and its kind: "
+    "queued, started, better, progress, retried or finished.",
     "content": {EVENTS: {"example": _EVENTS_EXAMPLE}},
+}
+RESULT_ANSWER: dict[str, Any] = {
+    "description": "The answer of the call of the job's kind.",
+    "content": {**PLAN_ANSWER["content"], JSON: {"schema": {}}},
 }
 _SUBMISSIONS = [PROBLEM_EXAMPLE | {"id": "first"}, {"id": "second", "problem": PROBLEM_EXAMPLE}]
 BATCH_REQUEST: dict[str, Any] = {

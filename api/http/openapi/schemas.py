@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from fastapi import FastAPI
@@ -213,13 +214,15 @@ def _add_refusals(schema: dict[str, Any]) -> None:
                 call["responses"] = answers | call["responses"]
 
 
-def add_schemas(app: FastAPI) -> None:
-    """Let the app describe the bodies of its calls as well as its routes."""
+def add_schemas(app: FastAPI, more: Sequence[type[BaseModel]] = ()) -> None:
+    """Let the app describe the bodies of its calls as well as its routes; `more` are models of further bodies."""
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:
             schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-            wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(model, "validation") for model in _MODELS]
+            wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [
+                (model, "validation") for model in (*_MODELS, *more)
+            ]
             _, found = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
             schema.setdefault("components", {}).setdefault("schemas", {}).update(found["$defs"])
             _add_refusals(schema)

@@ -1,4 +1,4 @@
-"""`/v1/jobs`: the work of `POST /v1/plan` without waiting: submit, look, follow, fetch, cancel."""
+"""`/v1/jobs`: the work of the calls that wait, without waiting: submit, look, follow, fetch, cancel."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.bodies import FORMAT_OF, JSON, format_of_answer, media_type, plan_answer, read_body
 from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
-from memplan.api.http.job_requests import JOB_ID, idempotency_key, last_event_id, read_job_query, read_new_job
+from memplan.api.http.job_requests import (
+    JOB_ID,
+    idempotency_key,
+    kind_of,
+    last_event_id,
+    read_job_query,
+    read_new_job,
+)
 from memplan.api.http.middleware import Streams
-from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST
+from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST, RESULT_ANSWER
 from memplan.api.http.openapi.schemas import PLAN_ANSWER
 from memplan.api.http.problem_details import error_answers, problem_details
-from memplan.api.jobs.serialization import plan_json, unpack_plan, unpack_problem
+from memplan.api.jobs.serialization import answer_bytes, plan_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
+from memplan.api.service.kinds.registry import KINDS, PLAN
 from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.caller import Caller
 from memplan.api.store.job import StoredJob
@@ -46,17 +54,20 @@ _UNREAD_S = 30.0
     dependencies=[may("plan")],
 )
 async def submit(request: Request, response: Response) -> JobAnswer:
-    """Accept a problem to be planned later, once it is on disk; from then on it is not lost.
+    """Accept a problem to be planned later, or a request of another `kind`, once it is on disk; it is not lost then.
 
     The time limit counts from the start of the search, the deadline from now. The same request with the same
     `Idempotency-Key` is one job, however often it comes.
     """
     service, caller = Service.of(request), Caller.of(request)
-    kind = media_type(request, *FORMAT_OF)
+    kind = KINDS.get(kind_of(request.query_params))
+    media = media_type(request, *(FORMAT_OF if kind is None else kind.media))
     key = idempotency_key(request.headers.get("idempotency-key"))
-    body = await read_body(request, service.settings.max_body_bytes)
-    read = partial(read_new_job, kind, body, request.query_params, service.settings)
-    new = await service.soon(partial(read, key_id=caller.key_id, idempotency_key=key), len(body) <= _SHORT_BYTES)
+    most = service.settings.max_body_bytes
+    body = await read_body(request, most if kind is None else min(most, kind.most_bytes))
+    read = partial(read_new_job, media, body, request.query_params, service.settings)
+    is_short = kind is None and len(body) <= _SHORT_BYTES
+    new = await service.soon(partial(read, key_id=caller.key_id, idempotency_key=key), is_short)
     job = await service.jobs.intake.add(new, JobLimits(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
     service.jobs.runner.poke()
     response.headers["Location"] = f"{PATH}/{job.id}"
@@ -126,19 +137,49 @@ async def plan(request: Request, job_id: str) -> Response:
 
     It is written as the job's options say, or as the caller accepts it, like that of `POST /v1/plan`.
     """
-    service = Service.of(request)
-    job = await _job(request, job_id)
+    service, job = Service.of(request), await _job(request, job_id)
+    if job.kind != PLAN:
+        return problem_details(
+            404, (f"plan: a job of the kind {job.kind} has none; its answer is at {PATH}/{job_id}/result",)
+        )
+    return await _plan(service, request, job)
+
+
+@router.get(
+    f"{PATH}/{{job_id}}/result",
+    summary="Fetch a job's answer",
+    response_class=Response,
+    responses={200: RESULT_ANSWER, **error_answers(401, 403, 404, 429, 503)},
+    dependencies=[may("read")],
+)
+async def result(request: Request, job_id: str) -> Response:
+    """Answer as the call of the job's kind does, with the best so far; it is the final one once the job has ended."""
+    service, job = Service.of(request), await _job(request, job_id)
+    if job.kind == PLAN:
+        return await _plan(service, request, job)
     packed = await service.store.briefly(partial(service.store.jobs.plan, job_id))
     if packed is None:
-        waits = {"Retry-After": "1"} if job.state in OPEN else {}
-        return problem_details(404, (f"plan: the job has none; it is {job.state}",), waits)
+        return _none_yet("result", job)
+    return Response(await service.briefly(partial(answer_bytes, packed)), media_type=JSON)
+
+
+async def _plan(service: Service, request: Request, job: StoredJob) -> Response:
+    """Answer with the best plan so far of a job."""
+    packed = await service.store.briefly(partial(service.store.jobs.plan, job.id))
+    if packed is None:
+        return _none_yet("plan", job)
     plan_format = format_of_answer(request, Options.model_validate(dict(job.options)))
     if plan_format == "json":
         return Response(await service.briefly(partial(plan_json, packed)), media_type=JSON)
-    problem = await service.store.briefly(partial(service.store.jobs.problem, job_id))
+    problem = await service.store.briefly(partial(service.store.jobs.problem, job.id))
     if problem is None:
         raise HTTPException(404)
     return await service.briefly(lambda: plan_answer(unpack_plan(packed), unpack_problem(problem), plan_format))
+
+
+def _none_yet(what: str, job: StoredJob) -> Response:
+    waits = {"Retry-After": "1"} if job.state in OPEN else {}
+    return problem_details(404, (f"{what}: the job has none; it is {job.state}",), waits)
 
 
 @router.delete(

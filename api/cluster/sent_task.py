@@ -1,76 +1,58 @@
-"""A solve as its server sees it, over all the workers that it may need, and its task at one of them."""
+"""A task at one worker: sent, told to end, let go of."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import threading
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 from distributed import Client, Future
 
 from memplan.api.cluster import dask, worker_task
 from memplan.api.cluster.serialization import unpack
-from memplan.api.cluster.task import Task, WorkFailedError
+from memplan.api.cluster.task import Task, WorkFailedError, WorkTask
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import StopReason
-from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.portfolio.solve import solve_request
-from memplan.solvers.search.result import Progress, SolveResult
 
-_GRACE_S: dict[StopReason, float] = {"time_limit": 0.25, "cancelled": 3.0}
-"""The time in which a worker that was told to end is expected to answer."""
+T = TypeVar("T")
 _LEFT_S = worker_task.ALARM_S + 1.0
 """The time that a worker whose answer is not needed any more may take to end."""
 _LOG = logging.getLogger("memplan")
 
 
-@dataclass(eq=False)
-class PendingSolve:
-    """A task that is to be answered by its deadline, and the best result known."""
+class Pending(Protocol[T]):
+    """Work that is to be answered by its deadline, over all the workers that it may need."""
 
-    task: Task
-    on_progress: Callable[[Progress], None] | None = None
-    best: SolveResult | None = None
-    _told: tuple[int | None, int] | None = None
+    @property
+    def task(self) -> Task | WorkTask:
+        """The work as it came."""
 
-    def rest(self) -> Task:
-        """Return what is left of the task, from the best plan known; a deterministic one starts as it always does."""
-        start = self.task.start if self.task.options.deterministic or self.best is None else self.best.plan
-        return replace(self.task, start=start, deadline=self.task.deadline.earlier(self.task.carry_s))
+    @property
+    def has_result(self) -> bool:
+        """True where something is known already, should the worker be lost."""
 
-    def hear(self, told: tuple[Progress, ...]) -> None:
-        """Take the progress that a worker tells, and pass on what is new in it."""
-        for progress in told:
-            self.best = progress.found or self.best
-            is_new = self._told != (progress.peak, progress.lower_bound)
-            if self.on_progress is not None and (progress.found is not None or is_new):
-                self._told = progress.peak, progress.lower_bound
-                self.on_progress(progress if self.task.wants_plans else replace(progress, found=None))
+    def rest(self) -> Task | WorkTask:
+        """Return what is left to be done."""
 
-    def finished(self, found: SolveResult, reason: StopReason | None) -> SolveResult:
-        """Return a worker's result with the time that the whole solve took, and the reason why it was ended, if so."""
-        elapsed_s = None if found.elapsed_s is None else self.task.deadline.passed_s
-        stop_reason = reason if found.stop_reason == "cancelled" else found.stop_reason
-        return replace(found, elapsed_s=elapsed_s, stop_reason=stop_reason)
+    def hear(self, told: tuple[Any, ...]) -> None:
+        """Take the progress that a worker tells."""
 
-    def best_known(self, reason: StopReason) -> SolveResult:
-        """Return the best result known without more searching, verified, or an honest `unknown`."""
-        over = threading.Event()
-        over.set()
-        start = self.task.start if self.best is None else self.best.plan
-        options = self.task.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
-        found = solve_request(self.task.problem, options, SolveControl(self.task.deadline, over, start=start))
-        return found if found.stop_reason == "proved" else replace(found, stop_reason=reason)
+    def grace_s(self, reason: StopReason) -> float:
+        """The time in which a worker that was told to end is expected to answer."""
+
+    def finished(self, found: T, reason: StopReason | None) -> T:
+        """Return a worker's answer as that of the whole work; `reason` says why it was ended, if it was."""
+
+    def best_known(self, reason: StopReason) -> T:
+        """Return what is known without a worker's answer; raises MemplanError where that is nothing."""
 
 
-class SentTask:
-    """The task of a pending solve, sent to the worker that is free first; `worker` is None until that has begun."""
+class SentTask(Generic[T]):
+    """A pending task, sent to the worker that is free first; `worker` is None until that has begun."""
 
-    def __init__(self, pending: PendingSolve, client: Client, topic: str, sent: bytes, priority: int) -> None:
+    def __init__(self, pending: Pending[T], client: Client, topic: str, sent: bytes, priority: int) -> None:
         self.pending, self.client = pending, client
         self.key = f"memplan-{uuid.uuid4().hex}"
         self.worker: str | None = None
@@ -79,11 +61,11 @@ class SentTask:
         )
         self.outcome = asyncio.create_task(_outcome(self.future))
 
-    async def result(self, over: asyncio.Task[StopReason]) -> SolveResult | None:
+    async def result(self, over: asyncio.Task[StopReason]) -> T | None:
         """Return the worker's result, or the best known where `over` comes first; None where the worker was lost."""
         await asyncio.wait({self.outcome, over}, return_when=asyncio.FIRST_COMPLETED)
         if over.done():
-            await self._end(_GRACE_S[over.result()] + self.pending.task.carry_s)
+            await self._end(self.pending.grace_s(over.result()) + self.pending.task.carry_s)
         reason = over.result() if over.done() else None
         if self.outcome.done() and (answer := self.outcome.result()) is not None:
             return self.pending.finished(await asyncio.to_thread(unpack, answer), reason)

@@ -1,0 +1,102 @@
+"""Tasks as their server sees them, over all the workers that each may need."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memplan.api.cluster.task import Task, WorkAnswer, WorkTask
+from memplan.api.refusals import UnavailableError
+from memplan.planner.model.plan import StopReason
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.search.result import Progress, SolveResult
+
+_GRACE_S: dict[StopReason, float] = {"time_limit": 0.25, "cancelled": 3.0}
+"""The time in which a worker that was told to end is expected to answer."""
+
+
+@dataclass(eq=False)
+class PendingSolve:
+    """A task that is to be answered by its deadline, and the best result known."""
+
+    task: Task
+    on_progress: Callable[[Progress], None] | None = None
+    best: SolveResult | None = None
+    _told: tuple[int | None, int] | None = None
+
+    @property
+    def has_result(self) -> bool:
+        """True where something is known already, should the worker be lost."""
+        return self.best is not None or self.task.start is not None
+
+    def grace_s(self, reason: StopReason) -> float:
+        """The time in which a worker that was told to end is expected to answer."""
+        return _GRACE_S[reason]
+
+    def rest(self) -> Task:
+        """Return what is left of the task, from the best plan known; a deterministic one starts as it always does."""
+        start = self.task.start if self.task.options.deterministic or self.best is None else self.best.plan
+        return replace(self.task, start=start, deadline=self.task.deadline.earlier(self.task.carry_s))
+
+    def hear(self, told: tuple[Progress, ...]) -> None:
+        """Take the progress that a worker tells, and pass on what is new in it."""
+        for progress in told:
+            self.best = progress.found or self.best
+            is_new = self._told != (progress.peak, progress.lower_bound)
+            if self.on_progress is not None and (progress.found is not None or is_new):
+                self._told = progress.peak, progress.lower_bound
+                self.on_progress(progress if self.task.wants_plans else replace(progress, found=None))
+
+    def finished(self, found: SolveResult, reason: StopReason | None) -> SolveResult:
+        """Return a worker's result with the time that the whole solve took, and the reason why it was ended, if so."""
+        elapsed_s = None if found.elapsed_s is None else self.task.deadline.passed_s
+        stop_reason = reason if found.stop_reason == "cancelled" else found.stop_reason
+        return replace(found, elapsed_s=elapsed_s, stop_reason=stop_reason)
+
+    def best_known(self, reason: StopReason) -> SolveResult:
+        """Return the best result known without more searching, verified, or an honest `unknown`."""
+        over = threading.Event()
+        over.set()
+        start = self.task.start if self.best is None else self.best.plan
+        options = self.task.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
+        found = solve_request(self.task.problem, options, SolveControl(self.task.deadline, over, start=start))
+        return found if found.stop_reason == "proved" else replace(found, stop_reason=reason)
+
+
+@dataclass(eq=False)
+class PendingWork:
+    """A request that is to be answered by its deadline; what a lost worker had found is lost with it."""
+
+    task: WorkTask
+    on_progress: Callable[[Mapping[str, Any]], None] | None = None
+
+    @property
+    def has_result(self) -> bool:
+        """False: nothing is kept of what a worker did before it was lost."""
+        return False
+
+    def rest(self) -> WorkTask:
+        """Return the task, to be begun anew with the time that is left."""
+        return replace(self.task, deadline=self.task.deadline.earlier(self.task.carry_s))
+
+    def hear(self, told: tuple[Mapping[str, Any], ...]) -> None:
+        """Pass on what a worker tells."""
+        for one in told:
+            if self.on_progress is not None:
+                self.on_progress(one)
+
+    def grace_s(self, reason: StopReason) -> float:
+        """The time in which a worker that was told to end is expected to answer."""
+        return self.task.grace_s if reason == "time_limit" else _GRACE_S[reason]
+
+    def finished(self, found: WorkAnswer, _reason: StopReason | None) -> WorkAnswer:
+        """Return a worker's answer."""
+        return found
+
+    def best_known(self, reason: StopReason) -> WorkAnswer:
+        """Raise UnavailableError: without a worker's answer there is none."""
+        why = "it was cancelled" if reason == "cancelled" else "its time limit passed"
+        raise UnavailableError(f"{self.task.kind}: {why} before there was an answer")

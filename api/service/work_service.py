@@ -1,0 +1,82 @@
+"""Answers requests of other kinds than plans: each waits for a place, and is worked on by a worker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from memplan.api.cluster.task import WorkAnswer, WorkTask
+from memplan.api.metrics import Metrics
+from memplan.api.refusals import UnavailableError
+from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.kinds.registry import perform
+from memplan.solvers.search.deadline import Deadline
+
+_SOON_S, _LATER_S = 0.4, 3.0
+"""The time after its deadline in which an answer that is waited for may come; and one of a job."""
+_LEAST_S = 0.02
+OnWork = Callable[[Mapping[str, Any]], None]
+
+
+class WorkPlaces(Protocol):
+    """The workers that answer; the contract is that of `memplan.api.cluster.cluster.Cluster`."""
+
+    async def work(
+        self, task: WorkTask, *, priority: int = 0, on_progress: OnWork | None = None, cancelled: asyncio.Event
+    ) -> WorkAnswer:
+        """Return the answer to a task, soon after its deadline at the latest."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorkRequest:
+    """One caller's request of a kind: its body, checked, its options, and the deadline of the answer.
+
+    A request that may be refused gets a FullError where the admission queue is full, or no worker becomes free in time.
+    For the others the time limit counts from when they have a worker, so that their deadline may be infinite.
+    """
+
+    kind: str
+    media: str
+    body: bytes
+    options: Mapping[str, Any]
+    time_limit_s: float
+    deadline: Deadline
+    priority: int = 0
+    may_be_refused: bool = False
+
+
+class WorkService:
+    """Answers requests for all calls and jobs of a server. For one event loop, which only moves their bytes."""
+
+    def __init__(self, workers: WorkPlaces, queue: AdmissionQueue, metrics: Metrics) -> None:
+        self._workers, self._queue, self._metrics = workers, queue, metrics
+
+    async def work(
+        self, request: WorkRequest, cancelled: asyncio.Event, on_progress: OnWork | None = None
+    ) -> WorkAnswer:
+        """Return the answer by the deadline, or soon after `cancelled` is set what there is by then.
+
+        `on_progress` is told how far it is. Raises InputError and other errors of the kind, FullError for a request
+        that may be refused, and UnavailableError where there is no answer in time.
+        """
+        patience_s = max(0.0, request.deadline.left_s)
+        if not await self._queue.take_unless(
+            cancelled, patience_s, priority=request.priority, may_be_refused=request.may_be_refused
+        ):
+            raise UnavailableError(f"{request.kind}: was cancelled before it had its turn")
+        deadline = request.deadline
+        if not request.may_be_refused:
+            taken = Deadline.after(request.time_limit_s)
+            deadline = Deadline(taken.began, max(taken.began + _LEAST_S, min(taken.at, deadline.at)))
+        grace_s = _SOON_S if request.may_be_refused else _LATER_S
+        task = WorkTask(perform, request.kind, request.media, request.body, request.options, deadline, grace_s)
+        try:
+            return await self._workers.work(
+                task, priority=request.priority, on_progress=on_progress, cancelled=cancelled
+            )
+        finally:
+            self._queue.leave()
+            if deadline.left_s < -_SOON_S:
+                self._metrics.missed_deadline()

@@ -1,0 +1,132 @@
+"""Requests of other kinds than plans over HTTP: answered while their caller waits, and as jobs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
+from memplan.api.service.kinds.registry import KINDS
+from memplan.api.settings import Settings
+from memplan.planner.operations.graph import graph_from
+from memplan.planner.operations.order_check import peak_of
+from tests.support.server import Running, running
+
+# Given, both inputs of each sum are alive at once; in pairs, one sum at a time.
+GRAPH: dict[str, Any] = {
+    "name": "sums",
+    "size": [8, 8, 8, 8, 1, 1],
+    "kept": [4, 5],
+    "ops": [
+        *({"out": [k]} for k in range(4)),
+        {"in": [0, 1], "out": [4]},
+        {"in": [2, 3], "out": [5]},
+    ],
+}
+BOTH = "options: must come in the body or in the query, got both"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings(max_jobs=20)) as found:
+        found.client.post("/v1/order", json={"graph": GRAPH, "options": {"time_limit_s": 60}})  # compiles
+        yield found
+
+
+def ended(server: Running, job: dict[str, Any]) -> dict[str, Any]:
+    give_up = time.monotonic() + 30
+    while (found := server.client.get(job["links"]["self"]).json())["finished_at"] is None:
+        assert time.monotonic() < give_up, found
+        time.sleep(0.02)
+    answer: dict[str, Any] = found
+    return answer
+
+
+def test_an_order_with_the_least_peak_is_the_answer(server: Running) -> None:
+    found = server.client.post("/v1/order", json=GRAPH).json()
+    assert (found["status"], found["given_peak"], found["peak"], found["name"]) == ("optimal", 33, 18, "sums")
+    assert peak_of(graph_from(GRAPH), found["order"]) == 18
+    again = server.client.post("/v1/order", json={"graph": GRAPH, "options": {"deterministic": True}}).json()
+    assert (again["peak"], again["wall_time_s"]) == (18, None)
+    assert server.client.post("/v1/order?deterministic=true", json=GRAPH).json() == again
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "sentence"),
+    [
+        ({"graph": 5}, "", "graph: must be an object, got 5"),
+        ({"options": {}}, "", "graph: is required"),
+        ({"graph": GRAPH, "plan": 1}, "", "plan: is not a known field"),
+        ({"graph": GRAPH, "priority": 1}, "", "priority: is not a known field"),
+        ({"graph": GRAPH, "options": {"seed": 1}}, "", "seed: is not a known field"),
+        ({"graph": GRAPH, "options": 3}, "", "options: must be an object, got 3"),
+        ({"graph": GRAPH, "options": {}}, "?time_limit_s=1", BOTH),
+        (GRAPH, "?time_limit_s=1&time_limit_s=2", "time_limit_s: must be given once"),
+        (GRAPH, "?time_limit_s=1e9", 'time_limit_s: must be at most 604800.0, got "1e9"'),
+        (GRAPH, "?time_limit_s=7200", "time_limit_s: must be at most 3600 on this server, got 7200.0"),
+        ({"size": [1], "ops": [{"in": [3]}]}, "", "ops[0].in[0]: must be the position of one of the 1 tensors, got 3"),
+        ([], "", "body: must be an object, got []"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(server: Running, body: object, query: str, sentence: str) -> None:
+    for path in ("/v1/order" + query, "/v1/jobs" + (f"{query}&kind=order" if query else "?kind=order")):
+        answer = server.client.post(path, json=body)
+        if path.startswith("/v1/jobs") and "priority" in sentence:
+            assert answer.status_code == 202
+        else:
+            assert (answer.status_code, answer.json()["detail"]) == (422, sentence)
+
+
+def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> None:
+    job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": GRAPH, "deadline_s": 100}).json()
+    assert (job["kind"], job["name"], job["priority"], job["buffers"]) == ("order", "sums", 3, 6)
+    assert job["options"] == {"time_limit_s": 10.0, "deterministic": False}
+    assert (job["links"]["plan"], job["deadline_at"] > job["created_at"]) == (None, True)
+    found = ended(server, job)
+    assert (found["state"], found["plan_status"]) == ("succeeded", "optimal")
+    answer = server.client.get(job["links"]["result"])
+    assert (answer.headers["content-type"], answer.json()["peak"]) == ("application/json", 18)
+    refused = server.client.get(f"/v1/jobs/{job['id']}/plan")
+    assert (refused.status_code, "job of the kind order has none" in refused.text) == (404, True)
+    events = server.client.get(job["links"]["events"]).text
+    assert [line for line in events.splitlines() if line.startswith("event")] == [
+        *("event: queued", "event: started", "event: finished")
+    ]
+
+
+def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> None:
+    plan = server.client.post("/v1/jobs?kind=plan", json=PROBLEM_EXAMPLE).json()
+    order = server.client.post("/v1/jobs?kind=order", json=GRAPH).json()
+    ended(server, plan)
+    ended(server, order)
+    listed = {
+        kind: [job["id"] for job in server.client.get(f"/v1/jobs?kind={kind}&limit=1").json()["jobs"]]
+        for kind in ("plan", "order")
+    }
+    assert listed == {"plan": [plan["id"]], "order": [order["id"]]}
+    result = server.client.get(plan["links"]["result"])
+    assert result.content == server.client.get(plan["links"]["plan"]).content
+    assert json.loads(result.content)["status"] == "optimal"
+
+
+def test_a_kind_that_is_not_known_is_refused(server: Running) -> None:
+    known = ", ".join(("plan", *KINDS))
+    for query in ("kind=guess", "kind=plan&kind=plan"):
+        answer = server.client.post(f"/v1/jobs?{query}", json=GRAPH)
+        assert answer.status_code == 422
+    assert server.client.post("/v1/jobs?kind=guess", json=GRAPH).json()["detail"] == (
+        f'kind: must be one of {known}, got "guess"'
+    )
+
+
+def test_every_kind_has_a_call_that_the_schema_describes(server: Running) -> None:
+    described = server.client.get("/openapi.json").json()
+    for kind in KINDS.values():
+        call = described["paths"][kind.path]["post"]
+        assert {"200", "400", "408", "413", "415", "422", "429", "503"} <= call["responses"].keys()
+        assert kind.request.__name__ in described["components"]["schemas"]
+        assert server.client.post(kind.path, json=kind.example).status_code == 200
