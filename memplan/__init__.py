@@ -31,6 +31,7 @@ _MODULE_OF = {
     "OperationsError": "planner.errors",
     "OptionError": "planner.errors",
     "OrderResult": "solvers.order.solve",
+    "PlacedOrder": "solvers.order.placement.joint",
     "Placement": "planner.model.rows",
     "Plan": "planner.model.plan",
     "PlanError": "planner.errors",
@@ -43,6 +44,7 @@ _MODULE_OF = {
     "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
     "__version__": "planner",
+    "order_and_place": "solvers.order.placement.joint",
     "order_operations": "solvers.order.solve",
     "read_graph": "files",
     "read_plan": "files",
@@ -82,6 +84,8 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import Relative as Relative
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
     from memplan.planner.verify.violation import Violation as Violation
+    from memplan.solvers.order.placement.joint import PlacedOrder as PlacedOrder
+    from memplan.solvers.order.placement.joint import order_and_place as order_and_place
     from memplan.solvers.order.recompute.frontier import RecomputeFrontier as RecomputeFrontier
     from memplan.solvers.order.recompute.frontier import recompute_frontier as recompute_frontier
     from memplan.solvers.order.solve import OrderResult as OrderResult

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
@@ -16,7 +17,15 @@ from memplan.api.cli.streams import read_as, refuse_unwritable, say, wants_table
 from memplan.api.reports import orders
 from memplan.api.reports import recompute as frontiers
 from memplan.planner.operations.graph import read_graph
-from memplan.solvers.order.solve import TIME_LIMIT_S, order_operations
+from memplan.solvers.order.placement.joint import order_and_place
+from memplan.solvers.order.solve import TIME_LIMIT_S
+
+
+class OrderGoal(StrEnum):
+    """The choice of what an order makes least."""
+
+    alive = "alive"
+    placed = "placed"
 
 
 def order(
@@ -28,13 +37,17 @@ def order(
     ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = TIME_LIMIT_S,
     deterministic: Annotated[bool, typer.Option(help="The same order on every machine.")] = False,
+    goal: Annotated[OrderGoal, typer.Option(help="What is to be the least: bytes alive, or those of the plan.")] = (
+        OrderGoal.alive
+    ),
+    alignment: Annotated[int, typer.Option(min=1, help="Place tensors at multiples of so many bytes.")] = 1,
     recompute: Recompute = False,
     budget: Budget = None,
     extra_cost: ExtraCost = None,
     shown: ListFormat = None,
     quiet: Quiet = False,
 ) -> None:
-    """Order operations so that the peak of the bytes alive at once is the least.
+    """Order operations so that the peak of the bytes alive at once is the least, and plan them in that order.
 
     Exit status: 0 there is an order, 1 none was found within the budget, 2 wrong input.
     """
@@ -50,10 +63,16 @@ def order(
             told, lines = frontiers.facts(graph, frontier), list(frontiers.lines(graph, frontier))
         else:
             work = partial(
-                order_operations, graph, time_limit_s=time_limit, deterministic=deterministic, cancelled=cancelled
+                order_and_place,
+                graph,
+                time_limit_s=time_limit,
+                deterministic=deterministic,
+                cancelled=cancelled,
+                alignment=alignment,
+                goal=goal.value,
             )
             result = run_in_thread(work, lambda: None)
-            told, lines = orders.facts(graph, result), list(orders.lines(graph, result))
+            told, lines = orders.placed_facts(graph, result), list(orders.lines(graph, result))
     if output is not None:
         write(output, to_json(told) + b"\n")
         if not quiet:

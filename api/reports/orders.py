@@ -7,7 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.order.placement.joint import PlacedOrder
 from memplan.solvers.order.solve import OrderResult
+
+
+def placed_facts(graph: OperationGraph, placed: PlacedOrder) -> dict[str, Any]:
+    """Return what a program is told of an order and its plan, see `facts`."""
+    told = facts(graph, placed.result)
+    return {**told, "placed_peak": placed.placed_peak, "placed_status": placed.status}
 
 
 def facts(graph: OperationGraph, result: OrderResult) -> dict[str, Any]:
@@ -19,7 +26,7 @@ def facts(graph: OperationGraph, result: OrderResult) -> dict[str, Any]:
         "lower_bound": result.lower_bound,
         "gap": result.gap,
         "given_peak": result.given_peak,
-        "saved": result.given_peak - result.peak,
+        "saved_bytes": result.given_peak - result.peak,
         "moves": result.moves,
         "wall_time_s": result.wall_time_s,
         "order": result.order,
@@ -27,8 +34,9 @@ def facts(graph: OperationGraph, result: OrderResult) -> dict[str, Any]:
     }
 
 
-def lines(graph: OperationGraph, result: OrderResult) -> Iterator[str]:
+def lines(graph: OperationGraph, placed: PlacedOrder) -> Iterator[str]:
     """Yield the rows of a table for people."""
+    result = placed.result
     saved = result.given_peak - result.peak
     share = f" ({100 * saved / result.given_peak:.1f} %)" if result.given_peak else ""
     gap = "unknown" if result.gap is None else f"{100 * result.gap:.2f} %"
@@ -37,5 +45,6 @@ def lines(graph: OperationGraph, result: OrderResult) -> Iterator[str]:
     yield f"given peak   {result.given_peak:>20,} bytes"
     yield f"best peak    {result.peak:>20,} bytes, {result.status}"
     yield f"lower bound  {result.lower_bound:>20,} bytes, by {proof[result.witness.kind]}; gap {gap}"
+    yield f"placed peak  {placed.placed_peak:>20,} bytes, {placed.status}"
     yield f"saved        {saved:>20,} bytes{share}"
-    yield f"moves        {result.moves:>20,} operations run at another place"
+    yield f"moves        {result.moves:>20,} operations are moved"

@@ -47,6 +47,7 @@ ORDER = KernelGroup(
         "order.depth_first.search_order",
         "order.beam.beam_order",
         "order.closure.close_cheaply",
+        "order.nearness.follow_order",
         "order.replay.replay_drops",
     ),
 )

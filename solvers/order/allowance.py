@@ -31,6 +31,11 @@ class Allowance:
         late = self.deadline is not None and time.monotonic() >= self.deadline
         return late or bool(self.flag[0] != 0) or self.work_left <= 0
 
+    @property
+    def left_s(self) -> float:
+        """The seconds until the deadline; endless without one."""
+        return float("inf") if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
     def spend(self, work: int) -> None:
         """Count work."""
         if self.deadline is None:

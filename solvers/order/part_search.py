@@ -65,6 +65,20 @@ class PartSearch:
         order = self._given if self.part.peak(self._given) <= peak else self.order
         return [self.part.members[k] for k in order]
 
+    def use(self, allowance: Allowance) -> None:
+        """Go on with another allowance."""
+        self._allowance = allowance
+
+    def another(self, budget: int, seed: int) -> list[int] | None:
+        """Return the members in an order within a budget that depends on the seed, None where none is found quickly."""
+        ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
+        for way in ways if seed else ():
+            outcome = descend(self.part, way, budget, 2 * len(self.part.members) + 100, self._allowance.flag, seed)
+            self._allowance.spend(outcome.work)
+            if outcome.order is not None:
+                return [self.part.members[k] for k in outcome.order]
+        return self.members_within(budget) if self.peak <= budget else None
+
     def is_open(self, floor: int) -> bool:
         """True if a lower peak is possible that matters: one below `floor` does not."""
         return max(self.bound, floor) < self.peak

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Literal
@@ -16,6 +17,7 @@ from memplan.solvers.kernels.warm_up import wait
 from memplan.solvers.order.allowance import Allowance, allowance
 from memplan.solvers.order.cuts import Cut
 from memplan.solvers.order.macros import MacroGraph, macro_graph
+from memplan.solvers.order.nearness import moves_of
 from memplan.solvers.order.part_search import PartSearch, RefusedBudget
 from memplan.solvers.order.parts import parts_of
 from memplan.solvers.order.starts import breadth_first, depth_first
@@ -81,8 +83,8 @@ class OrderResult:
 
     @property
     def moves(self) -> int:
-        """Return how many operations run at another place than in the given order."""
-        return sum(operation != k for k, operation in enumerate(self.order))
+        """Return the fewest operations that have to be moved to make the order of the given one."""
+        return moves_of(self.order)
 
 
 def order_operations(
@@ -98,26 +100,63 @@ def order_operations(
     search counts work instead of time, and gives one result everywhere. `cancelled` ends the search when it is set.
     Raises OptionError for a time limit below 0, InvalidPlanError for an order that the check rejects.
     """
+    check_limit(time_limit_s)
+    with allowance(time_limit_s, deterministic, cancelled) as left:
+        search = OrderSearch(graph, left)
+        search.run()
+    return search.result()
+
+
+def check_limit(time_limit_s: float) -> None:
+    """Raise OptionError for a time limit that is below 0 or not finite."""
     if not 0 <= time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
-    started = time.monotonic()
-    with allowance(time_limit_s, deterministic, cancelled) as left:
-        starts = [list(range(len(graph.ops))), breadth_first(graph), depth_first(graph)]
-        start_peaks = [peak_of(graph, start) for start in starts]
-        reduced = macro_graph(graph)
-        searches = _searches(reduced, starts, left)
-        if wait(left.flag, ORDER):
-            _search(searches, left)
-    needed = max((search.peak for search in searches), default=0)
-    order = reduced.operations_of(v for search in searches for v in search.members_within(needed))
-    peak, order = min([*zip(start_peaks, starts, strict=True), (peak_of(graph, order), order)], key=itemgetter(0))
-    best = max(searches, key=lambda search: search.bound, default=None)
-    bound = best.bound if best else reduced.start
-    witness = _witness(graph, reduced, best) if best else StateWitness(())
-    wall_time_s = None if deterministic else round(time.monotonic() - started, 6)
-    result = OrderResult(tuple(order), peak, bound, start_peaks[0], witness, wall_time_s)
-    _check(graph, result)
-    return result
+
+
+class OrderSearch:
+    """The search of one graph, part by part; it can be asked for other orders when it has ended."""
+
+    def __init__(self, graph: OperationGraph, left: Allowance) -> None:
+        self._graph, self._left, self._began = graph, left, time.monotonic()
+        self._starts = [list(range(len(graph.ops))), breadth_first(graph), depth_first(graph)]
+        self._start_peaks = [peak_of(graph, start) for start in self._starts]
+        self._reduced = macro_graph(graph)
+        self._searches = _searches(self._reduced, self._starts, left)
+
+    def run(self) -> None:
+        """Search until the peak is proved to be the least, or the allowance is used up."""
+        if wait(self._left.flag, ORDER):
+            _search(self._searches, self._left)
+
+    def result(self) -> OrderResult:
+        """Return the best order, checked; raises InvalidPlanError for one that the check rejects."""
+        searches, reduced = self._searches, self._reduced
+        needed = max((search.peak for search in searches), default=0)
+        found = self._operations(search.members_within(needed) for search in searches)
+        starts = zip(self._start_peaks, self._starts, strict=True)
+        peak, order = min([*starts, (peak_of(self._graph, found), found)], key=itemgetter(0))
+        best = max(searches, key=lambda search: search.bound, default=None)
+        bound = best.bound if best else reduced.start
+        witness = _witness(self._graph, reduced, best) if best else StateWitness(())
+        wall_time_s = None if self._left.deadline is None else round(time.monotonic() - self._began, 6)
+        result = OrderResult(tuple(order), peak, bound, self._start_peaks[0], witness, wall_time_s)
+        _check(self._graph, result)
+        return result
+
+    def use(self, left: Allowance) -> None:
+        """Go on with another allowance."""
+        self._left = left
+        for search in self._searches:
+            search.use(left)
+
+    def another(self, budget: int, seed: int) -> tuple[int, ...] | None:
+        """Return an order within a budget that depends on the seed, None where none is found quickly."""
+        found = [search.another(budget, seed) for search in self._searches]
+        members = [row for row in found if row is not None]
+        return tuple(self._operations(members)) if len(members) == len(found) else None
+
+    def _operations(self, members: Iterable[list[int]]) -> list[int]:
+        return self._reduced.operations_of(v for row in members for v in row)
 
 
 def _searches(reduced: MacroGraph, starts: list[list[int]], left: Allowance) -> list[PartSearch]:

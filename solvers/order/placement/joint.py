@@ -1,0 +1,197 @@
+"""Order and placement together: the order whose verified plan needs the fewest bytes, near the given one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from memplan.planner.errors import InvalidPlanError
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.kernels.cache import ORDER
+from memplan.solvers.kernels.warm_up import are_ready
+from memplan.solvers.order.allowance import Allowance, allowance
+from memplan.solvers.order.nearness import cheaper, moves_of, nearby
+from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult, OrderSearch, check_limit
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.solve import solve
+
+Cost = Callable[[Sequence[int]], float]
+Goal = Literal["alive", "placed"]
+_ORDER_SHARE = 0.8
+"""The part of the time for the search of orders, which needs less where it ends with a proof."""
+_QUICK_S, _LONG_SHARE = 0.25, 0.5
+"""The time for a first plan of each order; the part of the time left for a longer look at the best ones."""
+_LEAST_S = 2.0
+"""The time for plans where the order is chosen by what is alive: so long, or as long as the order took."""
+_SHORTEST_S = 0.02
+_SEEDS, _LONG = 10, 2
+"""The orders beside the preferred ones that are planned; those that get a longer look."""
+
+
+@dataclass(frozen=True)
+class PlacedOrder:
+    """An order, and the plan of its tensors and workspaces; buffers are named as in `problem_of_order`."""
+
+    result: OrderResult
+    problem: Problem
+    plan: Plan
+    orders: int
+
+    @property
+    def placed_peak(self) -> int:
+        """Return the peak of the plan, in bytes."""
+        return self.plan.peak or 0
+
+    @property
+    def status(self) -> Literal["optimal", "feasible"]:
+        """Say whether no order has a plan with a smaller peak: the plan needs no more than the bound for all orders."""
+        return "optimal" if self.placed_peak == self.result.lower_bound else "feasible"
+
+
+def order_and_place(
+    graph: OperationGraph,
+    *,
+    time_limit_s: float = TIME_LIMIT_S,
+    deterministic: bool = False,
+    cancelled: threading.Event | None = None,
+    alignment: int = 1,
+    goal: Goal = "alive",
+    cost: Cost | None = None,
+) -> PlacedOrder:
+    """Find an order and a plan for it with the least peak; each is checked by code that did not make it.
+
+    The `goal` is the least peak of the bytes alive, and of such orders one whose plan needs no more; or, with `placed`,
+    the least peak of the plan, whatever is alive: plans are made for as long as the limit allows, also of orders with
+    slightly more alive. Among equals the order with the fewest moves from the given one is preferred or, with a `cost`,
+    the cheapest that is found. Raises OptionError for a time limit below 0, OperationsError for an alignment below 1,
+    InvalidPlanError for an order or a plan that a check rejects.
+    """
+    check_limit(time_limit_s)
+    began = time.monotonic()
+    with allowance(_ORDER_SHARE * time_limit_s, deterministic, cancelled) as left:
+        search = OrderSearch(graph, left)
+        search.run()
+    result = search.result()
+    passed = time.monotonic() - began
+    rest = (1 - _ORDER_SHARE) * time_limit_s if deterministic else max(time_limit_s - passed, 0.0)
+    if goal == "alive":
+        rest = min(rest, _LEAST_S if deterministic else max(_LEAST_S, passed))
+    with allowance(rest, deterministic, cancelled) as left:
+        search.use(left)
+        joint = _Joint(graph, search, result, _Planning(alignment, deterministic, cancelled, left, rest))
+        found = joint.best(goal, cost)
+    wall_time_s = None if deterministic else round(time.monotonic() - began, 6)
+    return replace(found, result=replace(found.result, wall_time_s=wall_time_s))
+
+
+@dataclass(eq=False)
+class _Planning:
+    """How plans are made, and what is left for that; `rest_s` is what a deterministic search may spend yet."""
+
+    alignment: int
+    deterministic: bool
+    cancelled: threading.Event | None
+    left: Allowance
+    rest_s: float
+
+    @property
+    def left_s(self) -> float:
+        """The seconds left, those of a clock or those that count work."""
+        return self.rest_s if self.deterministic else self.left.left_s
+
+    @property
+    def is_over(self) -> bool:
+        """True if no more orders should be planned."""
+        return self.left.is_over or self.left_s <= 0
+
+    def plan(self, problem: Problem, limit: float, start: Plan | None = None, *, is_first: bool = False) -> Plan:
+        """Return a plan made within a limit, in seconds; without a start, by greedy orders and local search alone.
+
+        The first plan is made even if all has been cancelled.
+        """
+        limit = max(limit, _SHORTEST_S)
+        self.rest_s -= limit
+        control = SolveControl(cancelled=None if is_first else self.cancelled, start=start, is_quick=start is None)
+        return solve(problem, time_limit_s=limit, deterministic=self.deterministic, control=control)
+
+
+class _Joint:
+    """The orders that have been planned, and the best of their plans."""
+
+    def __init__(self, graph: OperationGraph, search: OrderSearch, result: OrderResult, planning: _Planning) -> None:
+        self._graph, self._search, self._result, self._planning = graph, search, result, planning
+        self._found: list[PlacedOrder] = []
+        self._seen: set[tuple[int, ...]] = set()
+
+    def best(self, goal: Goal, cost: Cost | None) -> PlacedOrder:
+        """Plan one order after the other until a plan needs only what is alive, or the time is over."""
+        price: Cost = moves_of if cost is None else cost
+
+        def quality(placed: PlacedOrder) -> tuple[int, float]:
+            return placed.placed_peak, price(placed.result.order)
+
+        for order in self._orders(goal, cost):
+            if order not in self._seen:
+                self._seen.add(order)
+                self._take(order)
+            if self._found and self._planning.is_over:
+                break
+        for placed in sorted(self._found, key=quality)[:_LONG]:
+            if not (self._is_closed or self._planning.is_over):
+                self._improve(placed)
+        if not self._found:
+            raise InvalidPlanError("plan: must be there for an order without a capacity, got none")
+        return replace(min(self._found, key=quality), orders=len(self._seen))
+
+    @property
+    def _is_closed(self) -> bool:
+        """True if a plan needs only what is alive."""
+        return bool(self._found) and self._least <= self._result.peak
+
+    @property
+    def _least(self) -> int:
+        return min(placed.placed_peak for placed in self._found)
+
+    def _take(self, order: tuple[int, ...]) -> None:
+        """Plan an order in short."""
+        peak = self._result.peak if order == self._result.order else peak_of(self._graph, order)
+        if self._found and peak > self._least:
+            return
+        problem = problem_of_order(self._graph, order, alignment=self._planning.alignment)
+        plan = self._planning.plan(problem, min(_QUICK_S, self._planning.left_s), is_first=not self._found)
+        if plan.peak is not None:
+            self._found.append(PlacedOrder(replace(self._result, order=order, peak=peak), problem, plan, 1))
+
+    def _improve(self, placed: PlacedOrder) -> None:
+        """Plan an order again, for longer."""
+        plan = self._planning.plan(placed.problem, _LONG_SHARE * self._planning.left_s, placed.plan)
+        if plan.peak is not None and plan.peak < placed.placed_peak:
+            self._found[self._found.index(placed)] = replace(placed, plan=plan)
+
+    def _orders(self, goal: Goal, cost: Cost | None) -> Iterator[tuple[int, ...]]:
+        """Yield orders: those that are preferred first, the last ones with slightly more alive if that may be."""
+        graph, result, left = self._graph, self._result, self._planning.left
+        is_ready = are_ready(ORDER)
+        is_given = result.order == tuple(range(len(graph.ops)))
+        wanted = nearby(graph, result.order, result.peak, left.flag) if is_ready and not is_given else []
+        if cost is not None:
+            wanted.insert(0, cheaper(graph, (wanted or [result.order])[0], result.peak, cost, left))
+        # The search's own order is easy to plan more often than those that are preferred.
+        for order in (*wanted[:1], result.order, *wanted[1:]):
+            yield order
+            if order != result.order and self._found and self._found[-1].placed_peak <= result.peak:
+                return
+        for seed in range(1, _SEEDS if is_ready else 0):
+            if self._is_closed:
+                return
+            above = self._least - 1 - result.peak if goal == "placed" else 0
+            other = self._search.another(result.peak + above * max(0, seed - _SEEDS // 2) // _SEEDS, seed)
+            if other is not None and peak_of(graph, other) <= result.peak + above:
+                yield other
