@@ -8,15 +8,18 @@ program, which are its caller's. An alias needs no operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import Location, shown
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
 from memplan.planner.liveness import analyse
 from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.operations import Operations, operations_from
+from memplan.planner.operations.program_facts import OperationFacts, ProgramFacts
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
 """The kinds of values; `carried` by a loop, `chosen` by branches, each of which may write it."""
@@ -45,11 +48,25 @@ class OperationsDraft:
         self._apart: list[Finding] = []
         self._alias_sizes: list[int] = []
         self._apart_sizes: list[int] = []
+        self._tensor_facts: dict[str, TensorFacts] = {}
+        self._facts: OperationFacts | None = None
+        self._facts_of: dict[int, OperationFacts] = {}
 
     def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
         """Add a value; if a statement writes it, it is one behind this point. None is any pool."""
         self._values[name] = _Value(size, kind, len(self._values), pool)
         self._families[name] = [name]
+
+    def describe(self, name: str, facts: TensorFacts) -> None:
+        """Say what the file tells of a value beside its bytes."""
+        self._tensor_facts[name] = facts
+
+    @contextmanager
+    def drawing(self, facts: OperationFacts) -> Iterator[None]:
+        """Let the statements that are added in this block, and not in one inside of it, be one operation of the file."""
+        around, self._facts = self._facts, facts
+        yield
+        self._facts = around
 
     def is_declared(self, name: str) -> bool:
         """Return True if there is such a value."""
@@ -65,8 +82,7 @@ class OperationsDraft:
 
     def operation(self, op: str, inputs: Iterable[str], outputs: Iterable[str]) -> None:
         """Add an operation."""
-        row: dict[str, Any] = {"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)}
-        self._blocks[-1].append(row)
+        self._add({"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)})
 
     def view(self, op: str, source: str, result: str) -> None:
         """Add a view: an alias where that is safe, else an operation that copies."""
@@ -90,13 +106,13 @@ class OperationsDraft:
 
     def branches(self, inputs: Iterable[str], bodies: Iterable[Statements]) -> None:
         """Add branches, one of which is gone through."""
-        self._blocks[-1].append({"branches": tuple(map(tuple, bodies)), "inputs": tuple(inputs)})
+        self._add({"branches": tuple(map(tuple, bodies)), "inputs": tuple(inputs)})
 
     def loop(self, body: Statements, trips: int | None) -> None:
         """Add a loop; None is any number of trips, none included."""
         if trips != 0:
             row = {"loop": tuple(body)}
-            self._blocks[-1].append(row if trips is None else row | {"trips": trips})
+            self._add(row if trips is None else row | {"trips": trips})
 
     def operations(self) -> Operations:
         """Return the program; raises OperationsError."""
@@ -117,7 +133,8 @@ class OperationsDraft:
         """Return the problem that the program poses, with warnings and facts about it; raises OperationsError."""
         operations = self.operations()
         problem = analyse(operations, self.options.reading).problem
-        return Imported(problem, operations, self.views, (*self.warnings, *warnings), own_peak)
+        facts = ProgramFacts(self._tensor_facts, dict(self._facts_in(self._blocks[0], ())))
+        return Imported(problem, operations, self.views, (*self.warnings, *warnings), own_peak, facts)
 
     @property
     def views(self) -> ViewFacts:
@@ -129,6 +146,21 @@ class OperationsDraft:
     def warnings(self) -> tuple[Finding, ...]:
         """The findings about views that are buffers of their own, with the reason; none if the options ask for that."""
         return tuple(self._apart[:MAX_LISTED])
+
+    def _add(self, row: dict[str, Any]) -> None:
+        self._blocks[-1].append(row)
+        if self._facts is not None:
+            self._facts_of[id(row)] = self._facts
+
+    def _facts_in(self, rows: Sequence[dict[str, Any]], where: Location) -> Iterator[tuple[Location, OperationFacts]]:
+        """Yield the facts about the statements of a block and of those inside, each with its location."""
+        for k, row in enumerate(rows):
+            if id(row) in self._facts_of:
+                yield (*where, k), self._facts_of[id(row)]
+            for j, branch in enumerate(row.get("branches", ())):
+                yield from self._facts_in(branch, (*where, k, "branches", j))
+            if "loop" in row:
+                yield from self._facts_in(row["loop"], (*where, k, "loop"))
 
     def _joined(self, op: str, source: str, result: str, reason: str | None) -> None:
         size = self._values[result].size

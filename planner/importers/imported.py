@@ -13,6 +13,7 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Name, WireValue
 from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.program_facts import ProgramFacts
 
 Views = Literal["alias", "separate"]
 
@@ -22,13 +23,15 @@ class ImportOptions(WireValue):
 
     Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
     alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
-    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names.
+    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names. With
+    `facts`, shapes, types, kinds and attributes are read as well.
     """
 
     alignment: Alignment | None = None
     views: Views = "alias"
     dims: dict[Name, Annotated[int, Field(ge=0, le=MAX_BYTES)]] = Field(default_factory=dict)
     reading: Reading = Reading()
+    facts: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Imported:
     """A problem, and where it comes from.
 
     `operations` is None where a file tells lifetimes only; `own_peak` is what the planner that wrote the file used,
-    if the file says so.
+    if the file says so. `facts` are what the file tells of its operations beside their order.
     """
 
     problem: Problem
@@ -54,6 +57,7 @@ class Imported:
     views: ViewFacts = ViewFacts()
     warnings: tuple[Finding, ...] = ()
     own_peak: int | None = None
+    facts: ProgramFacts = ProgramFacts()
 
 
 def sized(what: str, elements: int, bits: int, alignment: int) -> int:

@@ -21,6 +21,7 @@ from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, as_tuple
 from memplan.planner.operations.graph_facts import Attributes, Shape, TensorFacts
 
 FORMAT: Literal["operations-by-bytes/1"] = "operations-by-bytes/1"
+RegionKind = Literal["branch", "loop", "call"]
 Position = Annotated[int, Field(ge=0)]
 Positions = Annotated[tuple[Position, ...], BeforeValidator(as_tuple)]
 Pair = Annotated[tuple[Position, Position], BeforeValidator(as_tuple)]
@@ -31,13 +32,14 @@ Shapes = Annotated[tuple[Shape | None, ...], BeforeValidator(as_tuple)]
 class Region(Value):
     """A graph that an operation runs inside: a branch, of which one is run, a loop's body, or a call's.
 
-    `outer` pairs tensors of the region with those of the operation that they are, [inside, outside]. These are resident
-    inside, as they are counted outside.
+    `outer` pairs tensors of the region with those of the operation that they are, [inside, outside]. Those that are
+    resident inside are counted outside, for the whole operation. The others are made by the operation, or read by no
+    other one: the region counts them, and the operation's work is the region's peak without their bytes.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
 
-    kind: Literal["branch", "loop", "call"]
+    kind: RegionKind
     graph: OperationGraph
     outer: Pairs = ()
 
@@ -67,6 +69,7 @@ class GraphOperation(Value):
     attributes: Attributes = Field(default_factory=dict)
     in_shapes: Shapes = ()
     out_shapes: Shapes = ()
+    source: Positions = ()
     cost: Bytes | None = None
     once: bool = False
 
@@ -217,11 +220,10 @@ def _broken_rarities(row: GraphOperation) -> Iterator[tuple[Location, str]]:
             yield (field,), f"must be empty, or one for each of the {len(tensors)} tensors of {name}, got {len(shapes)}"
     around = {*row.inputs, *row.outputs}
     for k, region in enumerate(row.regions):
-        apart = set(region.graph.resident)
         for j, (inside, outside) in enumerate(region.outer):
             where = ("regions", k, "outer", j)
-            if inside not in apart:
-                yield where, f"must begin with a resident tensor of the region's graph, got {inside}"
+            if inside >= len(region.graph.size):
+                yield where, f"must begin with one of the {len(region.graph.size)} tensors inside, got {inside}"
             if outside not in around:
                 yield where, f"must end with a tensor that the operation reads or makes, got {outside}"
 

@@ -15,6 +15,12 @@ from memplan.planner.model.rows import MAX_BYTES, Name, Value, as_tuple
 _DTYPE = re.compile(r"(bool|bfloat|u?int|float|complex)(\d{0,4})(?:_?e\d+m\d+[a-z]*)?(?:x(\d{1,6}))?", re.ASCII)
 Dimension = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Shape = Annotated[tuple[Dimension, ...], BeforeValidator(as_tuple)]
+OVERWRITING = frozenset(
+    {"abs", "add", "cast", "ceil", "clip", "cos", "div", "elu", "exp", "floor", "gelu", "hard_sigmoid", "hard_swish"}
+    | {"leaky_relu", "log", "max", "min", "mul", "neg", "not", "pow", "prelu", "relu", "round"}
+    | {"rsqrt", "sigmoid", "silu", "sin", "softplus", "sqrt", "sub", "tanh"}
+)
+"""The kinds of operations that need no input's element behind the output's element at the same place."""
 TensorRole = Literal["input", "output", "weight", "state", "activation"]
 Integers = Annotated[tuple[int, ...], BeforeValidator(as_tuple)]
 Floats = Annotated[tuple[float, ...], BeforeValidator(as_tuple)]

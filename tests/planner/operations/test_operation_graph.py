@@ -128,8 +128,8 @@ def test_facts_are_read_and_written_as_they_were() -> None:
             "ops[0].in_shapes: must be empty, or one for each of the 0 tensors of in, got 1",
         ),
         (
-            {"ops": [{"in": [0], "regions": [{"kind": "call", "graph": {"size": [4]}, "outer": [[0, 0]]}]}]},
-            "ops[0].regions[0].outer[0]: must begin with a resident tensor of the region's graph, got 0",
+            {"ops": [{"in": [0], "regions": [{"kind": "call", "graph": {"size": [4]}, "outer": [[1, 0]]}]}]},
+            "ops[0].regions[0].outer[0]: must begin with one of the 1 tensors inside, got 1",
         ),
         (
             {

@@ -1,0 +1,283 @@
+"""A graph of operations while it is drawn from the statements of a body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from memplan.planner.errors import Location, OperationsError
+from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region, RegionKind
+from memplan.planner.operations.graph_facts import OVERWRITING, TensorFacts, TensorRole
+from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.order_check import peak_of
+from memplan.planner.operations.program_facts import OperationFacts, ProgramFacts
+from memplan.planner.operations.statement_uses import FunctionUses
+from memplan.planner.operations.statements import (
+    Alloc,
+    Branches,
+    Call,
+    Free,
+    Operation,
+    Repetition,
+    Statement,
+    blocks,
+    named_buffers,
+)
+
+MAX_DEPTH = 100
+"""The deepest nesting of regions."""
+MAX_OPERATIONS = 1_000_000
+"""The largest number of operations of a program, those of a called function for each call."""
+Placed = tuple[Location, Statement]
+
+
+class DrawnProgram:
+    """What the graphs of one program share: the facts, the uses in each function, and the graphs of those called."""
+
+    def __init__(self, operations: Operations, facts: ProgramFacts) -> None:
+        self.operations, self.facts = operations, facts
+        self.uses = FunctionUses(operations)
+        self.called: dict[str, tuple[OperationGraph, dict[str, int], int]] = {}
+        self.depth = 0
+
+    def groups(self, body: Sequence[Placed]) -> Iterator[list[Placed]]:
+        """Yield the statements of each operation: one, or those next to each other that a file has as one."""
+        group: list[Placed] = []
+        before: OperationFacts | None = None
+        for where, statement in body:
+            if isinstance(statement, Alloc | Free):
+                continue
+            facts = self.facts.operations.get(where)
+            if group and (facts is None or facts is not before):
+                yield group
+                group = []
+            group.append((where, statement))
+            before = facts
+        if group:
+            yield group
+
+
+class GraphDraft:
+    """A graph that is being drawn of the operations in a body: `number` has the tensors that it names so far.
+
+    Of the buffers touched, those `counted` are counted here, and the others are resident. `given` ones are there
+    before, `kept` ones are needed behind.
+    """
+
+    def __init__(
+        self,
+        program: DrawnProgram,
+        function: str,
+        groups: Sequence[list[Placed]],
+        counted: set[str],
+        given: set[str],
+        kept: set[str],
+    ) -> None:
+        self.program, self.function, self.groups = program, function, groups
+        self.counted, self.given, self.kept = counted, given, kept
+        self.declared = program.operations.functions[function].declared
+        self.root = program.uses.root[function]
+        self.facts = program.facts if function == program.operations.entry else ProgramFacts()
+        self.uses = [program.uses.of(function, group) for group in groups]
+        self.touching: dict[str, list[int]] = {}
+        for k, uses in enumerate(self.uses):
+            for root in uses.all:
+                self.touching.setdefault(root, []).append(k)
+        self.number: dict[str, int] = {}
+        self.made: set[str] = set()
+        self.n_operations = 0
+        self.effects: int | None = None
+
+    def number_of(self, root: str) -> int:
+        """Return the tensor that a buffer is."""
+        return self.number.setdefault(root, len(self.number))
+
+    def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
+        """Draw all operations, and return the graph; raises OperationsError."""
+        rows = [self._operation(k, group) for k, group in enumerate(self.groups)]
+        size = [self.declared[root].bytes for root in self.number]
+        written = {tensor for row in rows for tensor in row.outputs}
+        fields = {
+            "kept": [tensor for root, tensor in self.number.items() if root in self.kept and root in self.counted],
+            "given": [tensor for root, tensor in self.number.items() if root in self.given and tensor in written],
+            "resident": [tensor for root, tensor in self.number.items() if root not in self.counted],
+        }
+        tensors = [self._tensor(root) for root in self.number] if self.facts.tensors else []
+        if state_of_calls:
+            fields["kept"].append(len(size))
+            size.append(state_of_calls)
+            tensors += [TensorFacts(role="state")] if tensors else []
+        rest: dict[str, Any] = {field: tuple(named) for field, named in fields.items()}
+        return OperationGraph(name=name, size=tuple(size), tensors=tuple(tensors), ops=tuple(rows), **rest)
+
+    def _operation(self, k: int, group: list[Placed]) -> GraphOperation:
+        """Draw the operation that a group of statements is."""
+        where, statement = group[0]
+        uses = self.uses[k]
+        facts = self.facts.operations.get(where)
+        is_simple = len(group) == 1 and isinstance(statement, Operation) and not statement.body
+        named = {self.root[name] for _, _, name in named_buffers(statement)} if len(group) == 1 else set()
+        private = [root for root in uses.all if self.touching[root] == [k] and self._is_free(root)]
+        scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
+        deep = {root for root in private if root not in named and not is_simple}
+        apart = scratch | deep
+        reads = [root for root in uses.reads if root not in apart and self._is_there(root)]
+        makes = [root for root in uses.all if root not in apart and not (root in uses.reads and self._is_there(root))]
+        makes += [root for root in uses.writes if root not in makes and root not in apart]
+        work = sum(self._bytes(root) for root in scratch)
+        said: dict[str, Any] = {}
+        if is_simple and isinstance(statement, Operation):
+            reads = [root for root in map(self.root.__getitem__, statement.inputs) if self._is_there(root)]
+            said = self._views_of(statement) if self.facts.tensors and len(reads) == len(statement.inputs) else {}
+        inputs, outputs = tuple(map(self.number_of, reads)), tuple(map(self.number_of, makes))
+        if not is_simple:
+            exact = self._exact(k, statement if len(group) == 1 else None, apart)
+            said["regions"], inside = self._regions(group, deep, exact)
+            work += max(0, inside - sum(self.declared[root].bytes for root in exact))
+        self.made.update(makes)
+        return GraphOperation(
+            inputs=inputs, outputs=outputs, work=work, **said, **self._said_of(k, group, facts, reads, makes)
+        )
+
+    def _is_there(self, root: str) -> bool:
+        return root in self.made or root in self.given or root not in self.counted
+
+    def _is_free(self, root: str) -> bool:
+        return root in self.counted and root not in self.given and root not in self.kept
+
+    def _exact(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
+        """Return what the regions of an operation can count themselves: what it makes, and what only it reads."""
+        if isinstance(statement, Repetition | Call):
+            return set()
+        uses = self.uses[k]
+        direct = {self.root[name] for _, _, name in named_buffers(statement)} if statement is not None else set()
+        found = set()
+        for root in uses.all:
+            if root in apart or root in direct or root not in self.counted:
+                continue
+            touching = self.touching[root]
+            is_read_here_only = root not in uses.writes and root not in self.kept and touching[-1] == k
+            if (touching[0] == k and root not in self.given) or (
+                is_read_here_only and len(touching) == (1 if root in self.given else 2)
+            ):
+                found.add(root)
+        return found
+
+    def _regions(self, group: list[Placed], deep: set[str], exact: set[str]) -> tuple[tuple[Region, ...], int]:
+        """Return the regions of an operation, and the largest of their peaks."""
+        where, statement = group[0]
+        if len(group) == 1 and isinstance(statement, Call):
+            drawn = [self._call(statement)]
+        elif len(group) == 1 and isinstance(statement, Repetition):
+            carried = {root for root in deep if self.program.uses.crosses(self.function, statement.loop, root)}
+            body: list[Placed] = [((*where, "loop", j), inner) for j, inner in enumerate(statement.loop)]
+            drawn = [self._region("loop", body, deep, carried, carried)]
+        elif len(group) == 1:
+            kind: RegionKind = "branch" if isinstance(statement, Branches) else "call"
+            bodies: list[list[Placed]] = [
+                [((*where, *block, j), one) for j, one in enumerate(inner)] for block, inner in blocks(statement)
+            ]
+            drawn = [self._region(kind, body, deep, *self._ends(exact)) for body in bodies if body]
+        else:
+            drawn = [self._region("call", group, deep, *self._ends(exact))]
+        return tuple(region for region, _ in drawn), max((peak for _, peak in drawn), default=0)
+
+    def _ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
+        """Return which of the buffers that a region counts are there before it, and which are needed behind it."""
+        given = {root for root in exact if self._is_there(root)}
+        return given, exact - given
+
+    def _region(
+        self, kind: RegionKind, body: list[Placed], deep: set[str], given: set[str], kept: set[str]
+    ) -> tuple[Region, int]:
+        program = self.program
+        program.depth += 1
+        if program.depth > MAX_DEPTH:
+            raise OperationsError(f"functions: must nest at most {MAX_DEPTH} branches, loops and calls, got more")
+        inside = GraphDraft(program, self.function, list(program.groups(body)), deep | given | kept, given, kept)
+        graph = inside.graph()
+        program.depth -= 1
+        self._count(inside.n_operations)
+        outer = tuple((tensor, self.number[root]) for root, tensor in inside.number.items() if root not in deep)
+        return Region(kind=kind, graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
+
+    def _call(self, call: Call) -> tuple[Region, int]:
+        """Return the region of a call; the graph of a function is the same for all of its calls."""
+        function = self.program.operations.functions[call.call]
+        if call.call not in self.program.called:
+            self.program.depth += 1
+            if self.program.depth > MAX_DEPTH:
+                raise OperationsError(f"functions: must nest at most {MAX_DEPTH} branches, loops and calls, got more")
+            body: list[Placed] = [((k,), statement) for k, statement in enumerate(function.body)]
+            own = {name for name in function.temporaries if not function.declared[name].persistent}
+            inside = GraphDraft(self.program, call.call, list(self.program.groups(body)), own, set(), set())
+            self.program.called[call.call] = inside.graph(), inside.number, inside.n_operations
+            self.program.depth -= 1
+        graph, number, n_operations = self.program.called[call.call]
+        self._count(n_operations)
+        formals = dict(zip((*function.params, *function.results), (*call.inputs, *call.outputs), strict=True))
+        outer = tuple(
+            (number[formal], self.number[self.root[actual]]) for formal, actual in formals.items() if formal in number
+        )
+        return Region(kind="call", graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
+
+    def _count(self, n_operations: int) -> None:
+        self.n_operations += n_operations
+        if self.n_operations > MAX_OPERATIONS:
+            raise OperationsError(f"functions: must run at most {MAX_OPERATIONS} operations, calls included, got more")
+
+    def _tensor(self, root: str) -> TensorFacts:
+        """Return the facts about a buffer, with its role in the program."""
+        entry = self.program.operations.functions[self.program.operations.entry]
+        role: TensorRole = "activation"
+        if root in entry.constants:
+            role = "weight"
+        elif self.declared[root].persistent:
+            role = "state"
+        elif root in entry.params:
+            role = "input"
+        elif root in entry.results:
+            role = "output"
+        return (self.facts.tensors.get(root) or TensorFacts(name=root)).model_copy(update={"role": role})
+
+    def _views_of(self, statement: Operation) -> dict[str, Any]:
+        """Return the shapes in which an operation sees its tensors, where one is not the tensor's own."""
+        said: dict[str, Any] = {}
+        for field, names in (("in_shapes", statement.inputs), ("out_shapes", statement.outputs)):
+            seen = [self._shape(name) for name in names]
+            whole = [self._shape(self.root[name]) for name in names]
+            if seen != whole and len({self.root[name] for name in names}) == len(names):
+                said[field] = tuple(None if one == other else one for one, other in zip(seen, whole, strict=True))
+        return said
+
+    def _shape(self, name: str) -> tuple[int, ...] | None:
+        facts = self.facts.tensors.get(name)
+        return facts.shape if facts is not None else None
+
+    def _said_of(
+        self, k: int, group: list[Placed], facts: OperationFacts | None, reads: Sequence[str], makes: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return what a graph says of an operation beside its tensors."""
+        statement = group[0][1]
+        op = statement.op if isinstance(statement, Operation) else None
+        self._count(1)
+        said: dict[str, Any] = {"name": op} if op else {}
+        has_effects = isinstance(statement, Operation) and not makes and not statement.body
+        if facts is not None:
+            said = {"name": facts.name or op, "kind": facts.kind, "attributes": facts.attributes}
+            said["source"] = facts.source
+            has_effects = facts.has_effects
+            if facts.kind in OVERWRITING:
+                said["may_overwrite"] = tuple(
+                    (j, i)
+                    for j, made in enumerate(makes)
+                    for i, read in enumerate(reads)
+                    if read != made and read in self.counted and self._bytes(read) == self._bytes(made)
+                )
+        if has_effects:
+            said["after"] = () if self.effects is None else (self.effects,)
+            self.effects = k
+        return said
+
+    def _bytes(self, root: str) -> int:
+        return self.declared[root].bytes

@@ -1,0 +1,61 @@
+"""The graph of operations that a program is, where the order of its statements may change.
+
+Views are not operations: what reads a view reads the buffer that it lies in. Branches, loops and calls are operations
+with regions. A buffer counts from the first operation that touches it to the last, as lifetimes by usage do; the scopes
+that `alloc` and `free` say are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_draft import DrawnProgram, GraphDraft
+from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.order_check import peak_of
+from memplan.planner.operations.program_facts import ProgramFacts
+
+
+@dataclass(frozen=True)
+class ProgramGraph:
+    """A graph of operations and the program that it comes from.
+
+    `statements` are, for each operation, the positions of its statements in the entry's body; `buffers` are the ids of
+    the tensors.
+    """
+
+    graph: OperationGraph
+    program: Operations
+    statements: tuple[tuple[int, ...], ...]
+    buffers: tuple[str, ...]
+
+    def reordered(self, order: Sequence[int]) -> Operations:
+        """Return the program with its operations in an order, which must be one of the graph; raises OperationsError.
+
+        Branches and loops keep their order inside; `alloc` and `free` of the entry are left out.
+        """
+        peak_of(self.graph, order)
+        entry = self.program.functions[self.program.entry]
+        body = tuple(entry.body[k] for operation in order for k in self.statements[operation])
+        functions = {**self.program.functions, self.program.entry: entry.model_copy(update={"body": body})}
+        return self.program.model_copy(update={"functions": functions})
+
+
+def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> ProgramGraph:
+    """Return the graph that a program is; raises OperationsError for one of too many operations, or nested too deeply.
+
+    Constants are resident; state that is persistent is alive all the time, and counts.
+    """
+    entry = operations.functions[operations.entry]
+    program = DrawnProgram(operations, facts or ProgramFacts())
+    groups = list(program.groups([((k,), statement) for k, statement in enumerate(entry.body)]))
+    state = {row.id for row in entry.buffers if row.persistent}
+    counted = {row.id for row in entry.buffers if row.alias_of is None}.difference(entry.constants)
+    given, kept = {*entry.params, *state}, {*entry.results, *state}
+    draft = GraphDraft(program, operations.entry, groups, counted, given, kept)
+    for root in (*entry.params, *sorted(state)):
+        draft.number_of(root)
+    graph = draft.graph(operations.name, program.uses.state_of_calls())
+    statements = tuple(tuple(int(where[0]) for where, _ in group) for group in groups)
+    return ProgramGraph(graph, operations, statements, tuple(draft.number))

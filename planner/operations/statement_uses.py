@@ -1,0 +1,135 @@
+"""The buffers that statements touch: read, written, or used as scratch, those inside of them included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+
+from memplan.planner.errors import Location
+from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.statements import (
+    Alloc,
+    Branches,
+    Call,
+    Free,
+    Operation,
+    Repetition,
+    Statement,
+    every_statement,
+)
+
+FirstAccess = tuple[bool, bool]
+"""Of a buffer: it may be read before it is written, and it surely is written."""
+
+
+@dataclass
+class StatementUses:
+    """The buffers that statements touch, each in the order in which they are named; views count as what they lie in."""
+
+    reads: dict[str, None] = field(default_factory=dict)
+    writes: dict[str, None] = field(default_factory=dict)
+    scratch: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def all(self) -> dict[str, None]:
+        """The buffers, however they are touched."""
+        return {**self.reads, **self.writes, **self.scratch}
+
+
+class FunctionUses:
+    """The uses in each function of a program."""
+
+    def __init__(self, program: Operations) -> None:
+        self.program = program
+        self.root = {
+            name: {row.id: row.alias_of or row.id for row in function.buffers}
+            for name, function in program.functions.items()
+        }
+        self._is_whole = {
+            name: {row.id: row.bytes == function.declared[row.alias_of or row.id].bytes for row in function.buffers}
+            for name, function in program.functions.items()
+        }
+        calls = {name: [callee for _, callee in program.calls(name)] for name in program.functions}
+        self._callees_first = tuple(TopologicalSorter(calls).static_order())
+        self._calls = calls
+        self._written: dict[str, frozenset[str]] = {}
+        for name in self._callees_first:
+            function = program.functions[name]
+            uses = self.of(name, [((k,), statement) for k, statement in enumerate(function.body)])
+            self._written[name] = frozenset(uses.writes)
+
+    def of(self, function: str, body: Sequence[tuple[Location, Statement]]) -> StatementUses:
+        """Return what statements of a function touch, with all inside of them."""
+        root = self.root[function]
+        found = StatementUses()
+        for where, outer in body:
+            for _, statement in ((where, outer), *every_statement(_inside(outer), where)):
+                if isinstance(statement, Operation):
+                    found.scratch.update((root[name], None) for name in statement.temporaries)
+                if isinstance(statement, Operation | Call | Branches):
+                    found.reads.update((root[name], None) for name in statement.inputs)
+                if isinstance(statement, Operation | Call):
+                    found.writes.update((root[name], None) for name in statement.outputs)
+                if isinstance(statement, Call):
+                    found.writes.update((root[name], None) for name in self._changed(statement))
+        return found
+
+    def crosses(self, function: str, body: Sequence[Statement], buffer: str) -> bool:
+        """Return True if an iteration of a loop with this body may read what an earlier one left in a buffer."""
+        return self._first_access(function, body, buffer)[0]
+
+    def state_of_calls(self) -> int:
+        """Return the bytes of persistent buffers of all functions but the entry, each time that these are called."""
+        times = dict.fromkeys(self.program.functions, 0)
+        times[self.program.entry] = 1
+        for name in reversed(self._callees_first):
+            for callee in self._calls[name]:
+                times[callee] += times[name]
+        return sum(
+            times[name] * sum(row.bytes for row in function.buffers if row.persistent)
+            for name, function in self.program.functions.items()
+            if name != self.program.entry
+        )
+
+    def _changed(self, call: Call) -> list[str]:
+        formals = self.program.functions[call.call].params
+        return [
+            actual for formal, actual in zip(formals, call.inputs, strict=True) if formal in self._written[call.call]
+        ]
+
+    def _first_access(self, function: str, body: Sequence[Statement], buffer: str) -> FirstAccess:
+        for statement in body:
+            if isinstance(statement, Alloc | Free):
+                continue
+            may_read, surely_written = self._first_in(function, statement, buffer)
+            if may_read or surely_written:
+                return may_read, surely_written
+        return False, False
+
+    def _first_in(self, function: str, statement: Statement, buffer: str) -> FirstAccess:
+        root, is_whole = self.root[function], self._is_whole[function]
+        if isinstance(statement, Alloc | Free):
+            return False, False
+        if not isinstance(statement, Repetition) and any(root[name] == buffer for name in statement.inputs):
+            return True, False
+        if isinstance(statement, Repetition):
+            may_read, surely_written = self._first_access(function, statement.loop, buffer)
+            return may_read, surely_written and statement.trips is not None
+        if isinstance(statement, Branches):
+            ways = [self._first_access(function, branch, buffer) for branch in statement.branches]
+            return any(may_read for may_read, _ in ways), all(surely for _, surely in ways)
+        touched = (*statement.outputs, *(statement.temporaries if isinstance(statement, Operation) else ()))
+        if any(root[name] == buffer for name in touched):
+            return False, any(root[name] == buffer and is_whole[name] for name in touched)
+        return (
+            self._first_access(function, statement.body, buffer) if isinstance(statement, Operation) else (False, False)
+        )
+
+
+def _inside(statement: Statement) -> tuple[Statement, ...]:
+    if isinstance(statement, Operation):
+        return statement.body
+    if isinstance(statement, Repetition):
+        return statement.loop
+    return tuple(inner for branch in statement.branches for inner in branch) if isinstance(statement, Branches) else ()
