@@ -63,7 +63,7 @@ class OperationsDraft:
 
     @contextmanager
     def drawing(self, facts: OperationFacts) -> Iterator[None]:
-        """Let the statements that are added in this block, and not in one inside of it, be one operation of the file."""
+        """Let the statements added in this block, and not in one inside of it, be one operation of the file."""
         around, self._facts = self._facts, facts
         yield
         self._facts = around

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -57,7 +57,7 @@ class Imported:
     views: ViewFacts = ViewFacts()
     warnings: tuple[Finding, ...] = ()
     own_peak: int | None = None
-    facts: ProgramFacts = ProgramFacts()
+    facts: ProgramFacts = field(default_factory=ProgramFacts)
 
 
 def sized(what: str, elements: int, bits: int, alignment: int) -> int:

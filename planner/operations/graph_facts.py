@@ -16,9 +16,9 @@ _DTYPE = re.compile(r"(bool|bfloat|u?int|float|complex)(\d{0,4})(?:_?e\d+m\d+[a-
 Dimension = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Shape = Annotated[tuple[Dimension, ...], BeforeValidator(as_tuple)]
 OVERWRITING = frozenset(
-    {"abs", "add", "cast", "ceil", "clip", "cos", "div", "elu", "exp", "floor", "gelu", "hard_sigmoid", "hard_swish"}
-    | {"leaky_relu", "log", "max", "min", "mul", "neg", "not", "pow", "prelu", "relu", "round"}
-    | {"rsqrt", "sigmoid", "silu", "sin", "softplus", "sqrt", "sub", "tanh"}
+    {"abs", "add", "cast", "ceil", "clip", "cos", "div", "elu", "erf", "exp", "floor", "gelu", "hard_sigmoid"}
+    | {"hard_swish", "leaky_relu", "log", "maximum", "minimum", "mish", "mul", "neg", "not", "pow", "prelu", "relu"}
+    | {"relu6", "round", "rsqrt", "sigmoid", "sign", "silu", "sin", "softplus", "sqrt", "square", "sub", "tanh"}
 )
 """The kinds of operations that need no input's element behind the output's element at the same place."""
 TensorRole = Literal["input", "output", "weight", "state", "activation"]
