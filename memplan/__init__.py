@@ -44,12 +44,14 @@ _MODULE_OF = {
     "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
     "__version__": "planner",
+    "diff": "solvers.studies.replanning.diff",
     "order_and_place": "solvers.order.placement.joint",
     "order_operations": "solvers.order.solve",
     "read_graph": "files",
     "read_plan": "files",
     "read_problem": "files",
     "recompute_frontier": "solvers.order.recompute.frontier",
+    "replan": "solvers.studies.replanning.replan",
     "solve": "solvers.portfolio.solve",
     "verify": "planner.audit",
     "write_plan": "files",
@@ -93,6 +95,8 @@ if TYPE_CHECKING:
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.portfolio.solve import solve as solve
     from memplan.solvers.search.result import Progress as Progress
+    from memplan.solvers.studies.replanning.diff import diff as diff
+    from memplan.solvers.studies.replanning.replan import replan as replan
 else:  # type checkers would take any name for one of these
 
     def __getattr__(name: str) -> object:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from memplan.planner import formats
 from memplan.planner.errors import InputError, PlanError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.peak_growth import Occupancy, occupancies
@@ -34,6 +38,25 @@ class Baseline:
         if self.occupancies is not None:
             return {name: pool.used for name, pool in self.occupancies.items()}
         return {pool.name: pool.used for pool in self.plan.pools if pool.used is not None}
+
+
+def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
+    """Read a plan with its problem as far as the file tells: a table holds both. Raises InputError."""
+    if formats.detect(data, name) == "json":
+        return _from_json(memplan_json.parse(data), problem)
+    its = problem
+    if its is None:
+        with suppress(InputError):  # a table of offsets alone
+            its = without_pins(formats.read_problem(data, name))
+    plan = formats.read_plan(data, Problem(buffers=()) if its is None else its, name)
+    return Baseline(plan, its)
+
+
+def without_pins(problem: Problem) -> Problem:
+    """Return a problem in which no buffer is pinned: of a table whose offsets are a plan."""
+    table = problem.buffers
+    free = column(np.full(len(table), ABSENT))
+    return problem.model_copy(update={"buffers": replace(table, offset=free)})
 
 
 def read_baseline(data: bytes, name: str | None, now: Problem, problem: Problem | None = None) -> Baseline:

@@ -50,6 +50,13 @@ PictureFile = Annotated[
 SweepOf = Annotated[
     str | None, typer.Option("--sweep", metavar="[NAME=]FROM:TO:STEP", help="Cost and peaks for each size of a pool.")
 ]
+KeptPlan = Annotated[
+    str | None,
+    typer.Option("--keep", metavar="OLD_PLAN", help="Keep as many buffers as can be where this plan has them."),
+]
+Eps = Annotated[
+    str, typer.Option("--eps", metavar="PERCENT%", help="With --keep: how far above the best peak the plan may be.")
+]
 ServerUrl = Annotated[
     str | None,
     typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Ask this service, with the key in MEMPLAN_KEY, if any."),

@@ -14,6 +14,7 @@ COMMANDS = {
     "plan": "plan",
     "verify": "verify",
     "check": "check",
+    "diff": "diff",
     "convert": "convert",
     "export": "export",
     "compare": "compare",

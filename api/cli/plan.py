@@ -16,6 +16,8 @@ from memplan.api.cli.arguments import (
     Accepted,
     Capacities,
     Deterministic,
+    Eps,
+    KeptPlan,
     PictureFile,
     PlanFormat,
     PlanOutput,
@@ -29,13 +31,23 @@ from memplan.api.cli.arguments import (
 )
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
-from memplan.api.cli.streams import format_for, is_terminal, read_problem, refuse_unwritable, say, warn, write
+from memplan.api.cli.streams import (
+    format_for,
+    is_terminal,
+    read_as,
+    read_problem,
+    refuse_unwritable,
+    say,
+    warn,
+    write,
+)
 from memplan.api.reports import picture
 from memplan.api.reports.plan_formats import write_plan
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError
+from memplan.planner.errors import shown as shown_value
 from memplan.planner.lint.problems import lint
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import KeptPlaces, Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 from memplan.solvers.portfolio.solve import solve
@@ -59,6 +71,8 @@ def plan(
     deterministic: Deterministic = False,
     picture_file: PictureFile = None,
     swept: SweepOf = None,
+    keep: KeptPlan = None,
+    eps: Eps = "2%",
     server: ServerUrl = None,
     quiet: Quiet = False,
 ) -> None:
@@ -88,13 +102,12 @@ def plan(
             if is_table or (is_terminal(sys.stdout) and not quiet):
                 show_points(points, sweep.pool)
             raise typer.Exit(status_of(points, cancelled.is_set()))
-        planning: Callable[[], Plan] = partial(solve, problem, **options, control=control)
-        if server is not None:
-            planning = partial(_ask, server, problem, cancelled, options)
+        planning = _planning(problem, options, control, server, keep, eps)
         answer = run_in_thread(planning, lambda: line.draw(time.monotonic() - started))
         line.erase()
         if not quiet:
             warn(lint(problem))
+            _tell_kept(answer.kept)
         if output is not None or not is_table:
             write(output, write_plan(answer, problem, plan_format))
         if picture_file is not None and picture_format is not None:
@@ -104,6 +117,35 @@ def plan(
     elif not quiet and answer.explanation is not None:
         say(f"memplan: {answer.explanation.message}")
     raise typer.Exit(_status(answer, cancelled.is_set()))
+
+
+def _planning(
+    problem: Problem, options: dict[str, Any], control: SolveControl, server: str | None, keep: str | None, eps: str
+) -> Callable[[], Plan]:
+    """Return the call that makes the plan: here, by a service, or with an old plan's places kept."""
+    if keep is not None:
+        return _keeping(keep, problem, eps, options | {"server": server}, control)
+    if server is not None:
+        return partial(_ask, server, problem, control.cancelled or threading.Event(), options)
+    return partial(solve, problem, **options, control=control)
+
+
+def _keeping(
+    path: str, problem: Problem, eps: str, options: dict[str, Any], control: SolveControl
+) -> Callable[[], Plan]:
+    """Return the call that re-plans; raises InputError for an old plan that is none, or options that are not for it."""
+    # Imported here: few plans keep an older one.
+    from memplan.api.checks.baseline import read_baseline_parts
+    from memplan.solvers.studies.replanning.questions import read_eps
+    from memplan.solvers.studies.replanning.replan import replan
+
+    for name, usual in (("solver", "auto"), ("accept", None), ("deterministic", False), ("server", None)):
+        if options[name] != usual:
+            raise OptionError(f"{name}: must not be given with keep, got {shown_value(options[name])}")
+    read_eps(eps)
+    old = read_as(path, lambda data: read_baseline_parts(data, path)).plan
+    limits = {"time_limit_s": options["time_limit_s"], "seed": options["seed"]}
+    return partial(replan, problem, old, eps=eps, **limits, control=control)
 
 
 def _read_sweep(
@@ -134,6 +176,13 @@ def _report(problem: Problem, answer: Plan) -> None:
     from memplan.api.cli.report import show_plan
 
     show_plan(problem, answer)
+
+
+def _tell_kept(kept: KeptPlaces | None) -> None:
+    if kept is None:
+        return
+    rule = "proved to be the fewest" if kept.proved else f"at least {kept.least_moves:,} must"
+    say(f"memplan: {kept.moved:,} of {kept.moved + kept.stayed:,} buffers moved, {kept.moved_bytes:,} bytes; {rule}")
 
 
 def _status(answer: Plan, was_interrupted: bool) -> int:

@@ -17,8 +17,11 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Problem
 
 
-def compile_problem(problem: Problem) -> Instance:
-    """Compile a problem for the solvers. O(m log m) time and linear memory; only pairs that are named are listed."""
+def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
+    """Compile a problem for the solvers. O(m log m) time and linear memory; only pairs that are named are listed.
+
+    The unit also divides the offsets `exact`, in bytes, which so can be told in units.
+    """
     table = problem.buffers
     family = families(problem)
     is_root = family == np.arange(len(table))
@@ -55,7 +58,7 @@ def compile_problem(problem: Problem) -> Instance:
     banks = [
         (pool.bank_size, pool.base_address % pool.bank_size) if pool.bank_size else (0, 0) for pool in problem.pools
     ]
-    unit = common_unit(declared, columns, (*places.reserved, np.array(banks)))
+    unit = common_unit(declared, columns, (*places.reserved, np.array(banks), *(() if exact is None else (exact,))))
     rows = zip(problem.pools, places.reserved, banks, strict=True)
     pools = tuple(
         CompiledPool(

@@ -58,6 +58,23 @@ class Explanation(PlanValue):
     buffers: Ids = ()
 
 
+class KeptPlaces(PlanValue):
+    """The places that a re-plan kept: of the buffers that an old plan has, so many stayed and so many moved.
+
+    `least` says what was to be small: `buffers` that move, or their `bytes`. No plan with a peak of at most 1 + `eps`
+    times the best one's has less than `least_moves` of that; it is `proved` where this plan has no more.
+    """
+
+    eps: float
+    least: Literal["buffers", "bytes"]
+    stayed: int
+    moved: int
+    moved_bytes: int
+    least_moves: int
+    proved: bool
+    peak_without_keeping: int | None = None
+
+
 class Plan(PlanValue):
     """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
 
@@ -79,6 +96,7 @@ class Plan(PlanValue):
     solver: str | None = None
     proof: Proof | None = None
     explanation: Explanation | None = None
+    kept: KeptPlaces | None = None
     wall_time_s: float | None = None
     problem_hash: str | None = None
     version: str | None = None

@@ -151,9 +151,9 @@ class Buffer(Value):
     """A buffer: its bytes, when it is alive, and where it may live.
 
     `start`/`end` and `lifetimes` are half-open and in time steps; with neither, only the problem's `conflicts` say
-    what the buffer may not overlap. `offset` pins it, `hint` does not bind. An alias lives inside another buffer; one
-    that is `relative` to another keeps a room of its own. No multiple of `no_cross` may lie among the addresses of its
-    bytes but at the first.
+    what the buffer may not overlap. `offset` pins it, `hint` is where a re-plan puts it first. An alias lives inside
+    another buffer; one that is `relative` to another keeps a room of its own. No multiple of `no_cross` may lie among
+    the addresses of its bytes but at the first.
     """
 
     id: Id

@@ -51,7 +51,8 @@ ORDER = KernelGroup(
         "order.replay.replay_drops",
     ),
 )
-GROUPS = (PLANNING, ORDER)
+STABLE = KernelGroup("stable", "memplan-stable-kernels", "**/*.py", ("stable.ejection.eject",))
+GROUPS = (PLANNING, ORDER, STABLE)
 
 _chosen: dict[KernelGroup, Path] = {}
 

@@ -52,6 +52,11 @@ def problem() -> Problem:
     return public_problems.problem("tflite/kws_dscnn_int8.csv")
 
 
+def test_the_library_re_plans_as_its_page_says() -> None:
+    found = ran("stable-plans.md")
+    assert (found["plan"].kept.stayed, found["plan"].kept.proved) == (3, True)
+
+
 def test_the_library_exports_as_its_page_says(problem: Problem) -> None:
     assert set(ran("exporters.md", problem=problem, plan=solve(problem))["files"]) == {".h", ".c"}
 

@@ -176,7 +176,7 @@ def test_where_only_the_features_are_chosen_the_processor_still_counts(monkeypat
 def test_groups_have_folders_and_sources_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shutil.copytree(Path(cache.__file__).parent, tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(cache, "_HERE", tmp_path / "kernels")
-    planning, order = (cache.folder_name.__wrapped__(group) for group in cache.GROUPS)
+    planning, order = (cache.folder_name.__wrapped__(group) for group in (cache.PLANNING, cache.ORDER))
     assert planning.startswith("memplan-kernels-")
     assert order.startswith("memplan-order-kernels-")
     with (tmp_path / "kernels" / "order" / "beam.py").open("a") as file:

@@ -1,0 +1,51 @@
+"""`memplan diff`: what came, went, changed and moved between two plans, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from pydantic_core import to_json
+
+from memplan.api.checks.baseline import read_baseline_parts
+from memplan.api.cli.arguments import ListFormat, refuse_standard_twice
+from memplan.api.cli.streams import read_as, read_problem, wants_table, write
+from memplan.api.reports.differences import facts, lines
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.studies.replanning.diff import diff as difference
+
+DIFFERS = 1
+
+PlanOf = Annotated[str, typer.Argument(help="A plan, JSON or CSV, or a baseline that holds problem and plan; or -.")]
+ProblemOf = Annotated[str | None, typer.Option(metavar="FILE", help="The problem of a plan that is only a plan.")]
+
+
+def diff(
+    old: PlanOf,
+    new: PlanOf,
+    old_problem: ProblemOf = None,
+    new_problem: ProblemOf = None,
+    shown: ListFormat = None,
+) -> None:
+    """Compare two plans: buffers added, removed, resized and moved, with reasons, and the peaks.
+
+    Sizes, lifetimes and reasons are told where the problems are known: a table holds its own. Exit status: 0 nothing
+    moved, came or went, 1 something did, 2 wrong input.
+    """
+    refuse_standard_twice(old, new)
+    before, its = _read(old, old_problem)
+    after, of_it = _read(new, new_problem)
+    found = difference(before, after, old_problem=its, new_problem=of_it)
+    if wants_table(shown):
+        write(None, "".join(f"{line}\n" for line in lines(found)).encode())
+    else:
+        write(None, to_json(facts(found)) + b"\n")
+    raise typer.Exit(DIFFERS if found.moved or found.added or found.removed else 0)
+
+
+def _read(path: str, problem_path: str | None) -> tuple[Plan, Problem | None]:
+    """Read a plan, and its problem where that is known."""
+    problem = None if problem_path is None else read_problem(problem_path)
+    found: Any = read_as(path, lambda data: read_baseline_parts(data, path, problem))
+    return found.plan, found.problem

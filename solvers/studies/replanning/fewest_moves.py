@@ -1,0 +1,126 @@
+"""The fewest moves by CP-SAT: for each old place, a choice if it is kept; and the least sum of those that are not."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.cp_sat.banks import Banks, partners_touch_no_common_bank
+from memplan.solvers.cp_sat.boxes import (
+    AddressBoxes,
+    address_boxes,
+    addresses_are_aligned,
+    colocated_buffers_live_in_one_pool,
+    each_buffer_lives_in_one_pool,
+    no_page_is_crossed,
+    rigid_groups_keep_their_distances,
+)
+from memplan.solvers.cp_sat.overlap import (
+    conflicting_buffers_do_not_overlap,
+    live_buffers_do_not_overlap,
+    partners_may_share_an_offset,
+)
+from memplan.solvers.studies.replanning.ejection import Places
+from memplan.solvers.studies.replanning.flags import when_set
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpModel, IntVar
+
+MOST_BUFFERS = 600
+"""The most buffers for a proof; of larger instances, neighbourhoods are asked about."""
+
+
+@dataclass(frozen=True)
+class FewestMoves:
+    """An answer: places (None where none was found), what no placement can weigh less than, and if it is proved."""
+
+    places: Places | None
+    bound: int
+    is_proved: bool
+
+
+def fewest_moves(
+    instance: Instance,
+    homes: Places,
+    weight: I64,
+    start: Places,
+    *,
+    time_limit_s: float,
+    flag: I64,
+    free: I64 | None = None,
+) -> FewestMoves:
+    """Ask for the placement whose buffers away from home weigh least; `homes.offset` is ABSENT where there is none.
+
+    `free` are the buffers that may lie elsewhere than in `start`, by default all. The capacities of the pools are
+    the ends that must not be passed. All features of instances are honoured. Setting flag[0] ends the run.
+    """
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    boxes = _placements(model, instance)
+    if any(len(mine) == 0 for mine in boxes):
+        return FewestMoves(None, 0, True)
+    moves = {}
+    for i in np.flatnonzero((homes.offset != ABSENT) & (weight > 0)).tolist():
+        box = boxes[i].get(int(homes.pool[i]))
+        if box is None or not box.lowest <= homes.offset[i] <= box.highest:
+            continue
+        moves[i] = model.new_bool_var("")
+        model.add(box.start == int(homes.offset[i])).only_enforce_if(~moves[i])
+        model.add_implication(~moves[i], box.is_here)
+    _start_from(model, boxes, moves, homes, start, free)
+    model.minimize(sum(int(weight[i]) * move for i, move in moves.items()))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = os.cpu_count() or 1
+    solver.parameters.max_time_in_seconds = max(0.01, time_limit_s)
+
+    with when_set(flag, solver.stop_search):
+        status = solver.solve(model)
+    away = int(weight[(homes.offset != ABSENT)].sum()) - sum(int(weight[i]) for i in moves)
+    bound = max(0, ceil(solver.best_objective_bound - 1e-6)) if status != cp_model.INFEASIBLE else 0
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return FewestMoves(None, away + (bound if status == cp_model.UNKNOWN else 0), False)
+    pool = [next(q for q, box in mine.items() if solver.boolean_value(box.is_here)) for mine in boxes]
+    offset = [solver.value(mine[q].start) for mine, q in zip(boxes, pool, strict=True)]
+    return FewestMoves(Places(column(pool), column(offset)), away + bound, status == cp_model.OPTIMAL)
+
+
+def _placements(model: CpModel, instance: Instance) -> AddressBoxes:
+    """Post all that a placement must keep to."""
+    ends = tuple(pool.capacity for pool in instance.pools)
+    boxes = address_boxes(model, instance, ends)
+    if any(len(mine) == 0 for mine in boxes):
+        return boxes
+    each_buffer_lives_in_one_pool(model, boxes)
+    colocated_buffers_live_in_one_pool(model, instance, boxes)
+    addresses_are_aligned(model, instance, boxes)
+    rigid_groups_keep_their_distances(model, instance, boxes)
+    no_page_is_crossed(model, instance, boxes)
+    shares = partners_may_share_an_offset(model, instance, boxes)
+    live_buffers_do_not_overlap(model, instance, boxes, shares, ends)
+    conflicting_buffers_do_not_overlap(model, instance, boxes)
+    partners_touch_no_common_bank(model, instance, Banks(model, instance, boxes))
+    return boxes
+
+
+def _start_from(
+    model: CpModel, boxes: AddressBoxes, moves: dict[int, IntVar], homes: Places, start: Places, free: I64 | None
+) -> None:
+    """Hint at a known placement, and hold what is not free to it."""
+    is_free = np.zeros(len(boxes), dtype=np.bool_)
+    is_free[np.arange(len(boxes)) if free is None else free] = True
+    for i, mine in enumerate(boxes):
+        q, offset = int(start.pool[i]), int(start.offset[i])
+        if not is_free[i]:
+            model.add(mine[q].start == offset)
+            model.add(mine[q].is_here == 1)
+            continue
+        model.add_hint(mine[q].start, offset)
+        if i in moves:
+            model.add_hint(moves[i], bool(offset != homes.offset[i] or q != homes.pool[i]))

@@ -1,0 +1,269 @@
+"""A plan for a changed problem that keeps an old plan's places: few moves, at a peak near the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from memplan.planner.bounds.lower_bound import Bound
+from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import total_cost
+from memplan.planner.model.buffer_table import ABSENT, I64, Bool, column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import KeptPlaces, Plan, StopReason
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.kernels import warm_up
+from memplan.solvers.kernels.cache import STABLE
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
+from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.search import to_plan
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.studies.replanning.ejection import FEATURES, Ejector, Places, conflicting
+from memplan.solvers.studies.replanning.fewest_moves import MOST_BUFFERS, fewest_moves
+from memplan.solvers.studies.replanning.flags import polled
+from memplan.solvers.studies.replanning.old_places import Least, OldPlaces, old_places
+from memplan.solvers.studies.replanning.questions import ends_for, limited, pinned, read_eps
+
+DEFAULT_EPS = 0.02
+_PINS_S, _EJECTION_S = 1.0, 2.0
+"""The most seconds for one question with pins, and for ejection."""
+_NEIGHBOURHOODS, _AROUND = 6, 120
+"""How many neighbourhoods of large instances are asked about, and the buffers of each."""
+
+
+def replan(
+    problem: Problem,
+    old_plan: Plan | None,
+    *,
+    eps: str | float = DEFAULT_EPS,
+    least: Least = "buffers",
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    seed: int = 0,
+    control: SolveControl | None = None,
+) -> Plan:
+    """Plan a problem with as many buffers as can be where an old plan has them; `kept` of the plan says how many.
+
+    The peak of each pool is at most (1 + eps) times that of the best plan found; eps is a number or a percentage such
+    as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks is best at its `hint`.
+    The old plan may be for another problem: what is no longer right in it moves. Takes the time limit at the most.
+    Raises OptionError for a wrong option.
+    """
+    control = control or SolveControl()
+    deadline = control.deadline or Deadline.after(time_limit_s)
+    part = read_eps(eps)
+    if least not in ("buffers", "bytes"):
+        raise OptionError(f"least: must be buffers or bytes, got {shown(least)}")
+    options = SolveOptions.model_construct(time_limit_s=time_limit_s, seed=seed)
+    half = replace(control, deadline=deadline.within(max(0.05, deadline.left_s * 0.5)), start=old_plan)
+    base = solve_request(problem, options, half)
+    if not len(base.plan.placements) or base.bound is None:
+        return base.answer(deterministic=False)
+    question = limited(problem, ends_for(problem, base.plan, part), base.plan)
+    old = old_places(question, old_plan)
+    return _Replan(problem, question, base.plan, base.bound, old, part, least, deadline, control, seed).run()
+
+
+@dataclass(eq=False)
+class _Replan:
+    """One re-plan: the best placements so far, what they weigh, and what none can weigh less than."""
+
+    problem: Problem
+    question: Problem
+    base: Plan
+    base_bound: Bound
+    old: OldPlaces
+    eps: Fraction
+    least: Least
+    deadline: Deadline
+    control: SolveControl
+    seed: int
+    best: PlacementTable = field(init=False)
+    weight: int = field(init=False)
+    by: str = field(init=False)
+    bound: int = 0
+    has_pins: bool = False
+
+    def __post_init__(self) -> None:
+        self.weights = self.old.weights(self.least)
+        self.best, self.weight = self.base.placements, self._weigh(self.base.placements)
+        self.by = self.base.solver or "base"
+
+    @property
+    def is_over(self) -> bool:
+        """True if the time is over, or the re-plan cancelled."""
+        cancelled = self.control.cancelled
+        return self.deadline.left_s <= 0.02 or (cancelled is not None and cancelled.is_set())
+
+    @property
+    def is_done(self) -> bool:
+        """True if nothing is left to be done."""
+        return self.weight <= self.bound or self.is_over
+
+    def run(self) -> Plan:
+        """Go through the stages in turn; return the best plan."""
+        stays, cover = self.old.kept(self.least)
+        forced = sum(int(self.weights[i]) for i in self.old.must_move)
+        self.bound = forced + cover.bound
+        if not self.is_done:
+            self._ask_with_pins(stays)
+        if not self.is_done:
+            self._eject(stays)
+        if not self.is_done:
+            self._prove()
+        return self._answer()
+
+    def _weigh(self, placements: PlacementTable) -> int:
+        return int(self.weights[self.old.moved(placements)].sum())
+
+    def _offer(self, placements: PlacementTable, by: str) -> None:
+        """Take placements that weigh less than the best and are right."""
+        weight = self._weigh(placements)
+        if weight < self.weight and not verify(self.question, Plan(placements=placements)):
+            self.best, self.weight, self.by = placements, weight, by
+
+    def _ask_with_pins(self, stays: Bool) -> None:
+        """Ask for any plan that keeps all old places that may be kept; without those that meet a change, else."""
+        for wanted in (stays, stays & ~self._near_changes(stays)):
+            options = SolveOptions.model_construct(accept="fit", seed=self.seed, time_limit_s=_PINS_S)
+            control = SolveControl(self.deadline.within(_PINS_S), self.control.cancelled)
+            found = solve_request(pinned(self.question, self.old, wanted), options, control).plan
+            if len(found.placements):
+                self._offer(found.placements, "pins")
+                self.has_pins = True
+                return
+            if self.is_done:
+                return
+
+    def _near_changes(self, stays: Bool) -> Bool:
+        """Return True for the buffers that are alive together with one that has no place to keep."""
+        problem = self.question
+        table = problem.buffers
+        is_new = (~stays) & (table.size > 0)
+        is_new[list(table.aliases)] = False
+        buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
+        near = np.zeros(len(table), dtype=np.bool_)
+        new_rows = np.flatnonzero(is_new[buffer_of])
+        for k in new_rows.tolist():
+            near[buffer_of[(table.start < table.end[k]) & (table.start[k] < table.end)]] = True
+        return near
+
+    @cached_property
+    def _legal(self) -> I64:
+        """The old offsets that may be kept, in bytes; ABSENT elsewhere."""
+        legal = self.old.offset.copy()
+        legal[list(self.old.must_move)] = ABSENT
+        return column(legal)
+
+    @cached_property
+    def _instance(self) -> Instance:
+        """The question, in units that tell the old offsets and those of the best placements."""
+        return compile_problem(
+            self.question, column(np.concatenate((self._legal[self._legal != ABSENT], self.best.offset)))
+        )
+
+    @cached_property
+    def _homes(self) -> Places:
+        """The old places of the instance's buffers, in units; ABSENT where there is none that may be kept."""
+        here = self._legal[self._instance.source]
+        offset = np.where(here == ABSENT, ABSENT, here // self._instance.unit)
+        return Places(np.maximum(self.old.pool[self._instance.source], 0), column(offset))
+
+    def _places(self, placements: PlacementTable) -> Places:
+        """Return placements of the question, in the problem's order, as places of the instance."""
+        source, unit = self._instance.source, self._instance.unit
+        names = [pool.name for pool in self.question.pools]
+        pools = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)
+        return Places(pools[placements.pool[source]], placements.offset[source] // unit)
+
+    def _take(self, places: Places, by: str) -> None:
+        self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
+
+    def _eject(self, stays: Bool) -> None:
+        """Look for better placements by ejection, where the problem's constraints allow it."""
+        instance = self._instance
+        if not instance.features <= FEATURES or not instance.is_small_numbered or len(instance) == 0:
+            return
+        near = conflicting(instance)
+        if near is None:
+            return
+        homes, weights = self._homes, column(self.weights[instance.source])
+        end = self.deadline.within(min(_EJECTION_S, max(0.1, self.deadline.left_s / 2)))
+        with polled(lambda: self.is_over) as flag:
+            if not warm_up.wait(flag, STABLE):
+                return
+        with polled(lambda: self.is_done or end.left_s <= 0) as flag:
+            ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.seed, flag)
+            first = None if self.has_pins else ejector.first(stays[instance.source])
+            first = first or self._places(self.best)
+            self._take(first, "ejection")
+            for places in ejector.better(first):
+                self._take(places, "ejection")
+
+    def _prove(self) -> None:
+        """Ask CP-SAT for the fewest moves; of large instances, neighbourhoods of what moved."""
+        if len(self._instance) <= MOST_BUFFERS:
+            self._ask_engine(None, self.deadline.left_s)
+            return
+        for k in range(_NEIGHBOURHOODS):
+            if self.is_done:
+                return
+            self._ask_engine(self._neighbourhood(k), min(_PINS_S, self.deadline.left_s))
+
+    def _ask_engine(self, free: I64 | None, limit_s: float) -> None:
+        instance = self._instance
+        weights = column(self.weights[instance.source])
+        with polled(lambda: self.is_over) as flag:
+            start = self._places(self.best)
+            found = fewest_moves(instance, self._homes, weights, start, time_limit_s=limit_s, flag=flag, free=free)
+        if found.places is not None:
+            self._take(found.places, "cp-sat")
+        if free is None:
+            forced = sum(int(self.weights[i]) for i in self.old.must_move)
+            self.bound = max(self.bound, min(self.weight, forced + found.bound))
+
+    def _neighbourhood(self, k: int) -> I64:
+        """Return a buffer that moved, others that did, and those around them, as positions in the instance."""
+        instance = self._instance
+        away = np.flatnonzero(self.old.moved(self.best)[instance.source])
+        middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
+        centre = middle[away[k % len(away)]] if len(away) else 0.0
+        near = np.argsort(np.abs(middle - centre) - 1e9 * np.isin(np.arange(len(instance)), away), kind="stable")
+        return column(near[: len(away) + _AROUND])
+
+    def _answer(self) -> Plan:
+        """Return the plan of the best placements, with the base's bound and proof."""
+        cost = None
+        if self.problem.objective == "cost":
+            exact = compile_problem(self.problem, self.best.offset)
+            places = self.best.pool[exact.source], column(self.best.offset[exact.source] // exact.unit)
+            cost = total_cost(exact, self._pool_numbers(places[0]), places[1])
+        plan = to_plan.found(self.problem, compile_problem(self.problem), self.base_bound, self.best, self.by, cost)
+        if violations := verify(self.problem, plan):
+            raise InvalidPlanError(f"no plan passed the verifier; one of {self.by}: {violations[0].message}")
+        moved = self.old.moved(self.best)
+        kept = KeptPlaces(
+            eps=float(self.eps),
+            least=self.least,
+            stayed=int((self.old.is_counted & ~moved).sum()),
+            moved=int(moved.sum()),
+            moved_bytes=int(self.problem.buffers.size[moved].sum()),
+            least_moves=min(self.bound, self.weight),
+            proved=self.weight <= self.bound,
+            peak_without_keeping=self.base.peak,
+        )
+        cancelled = self.control.cancelled is not None and self.control.cancelled.is_set()
+        reason: StopReason = "proved" if kept.proved else "cancelled" if cancelled else "time_limit"
+        if not kept.proved and not self.is_over:
+            reason = "work_limit"
+        told = {"kept": kept, "stop_reason": reason, "wall_time_s": round(self.deadline.passed_s, 6)}
+        return plan.model_copy(update=told)
+
+    def _pool_numbers(self, pool: I64) -> I64:
+        names = [each.name for each in self.problem.pools]
+        return column(np.array([names.index(name) for name in self.best.pool_names], dtype=np.int64)[pool])
