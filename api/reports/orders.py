@@ -7,14 +7,16 @@ from dataclasses import asdict
 from typing import Any
 
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.in_place import written_over_along
 from memplan.solvers.order.placement.joint import PlacedOrder
 from memplan.solvers.order.solve import OrderResult
 
 
 def placed_facts(graph: OperationGraph, placed: PlacedOrder) -> dict[str, Any]:
     """Return what a program is told of an order and its plan, see `facts`."""
+    over = sorted(written_over_along(graph, placed.result.order).items())
     told = facts(graph, placed.result)
-    return {**told, "placed_peak": placed.placed_peak, "placed_status": placed.status}
+    return {**told, "placed_peak": placed.placed_peak, "placed_status": placed.status, "written_over": over}
 
 
 def facts(graph: OperationGraph, result: OrderResult) -> dict[str, Any]:

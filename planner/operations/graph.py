@@ -119,6 +119,11 @@ class OperationGraph(Value):
         return frozenset((*self.given, *self.resident))
 
     @cached_property
+    def lasting(self) -> frozenset[int]:
+        """The tensors whose bytes are never free: kept and resident ones."""
+        return frozenset((*self.kept, *self.resident))
+
+    @cached_property
     def maker(self) -> tuple[int | None, ...]:
         """For each tensor, the operation that makes it first; None for a given or resident tensor."""
         made: list[int | None] = [None] * len(self.size)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.in_place import written_over
 
 
 def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
@@ -44,9 +45,11 @@ def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
         change[start] += bytes_
         change[last + 1] -= bytes_
     alive, found = 0, []
+    ran: set[int] = set()
     for k, operation in enumerate(order):
         alive += change[k]
-        found.append(alive + graph.ops[operation].work)
+        found.append(alive + graph.ops[operation].work - _bytes_saved(graph, operation, ran))
+        ran.add(operation)
     return found
 
 
@@ -82,4 +85,9 @@ def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -
     if operation in done:
         raise OperationsError(f"done: must not hold operation {operation}, which runs after it")
     made = sum(graph.counted[tensor] for tensor in graph.made[operation])
-    return bytes_after(graph, done) + made + graph.ops[operation].work
+    return bytes_after(graph, done) + made + graph.ops[operation].work - _bytes_saved(graph, operation, done)
+
+
+def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) -> int:
+    """Return the bytes of an operation's outputs that are written over inputs when it runs after certain others."""
+    return sum(graph.counted[output] for output in written_over(graph, operation, ran))

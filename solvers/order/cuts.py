@@ -14,6 +14,8 @@ from memplan.solvers.order.macros import MacroGraph
 from memplan.solvers.order.parts import OrderPart, rows_of
 
 _ENDLESS = 2**62
+_MOST_CHOICES = 3
+"""So many inputs of a step may be written over or not, as others decide, for it to have a cut."""
 _Bools = npt.NDArray[np.bool_]
 
 
@@ -58,11 +60,44 @@ class Cuts:
         self._rest = np.where(sorted_arcs % 2 == 0, _ENDLESS, 0)
 
     def cut(self, macro: int, step: int) -> Cut | None:
-        """Return the cut for a step of a macro; None where the flag was set."""
+        """Return the cut for a step of a macro; None where the flag was set, or it has too many choices.
+
+        Where outputs may be written over inputs, that is the best cut over the sets of inputs that no other macro
+        reads any more.
+        """
+        inputs = self._inputs(int(self._moves.step_first[macro]) + step)
+        if len(inputs) > _MOST_CHOICES:
+            return None
+        best: Cut | None = None
+        for bits in range(1 << len(inputs)):
+            read = {tensor for b, tensor in enumerate(inputs) if bits >> b & 1}
+            others = {int(v) for tensor in read for v in self._readers(tensor) if v != macro}
+            found = self._cut(macro, step, others)
+            if found is None:
+                return None
+            if found.macro >= 0 and (best is None or found.bound < best.bound):
+                best = found
+        return best
+
+    def _inputs(self, j: int) -> list[int]:
+        """Return the tensors that a step may write over, if no other macro reads them any more."""
+        first = self._moves.input_first[self._moves.over_first[j : j + 2]]
+        found: list[int] = self._moves.over[first[0] : first[1]].tolist()
+        return found
+
+    def _readers(self, tensor: int) -> I64:
+        return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
+
+    def _cut(self, macro: int, step: int, others: set[int]) -> Cut | None:
+        """Return the cut where certain other macros ran before; its macro is -1 if they cannot."""
         n, moves = self.n, self._moves
         base = self.part.members[0]
-        bought = _bools(self._graph.ancestors[base + macro], base, n)
-        barred = _bools(self._graph.descendants[base + macro], base, n)
+        needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
+        for other in others:
+            needed |= self._graph.ancestors[base + other] | 1 << (base + other)
+        if needed & (later | 1 << (base + macro)):
+            return Cut(0, [], -1)
+        bought, barred = _bools(needed, base, n), _bools(later, base, n)
         is_open = np.ones(n + len(self._size), dtype=np.bool_)
         is_open[:n] = ~(bought | barred)
         is_open[macro] = False
@@ -105,7 +140,10 @@ class Cuts:
             for tensor in moves.free[moves.free_first[j] : moves.free_first[j + 1]].tolist():
                 readers = moves.reader[moves.reader_first[tensor] : moves.reader_first[tensor + 1]]
                 live -= int(self._size[tensor]) if has_read[readers].all() else 0
-        return live + int(moves.hill[first + step])
+        inputs = self._inputs(first + step)
+        left = {tensor: int((~has_read[self._readers(tensor)]).sum()) + 1 for tensor in inputs}
+        less = self.part.saved(first + step, left) if inputs else 0
+        return live + int(moves.hill[first + step]) - less
 
 
 def _bools(bits: int, first: int, count: int) -> _Bools:

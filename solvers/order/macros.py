@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.order.overwriting import Overwriting, overwritings, refuse_many
 
 
 @dataclass(eq=False)
 class Macro:
     """Operations in a row, as steps. It stands where its `anchor` does in an order that is made one of macros.
 
-    `frees` maps a tensor to the last step that reads it, for tensors that another macro may read later.
+    `frees` maps a tensor to the last step that reads it, for tensors that another macro may read later. `over` has the
+    outputs of a step that may be written over such tensors; a step that has some is the only operation in it.
     """
 
     operations: list[int]
@@ -26,6 +28,7 @@ class Macro:
     hill: list[int]
     net: list[int]
     frees: dict[int, int] = field(default_factory=dict)
+    over: dict[int, list[Overwriting]] = field(default_factory=dict)
 
     def bounds(self, size: tuple[int, ...]) -> tuple[int, int, int, int]:
         """Return the least and the largest peak and net bytes over all states, against the bytes alive before."""
@@ -33,32 +36,44 @@ class Macro:
         for tensor, step in self.frees.items():
             freed[step] += size[tensor]
         low = high = low_peak = high_peak = 0
-        for hill, net, free in zip(self.hill, self.net, freed, strict=True):
-            low_peak, high_peak = max(low_peak, low + hill), max(high_peak, high + hill)
+        for step, (hill, net, free) in enumerate(zip(self.hill, self.net, freed, strict=True)):
+            most = sum(row.saved(row.open) for row in self.over[step]) if step in self.over else 0
+            least = sum(row.saved(()) for row in self.over[step]) if step in self.over else 0
+            low_peak, high_peak = max(low_peak, low + hill - most), max(high_peak, high + hill - least)
             low, high = low + net - free, high + net
         return low_peak, high_peak, low, high
 
+    def decide(self, tensor: int, is_free: bool) -> None:
+        """Take it as known whether the step that frees a tensor may write over it."""
+        step = self.frees[tensor]
+        if step not in self.over:
+            return
+        rows = [row.decided(tensor, is_free) for row in self.over.pop(step)]
+        self.hill[step] -= sum(row.saved(()) for row in rows if not row.open)
+        if rows := [row for row in rows if row.open]:
+            self.over[step] = rows
+
     def settle(self, tensor: int, size: tuple[int, ...]) -> None:
         """Take it as known that the macro is the last reader of a tensor."""
+        self.decide(tensor, True)
         self.net[self.frees.pop(tensor)] -= size[tensor]
 
     def compress(self) -> None:
         """Join each step that frees nothing for certain readers with the next one."""
-        splits = set(self.frees.values())
-        if len(splits) + 1 >= len(self.net):
+        splits = ({step + 1 for step in self.frees.values()} | self.over.keys() | {0}) - {len(self.net)}
+        if len(splits) == len(self.net):
             return
-        hill, net, renamed, is_open = [0], [0], [0] * len(self.net), True
+        hill, net, renamed = [], [], [0] * len(self.net)
         for step in range(len(self.net)):
-            if not is_open:
+            if step in splits:
                 hill.append(0)
                 net.append(0)
-                is_open = True
             hill[-1] = max(hill[-1], net[-1] + self.hill[step])
             net[-1] += self.net[step]
             renamed[step] = len(net) - 1
-            is_open = step not in splits
         self.hill, self.net = hill, net
         self.frees = {tensor: renamed[step] for tensor, step in self.frees.items()}
+        self.over = {renamed[step]: rows for step, rows in self.over.items()}
 
     def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
         """Run another macro right after this one; `mine` and `its` are their names in `readers`."""
@@ -66,9 +81,12 @@ class Macro:
         self.operations += other.operations
         self.hill += other.hill
         self.net += other.net
+        self.over.update((shift + step, rows) for step, rows in other.over.items())
         for tensor, step in other.frees.items():
             readers[tensor].discard(its)
             readers[tensor].add(mine)
+            if tensor in self.frees:
+                self.decide(tensor, False)
             self.frees[tensor] = shift + step
             if len(readers[tensor]) == 1:
                 self.settle(tensor, size)
@@ -152,7 +170,10 @@ def single_macros(graph: OperationGraph) -> MacroGraph:
         made = sum(size[tensor] for tensor in graph.made[v])
         lasting = sum(size[tensor] for tensor in graph.made[v] if tensor in kept or graph.readers[tensor])
         frees = dict.fromkeys(sorted({*row.inputs, *row.outputs}.difference(kept, graph.made[v])), 0)
-        macros.append(Macro([v], v, [made + row.work], [lasting], frees))
+        macro = Macro([v], v, [made + row.work], [lasting], frees)
+        if row.may_overwrite and (over := overwritings(graph, v)):
+            macro.over[0] = over
+        macros.append(macro)
     start = sum(
         bytes_
         for tensor, bytes_ in enumerate(size)
@@ -161,6 +182,9 @@ def single_macros(graph: OperationGraph) -> MacroGraph:
     before = [list(row) for row in graph.predecessors]
     ancestors = reduce_arcs(before)
     settle_readers(macros, ancestors, size)
+    for macro in macros:
+        for rows in macro.over.values():
+            refuse_many(rows, macro.anchor)
     return MacroGraph(macros, before, ancestors, size, start)
 
 
@@ -197,6 +221,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
         if len(last) < len(found):
             for v in found:
                 if earlier >> v & 1:
+                    macros[v].decide(tensor, False)
                     del macros[v].frees[tensor]
     for macro in macros:
         macro.compress()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -44,13 +44,29 @@ class OrderPart:
         live, found = self.start, []
         for v in order:
             for j in range(step_first[v], step_first[v + 1]):
-                found.append((v, j - step_first[v], live + hill[j]))
+                less = self.saved(j, left) if self.overwrites else 0
+                found.append((v, j - step_first[v], live + hill[j] - less))
                 live += net[j]
                 for tensor in free[free_first[j] : free_first[j + 1]]:
                     left[tensor] -= 1
                     if left[tensor] == 0:
                         live -= size[tensor]
         return found
+
+    @property
+    def overwrites(self) -> bool:
+        """True if outputs may be written over inputs, depending on the order."""
+        return len(self.forward.table.over) > 0
+
+    def saved(self, step: int, left: Sequence[int] | Mapping[int, int]) -> int:
+        """Return the bytes of outputs that a step writes over inputs; `left` is how many readers each has left."""
+        moves = self.forward.table
+        total = 0
+        for choice in range(int(moves.over_first[step]), int(moves.over_first[step + 1])):
+            inputs = moves.over[moves.input_first[choice] : moves.input_first[choice + 1]].tolist()
+            bits = sum(1 << b for b, tensor in enumerate(inputs) if left[tensor] == 1)
+            total += int(moves.gain[moves.gain_first[choice] + bits])
+        return total
 
     def profile(self, order: Sequence[int]) -> list[tuple[int, int]]:
         """Return, for each macro of an order of the part's own numbers, the bytes alive before it and its peak."""
@@ -140,6 +156,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
     reader_first, reader = rows_of(readers)
     after_first, after_rows = rows_of(after)
     before_first, before_rows = rows_of(before)
+    over_first, input_first, over, gain_first, gain = _choices(graph, members, tensors)
     random = np.random.default_rng(_CODE_SEED)
     forward = Moves(
         step_first=step_first,
@@ -150,6 +167,11 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
         size=size,
         reader_first=reader_first,
         reader=reader,
+        over_first=over_first,
+        input_first=input_first,
+        over=over,
+        gain_first=gain_first,
+        gain=gain,
         next_first=after_first,
         next=after_rows,
         before_first=before_first,
@@ -163,6 +185,27 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
     )
     end = start + int(forward.net.sum()) - int(size.sum())
     return OrderPart(members, before, Reference(forward), Reference(backward), start, end)
+
+
+def _choices(graph: MacroGraph, members: list[int], tensors: dict[int, int]) -> tuple[I64, I64, I64, I64, I64]:
+    """Return the columns of `Moves` on what may be written over; only tensors that are read in the part are free."""
+    counts: list[int] = []
+    inputs: list[list[int]] = []
+    tables: list[list[int]] = []
+    for v in members:
+        macro = graph.macros[v]
+        for step in range(len(macro.net)):
+            rows = macro.over.get(step, ())
+            counts.append(len(rows))
+            for known in rows:
+                row = known
+                for tensor in known.open:
+                    row = row if tensor in tensors else row.decided(tensor, False)
+                inputs.append([tensors[tensor] for tensor in row.open])
+                tables.append(row.table())
+    over_first = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=over_first[1:])
+    return over_first, *rows_of(inputs), *rows_of(tables)
 
 
 def parts_of(graph: MacroGraph) -> list[OrderPart]:

@@ -87,6 +87,8 @@ class _Looks:
         self._steps: list[list[tuple[int, int, list[int]]]] = []
         self._readers: dict[int, list[tuple[int, int]]] = {}
         self._size = moves.size.tolist()
+        # Who may write over what has no twin: what it needs depends on who reads last.
+        self._is_single = {v for v in range(len(part.members)) if _chooses(part, v)}
         for v in range(len(part.members)):
             rows = []
             for j in range(int(moves.step_first[v]), int(moves.step_first[v + 1])):
@@ -98,7 +100,8 @@ class _Looks:
 
     def first_colour(self, v: int) -> int:
         """Return a colour from the steps of a macro alone, and from the length of the paths that lead to it."""
-        return hash((self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
+        single = v if v in self._is_single else -1
+        return hash((single, self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
 
     def colours(self, members: list[int]) -> dict[int, int]:
         """Return a colour for each macro of a group, all different; in twins the same ones, as far as can be seen.
@@ -145,7 +148,7 @@ class _Looks:
             for hill, net, free in self._steps[v]
         )
         arcs = tuple(tuple(sorted(name[u] for u in rows[v])) for rows in (self._before, self._after))
-        return (steps, *arcs, name[v])
+        return (steps, *arcs, name[v], v if v in self._is_single else -1)
 
     def _tensor(self, tensor: int, name: dict[int, int]) -> _Facts:
         """Return what matters of a tensor: its readers; its own name, too, if another group reads it."""
@@ -154,3 +157,9 @@ class _Looks:
             inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))
             return (1, tensor, inside)
         return (0, self._size[tensor], tuple(sorted((name[reader], step) for reader, step in readers)))
+
+
+def _chooses(part: OrderPart, v: int) -> bool:
+    """Return True if a macro may write outputs over inputs that others read too."""
+    moves = part.forward.table
+    return bool(moves.over_first[moves.step_first[v]] < moves.over_first[moves.step_first[v + 1]])

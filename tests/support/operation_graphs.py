@@ -31,6 +31,15 @@ def random_graph(rng: random.Random, n: int) -> OperationGraph:
     return OperationGraph(size=tuple(size), kept=tuple(kept), given=given, resident=resident, ops=tuple(ops))
 
 
+def with_pairs(rng: random.Random, graph: OperationGraph) -> OperationGraph:
+    """Return a graph whose operations may write outputs over inputs, pairs at random, right and wrong ones."""
+    ops = []
+    for row in graph.ops:
+        pairs = [(k, j) for k in range(len(row.outputs)) for j in range(len(row.inputs)) if rng.random() < 0.7]
+        ops.append(row.model_copy(update={"may_overwrite": tuple(pairs)}))
+    return OperationGraph(size=graph.size, kept=graph.kept, given=graph.given, resident=graph.resident, ops=tuple(ops))
+
+
 def twin_graph(rng: random.Random) -> OperationGraph:
     """Return copies of a small random part between a source and a join."""
     size = [rng.randint(1, 9), rng.randint(0, 9)]
@@ -106,11 +115,35 @@ def least_peak(graph: OperationGraph) -> int:
         for v in range(n):
             if done >> v & 1 or any(not done >> u & 1 for u in needs[v]):
                 continue
-            made = sum(size[t] for t in makes[v] if maker.get(t) == v)
-            peak = max(best[done], before + made + graph.ops[v].work)
+            made = [t for t in makes[v] if maker.get(t) == v]
+            over = [
+                {
+                    t
+                    for t in reads[v] - makes[v] - kept - {*graph.resident}
+                    if _is_last(touches, t, done | 1 << v, maker)
+                }
+                & {graph.ops[v].inputs[j] for k, j in graph.ops[v].may_overwrite if graph.ops[v].outputs[k] == out}
+                for out in made
+            ]
+            saved = _most_saved([size[t] for t in made], over, size, frozenset())
+            peak = max(best[done], before + sum(size[t] for t in made) + graph.ops[v].work - saved)
             then = done | 1 << v
             best[then] = min(peak, best.get(then, peak))
     return best[(1 << n) - 1]
+
+
+def _is_last(touches: list[set[int]], tensor: int, done: int, maker: dict[int, int]) -> bool:
+    """Return True if all operations that touch a tensor, but for its maker, are done."""
+    return all(done >> v & 1 for v, touched in enumerate(touches) if tensor in touched and maker.get(tensor) != v)
+
+
+def _most_saved(outputs: list[int], over: list[set[int]], size: list[int], taken: frozenset[int]) -> int:
+    """Return the most bytes of outputs that fit into inputs, each in one of its own, by trying all ways."""
+    if not outputs:
+        return 0
+    fits = [t for t in over[0] if t not in taken and outputs[0] <= size[t]]
+    found = [outputs[0] + _most_saved(outputs[1:], over[1:], size, taken | {t}) for t in fits]
+    return max([_most_saved(outputs[1:], over[1:], size, taken), *found])
 
 
 def least_peak_of_tree(graph: OperationGraph) -> int:

@@ -76,6 +76,20 @@ def is_alone(moves: Moves, beam: Beam, state: int, macro: int, tensor: int) -> b
 
 
 @step
+def spared(moves: Moves, beam: Beam, state: int, macro: int, j: int) -> int:
+    """Return the bytes of outputs that a step of a macro would write over inputs."""
+    total = 0
+    for choice in range(moves.over_first[j], moves.over_first[j + 1]):
+        bits, bit = 0, 1
+        for i in range(moves.input_first[choice], moves.input_first[choice + 1]):
+            if is_alone(moves, beam, state, macro, moves.over[i]):
+                bits += bit
+            bit += bit
+        total += moves.gain[moves.gain_first[choice] + bits]
+    return total
+
+
+@step
 def look(moves: Moves, beam: Beam, state: int, macro: int, at: int) -> None:
     """Write the bytes alive after a macro would have run, and the most of them meanwhile."""
     live = beam.live[state]
@@ -87,12 +101,13 @@ def look(moves: Moves, beam: Beam, state: int, macro: int, at: int) -> None:
         for i in range(moves.free_first[j], moves.free_first[j + 1]):
             if is_alone(moves, beam, state, macro, moves.free[i]):
                 change += moves.size[moves.free[i]]
+        hill = moves.hill[j] - spared(moves, beam, state, macro, j)
         if moves.is_forward:
-            top = max(top, live + moves.hill[j])
+            top = max(top, live + hill)
             live += moves.net[j] - change
         else:
             live += change - moves.net[j]
-            top = max(top, live + moves.hill[j])
+            top = max(top, live + hill)
     beam.looked_live[at], beam.looked_peak[at] = live, max(top, beam.peak[state])
 
 

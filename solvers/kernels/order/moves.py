@@ -17,6 +17,10 @@ class Moves(NamedTuple):
     so; the readers of tensor t are reader[reader_first[t]:reader_first[t + 1]]. The macros next[next_first[v]:...] wait
     for v, and v waits for before[before_first[v]:...], both in the direction of the search.
 
+    Outputs of step j may be written over inputs: it has the choices over_first[j]:over_first[j + 1], and choice c has
+    the tensors over[input_first[c]:input_first[c + 1]]. Where those in the set of bits b have no other reader left,
+    gain[gain_first[c] + b] bytes fewer are alive while the step runs.
+
     `group` and `code` give the key of a state, see `turn`: macros that differ by their names only may have equal codes.
     """
 
@@ -28,6 +32,11 @@ class Moves(NamedTuple):
     size: I64  # (m,): bytes of each tensor
     reader_first: I64  # (m + 1,)
     reader: I64
+    over_first: I64
+    input_first: I64
+    over: I64
+    gain_first: I64
+    gain: I64
     next_first: I64  # (n + 1,)
     next: I64
     before_first: I64  # (n + 1,)
@@ -65,6 +74,20 @@ _ODD, _FIRST, _SECOND = -7046029254386353131, -4658895280553007687, -77235922931
 
 
 @step
+def saved(moves: Moves, prefix: Prefix, j: int) -> int:
+    """Return the bytes of outputs that a step writes over inputs, just before its tensors are freed or taken back."""
+    total = 0
+    for choice in range(moves.over_first[j], moves.over_first[j + 1]):
+        bits, bit = 0, 1
+        for i in range(moves.input_first[choice], moves.input_first[choice + 1]):
+            if prefix.left[moves.over[i]] == (1 if moves.is_forward else 0):
+                bits += bit
+            bit += bit
+        total += moves.gain[moves.gain_first[choice] + bits]
+    return total
+
+
+@step
 def run(moves: Moves, prefix: Prefix, macro: int) -> int:
     """Run a macro that is ready; return the most bytes alive meanwhile."""
     number, ready, spot, left = prefix.number, prefix.ready, prefix.spot, prefix.left
@@ -73,7 +96,7 @@ def run(moves: Moves, prefix: Prefix, macro: int) -> int:
     first, end = moves.step_first[macro], moves.step_first[macro + 1]
     if moves.is_forward:
         for j in range(first, end):
-            top = max(top, live + moves.hill[j])
+            top = max(top, live + moves.hill[j] - saved(moves, prefix, j))
             live += moves.net[j]
             for k in range(moves.free_first[j], moves.free_first[j + 1]):
                 tensor = moves.free[k]
@@ -83,13 +106,14 @@ def run(moves: Moves, prefix: Prefix, macro: int) -> int:
     else:
         for back in range(end - first):
             j = end - 1 - back
+            less = saved(moves, prefix, j)
             for k in range(moves.free_first[j], moves.free_first[j + 1]):
                 tensor = moves.free[k]
                 if left[tensor] == 0:
                     live += moves.size[tensor]
                 left[tensor] += 1
             live -= moves.net[j]
-            top = max(top, live + moves.hill[j])
+            top = max(top, live + moves.hill[j] - less)
     number[LIVE] = live
     number[READY] -= 1
     at, last = spot[macro], ready[number[READY]]

@@ -44,7 +44,7 @@ def can_go_first(moves: Moves, prefix: Prefix, ask: Follow, macro: int) -> bool:
     ask.work[0] -= 1
     blocked_by = ask.after[n] if top > ask.budget else -1
     # What adds no bytes makes nothing worse for those that follow.
-    is_free = moves.is_forward and number[LIVE] <= live
+    is_free = number[LIVE] <= live
     other = ask.after[n]
     while blocked_by < 0 and not is_free and other != macro:
         if run(moves, prefix, other) > ask.budget:

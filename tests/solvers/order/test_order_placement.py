@@ -21,7 +21,7 @@ from memplan.solvers.order.allowance import Allowance
 from memplan.solvers.order.nearness import cheaper, moves_of, nearby
 from memplan.solvers.order.placement.joint import order_and_place
 from memplan.solvers.order.solve import order_operations
-from tests.support.operation_graphs import layered_graph, random_graph, random_tree, twin_graph
+from tests.support.operation_graphs import layered_graph, random_graph, random_tree, twin_graph, with_pairs
 
 FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
 FLAG = np.zeros(1, dtype=np.int64)
@@ -40,19 +40,24 @@ def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
     for seed in range(200):
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 8))
+        graph = with_pairs(rng, graph) if seed % 2 else graph
         order = order_operations(graph, deterministic=True).order
         alive = [0] * len(order)
+        lives: dict[Any, tuple[int, set[int]]] = {}
         for row in problem_of_order(graph, order).buffers:
-            for start, end in row.intervals:
-                for k in range(start, end):
-                    alive[k] += row.size
+            size, times = lives.setdefault(row.alias_of or row.id, (row.size, set()))
+            assert size == row.size
+            times.update(k for start, end in row.intervals for k in range(start, end))
+        for size, times in lives.values():
+            for k in times:
+                alive[k] += size
         assert alive == bytes_along(graph, order), seed
 
 
 def test_a_plan_of_an_order_is_verified_and_no_lower_than_what_is_alive() -> None:
     for seed in range(40):
         rng = random.Random(seed)
-        graph = random_graph(rng, rng.randint(1, 8)) if seed % 2 else twin_graph(rng)
+        graph = with_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
         placed = order_and_place(graph, deterministic=True, time_limit_s=1)
         best = order_operations(graph, deterministic=True)
         assert verify(placed.problem, placed.plan) == ()
@@ -148,6 +153,32 @@ def test_offsets_are_aligned() -> None:
 def test_graphs_with_little_in_them_have_a_plan(graph: dict[str, Any]) -> None:
     placed = order_and_place(graph_from(graph), deterministic=True)
     assert placed.status == "optimal"
+
+
+def test_tensors_in_one_place_are_one_stack_of_buffers() -> None:
+    ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
+    graph = graph_from({"size": [9, 9, 5, 5, 3], "kept": [4], "ops": [*ops, {"out": [4], "work": 1}]})
+    placed = order_and_place(graph, deterministic=True)
+    assert (placed.placed_peak, placed.status) == (9, "optimal")
+    rows = {row.id: (row.size, row.intervals, row.alias_of) for row in placed.problem.buffers}
+    assert rows["rest_1"][0] == 4
+    assert rows["tensor_3"] == (5, ((2, 3),), "tensor_0")
+
+
+def test_an_operation_that_writes_in_place_runs_last() -> None:
+    # Operation 1 reads tensor 0, too, and must come first for operation 0 to write over it.
+    ops = [{"in": [0], "out": [1], "may_overwrite": [[0, 0]], "work": 4}, {"in": [0], "out": [2]}]
+    graph = graph_from({"size": [10, 10, 1], "kept": [1, 2], "ops": ops})
+    result = order_operations(graph, deterministic=True)
+    assert (result.order, result.peak, result.given_peak, result.status) == ((1, 0), 15, 24, "optimal")
+
+
+def test_inputs_that_compete_are_few() -> None:
+    n = 11
+    first = {"in": [*range(n)], "out": [n], "may_overwrite": [[0, j] for j in range(n)]}
+    graph = graph_from({"size": [1] * (n + 1), "ops": [first, {"in": [*range(n)]}]})
+    with pytest.raises(OperationsError, match=r"ops\[0\].may_overwrite: must let at most 10 inputs .* got 11"):
+        order_operations(graph)
 
 
 def test_an_order_that_is_not_legal_has_no_problem() -> None:

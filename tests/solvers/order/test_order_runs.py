@@ -15,7 +15,14 @@ from memplan.solvers.order.parts import part_of, parts_of
 from memplan.solvers.order.runs import OrderOutcome, Way, beam, descend
 from memplan.solvers.order.solve import order_operations
 from memplan.solvers.order.twins import with_twins
-from tests.support.operation_graphs import least_peak, least_peak_of_tree, random_graph, random_tree, twin_graph
+from tests.support.operation_graphs import (
+    least_peak,
+    least_peak_of_tree,
+    random_graph,
+    random_tree,
+    twin_graph,
+    with_pairs,
+)
 
 GRAPHS: Final = 2000
 WAYS: Final = [
@@ -26,15 +33,16 @@ WAYS: Final = [
 FLAG: Final = np.zeros(1, dtype=np.int64)
 
 
-def graph_number(seed: int) -> OperationGraph:
+def graph_number(seed: int, largest: int = 8) -> OperationGraph:
     rng = random.Random(seed)
-    return random_graph(rng, rng.randint(1, 8)) if seed % 3 else twin_graph(rng)
+    graph = random_graph(rng, rng.randint(1, largest)) if seed % 3 else twin_graph(rng)
+    return with_pairs(rng, graph) if seed % 5 else graph
 
 
 @pytest.mark.parametrize("batch", range(4))
 def test_the_least_peak_is_that_of_all_orders(batch: int) -> None:
     for seed in range(batch, GRAPHS, 4):
-        graph = graph_number(seed)
+        graph = graph_number(seed, 9)
         best = least_peak(graph)
         result = order_operations(graph, deterministic=True)
         assert (result.peak, result.lower_bound, result.status) == (best, best, "optimal"), seed

@@ -1,0 +1,90 @@
+"""Outputs that may be written over inputs, as far as it depends on the order: on which inputs nobody else waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.graph import OperationGraph
+
+MOST_INPUTS = 10
+"""The inputs that may compete for the outputs of an operation, where the order decides on each."""
+
+
+@dataclass(frozen=True)
+class Overwriting:
+    """Outputs of one operation that compete for inputs: the bytes of each, the largest first, and its inputs.
+
+    `open` are the inputs for which the order decides whether another operation reads them later; `free` those that
+    surely none does.
+    """
+
+    outputs: tuple[tuple[int, tuple[int, ...]], ...]
+    open: tuple[int, ...]
+    free: frozenset[int] = frozenset()
+
+    def decided(self, tensor: int, is_free: bool) -> Overwriting:
+        """Return the same where it is known of an open input whether it is free."""
+        rest = tuple(one for one in self.open if one != tensor)
+        return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
+
+    def saved(self, free: Collection[int]) -> int:
+        """Return the most bytes of outputs that can lie in inputs, each in one of its own, if these are free, too."""
+        holder: dict[int, int] = {}
+        total = 0
+        for k, (size, _) in enumerate(self.outputs):
+            if self._finds(k, free, holder, set()):
+                total += size
+        return total
+
+    def table(self) -> list[int]:
+        """Return the bytes saved for each set of open inputs that are free, as bits."""
+        n = len(self.open)
+        return [self.saved([one for b, one in enumerate(self.open) if bits >> b & 1]) for bits in range(1 << n)]
+
+    def _finds(self, k: int, free: Collection[int], holder: dict[int, int], tried: set[int]) -> bool:
+        for tensor in self.outputs[k][1]:
+            if tensor in tried or not (tensor in free or tensor in self.free):
+                continue
+            tried.add(tensor)
+            if tensor not in holder or self._finds(holder[tensor], free, holder, tried):
+                holder[tensor] = k
+                return True
+        return False
+
+
+def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
+    """Return the outputs that an operation may write over inputs, those that compete together."""
+    row = graph.ops[operation]
+    made, size = set(graph.made[operation]), graph.counted
+    inputs: dict[int, set[int]] = {}
+    for k, j in row.may_overwrite:
+        output, tensor = row.outputs[k], row.inputs[j]
+        is_dead = tensor not in graph.lasting and tensor not in row.outputs
+        if is_dead and output in made and 0 < size[output] <= size[tensor]:
+            inputs.setdefault(output, set()).add(tensor)
+    found = []
+    while inputs:
+        output, shared = inputs.popitem()
+        rows = {output: shared}
+        grown = True
+        while grown:
+            joined = {other: tensors for other, tensors in inputs.items() if tensors & shared}
+            grown = bool(joined)
+            for other, tensors in joined.items():
+                rows[other] = inputs.pop(other)
+                shared = shared | tensors
+        outputs = sorted((-size[one], one, tuple(sorted(tensors))) for one, tensors in rows.items())
+        found.append(Overwriting(tuple((-bytes_, tensors) for bytes_, _, tensors in outputs), tuple(sorted(shared))))
+    return found
+
+
+def refuse_many(rows: Collection[Overwriting], operation: int) -> None:
+    """Raise OperationsError where more inputs compete than a search can look up."""
+    for row in rows:
+        if len(row.open) > MOST_INPUTS:
+            raise OperationsError(
+                f"ops[{operation}].may_overwrite: must let at most {MOST_INPUTS} inputs that others read too compete "
+                f"for outputs, got {len(row.open)}"
+            )
