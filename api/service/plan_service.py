@@ -85,12 +85,13 @@ class PlanService:
         self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None
     ) -> SolveResult | None:
         """Search as if nothing were cached: for one solver's own plan, or the same plan on every machine."""
-        start = None if request.start is None else SolveResult(request.start)
+        known = None if request.start is None else await self._sound(request.problem, request.start)
+        start = None if known is None else await self._soon(request.problem, partial(result_of, known, request.problem))
         search = SharedSearch(request.problem)
         search.start(partial(self._runner.search, request, start=start))
         result = await search.wait(request.problem, cancelled, on_progress)
         if result is not None:
-            await self._take_in(request.problem, result.plan)
+            await self._keep_own(request.problem, result)
         return result
 
     async def _joined(
@@ -166,12 +167,23 @@ class PlanService:
         better = await self._soon(problem, partial(result_of, best, problem))
         return found if better is None else replace(better, stop_reason=found.stop_reason)
 
+    async def _keep_own(self, problem: CompiledProblem, result: SolveResult) -> None:
+        """Keep what a search of one's own found, which says nothing of how long others would search."""
+        known = (
+            await self._soon(problem, partial(CachedPlan.of, problem, result, 0.0)) if result.plan.placements else None
+        )
+        if known is not None:
+            self._cache.keep(problem, known)
+
     async def _take_in(self, problem: CompiledProblem, plan: Plan) -> None:
         """Keep a plan of a caller, if it is right, which says nothing of how long was searched."""
-        if plan.placements:
-            known = await self._soon(problem, partial(_sound, problem, plan))
-            if known is not None:
-                self._cache.keep(problem, known)
+        known = await self._sound(problem, plan)
+        if known is not None:
+            self._cache.keep(problem, known)
+
+    async def _sound(self, problem: CompiledProblem, plan: Plan) -> CachedPlan | None:
+        """Return a plan from elsewhere in canonical form, without its claims, if there is one and it is right."""
+        return await self._soon(problem, partial(_sound, problem, plan)) if plan.placements else None
 
     async def _cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
         """Return what is cached, also as a result: verified once, where one and the same problem comes again."""
@@ -194,7 +206,8 @@ class PlanService:
 
 
 def _sound(problem: CompiledProblem, plan: Plan) -> CachedPlan | None:
-    return None if verify(problem.problem, plan) else CachedPlan.of(problem, SolveResult(plan), 0.0)
+    known = None if verify(problem.problem, plan) else CachedPlan.of(problem, SolveResult(plan), 0.0)
+    return None if known is None else known.without_claims
 
 
 def _answer(known: CachedPlan | None, result: SolveResult | None, request: PlanRequest) -> SolveResult | None:
@@ -205,8 +218,10 @@ def _answer(known: CachedPlan | None, result: SolveResult | None, request: PlanR
 
 def _enough(known: CachedPlan, plan: Plan, request: PlanRequest) -> StopReason | None:
     """Return the reason why a cached plan answers a caller, if it does."""
-    if known.is_final:
+    if plan.status in ("optimal", "infeasible"):
         return "proved"
+    if known.is_final:
+        return None
     if plan.placements and _is_accepted(plan, request):
         return "accepted"
     return "time_limit" if known.searched_s >= _MOSTLY * request.options.time_limit_s else None

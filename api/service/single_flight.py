@@ -106,7 +106,7 @@ def _translated(result: SolveResult | None, of: CompiledProblem, to: CompiledPro
     if to is of or result is None:
         return result
     known = CachedPlan.of(of, result, 0.0)
-    found = None if known is None else result_of(known, to)
+    found = None if known is None else result_of(known, to, is_of_now=True)
     return None if found is None else replace(found, stop_reason=result.stop_reason)
 
 

@@ -1,15 +1,17 @@
 """The content hash of a problem, however it is written, and the order of buffers that goes with it.
 
 Names, the order of buffers, time stamps, hints, buffers of no bytes and a common divisor of all bytes make no
-difference; whatever the optimum depends on does. Equal hashes mean isomorphic problems: the k-th buffers in their
-canonical orders correspond. A problem written otherwise may, rarely, get another hash: where buffers can hardly be
-told apart by a large or very regular graph of explicit conflicts and other ties.
+difference; whatever the optimum depends on does, the end of the address space included where plans can reach it. Equal
+hashes mean isomorphic problems: the k-th buffers in their canonical orders correspond. A problem written otherwise may,
+rarely, get another hash: where buffers can hardly be told apart by a large or very regular graph of explicit conflicts
+and other ties.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from math import lcm
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,7 +20,7 @@ import numpy.typing as npt
 from memplan.planner.instance.columns import ALWAYS, Axis, Holds
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.contents import U64, Groups, Neighbours, counting, numbers, relations, weights
-from memplan.planner.instance.instance import PLAIN, Instance
+from memplan.planner.instance.instance import PLAIN, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 
@@ -29,6 +31,8 @@ _LOOKS = 2_000_000
 """The number of buffers, and of ties between them, that are looked at to tell buffers apart by their neighbours."""
 _SPLITMIX64 = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)]
 """The multipliers and shifts of splitmix64."""
+_FAR = 2.0**60
+"""The bytes, an eighth of the address space, below which no best plan can depend on where that ends."""
 _TOLD_BY_NUMBERS = "pages"
 """The one constraint without a word in the hash, since version 1: no other has two columns for each pool."""
 
@@ -121,7 +125,7 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
     if len(instance) == 0:
         return
     for pool in instance.pools:
-        yield np.array([pool.capacity if pool.is_limited else -1], dtype="<i8")
+        yield np.array([_told_capacity(instance, pool)], dtype="<i8")
         yield pool.reserved.astype("<i8")
         if instance.objective == "cost":
             yield np.array([pool.cost], dtype="<f8")
@@ -135,6 +139,33 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
     yield from _related(instance, order, rank)
     if not instance.features.isdisjoint({"banks", "bank-weights"}):
         yield np.array([(pool.bank, pool.bank_shift) for pool in instance.pools], dtype="<i8")
+
+
+def _told_capacity(instance: Instance, pool: CompiledPool) -> int:
+    """Return the capacity of a pool as the hash has it, in units; -1 where it has no end that plans can reach.
+
+    A pool without a size ends with the address space, which no unit divides: the end is told where it may matter.
+    """
+    return pool.capacity if pool.is_limited or _reach(instance) * instance.unit >= _FAR else -1
+
+
+def _reach(instance: Instance) -> float:
+    """Return an offset, in units, that some best plan has nothing above, were there no end.
+
+    From any plan, whatever lies above the last pin and reserved range can sink by common multiples of all alignments,
+    pages and banks into a stretch that is empty for twice so long.
+    """
+    steps = np.unique(instance.alignment) if "alignment" in instance.features else np.ones(1, dtype=np.int64)
+    if "pages" in instance.features:
+        steps = np.union1d(steps, instance.page[instance.page > 0])
+    banks = [pool.bank for pool in instance.pools if pool.bank]
+    step = lcm(*steps.tolist(), *banks)
+    fixed = max(int(instance.pin.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in instance.pools))
+    spread = 0.0
+    if "relative" in instance.features:
+        spread = float(instance.distance.sum(dtype=np.float64))
+    # The sum of all sizes covers those that are pinned.
+    return float(instance.size.sum(dtype=np.float64)) + fixed + spread + 2.0 * (len(instance) + 1) * min(step, 2**64)
 
 
 def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from memplan.api.cluster.task import Task
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.service.admission import AdmissionQueue
@@ -22,8 +23,10 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench.generators import tight
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.solve import solve_request
 from memplan.solvers.search.deadline import Deadline
-from memplan.solvers.search.result import Progress
+from memplan.solvers.search.result import Progress, SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.renaming import respelled, spelled
 from tests.support.workers import PatientWorkers
@@ -37,6 +40,7 @@ SMALL = tight(seed=1, n=300, height=100_000, live=20, turnover=3.0).problem
 """Small enough to be tried while everybody waits, and nobody proves it soon."""
 SMALL_TOO = Problem.model_validate(respelled(spelled(SMALL), random.Random(5), 2))
 LONG = Options(time_limit_s=60.0)
+_METRICS = Metrics()
 
 
 @dataclass
@@ -65,6 +69,36 @@ class Room:
         families = text_string_to_metric_families(self.metrics.rendered({}, {}).decode())
         samples = next(one.samples for one in families if one.name == "memplan_cache_lookups")
         return {one.labels["result"]: one.value for one in samples if one.name.endswith("_total")}
+
+
+class EagerWorkers:
+    """Workers that solve at once, in this process."""
+
+    async def solve(
+        self,
+        task: Task,
+        *,
+        priority: int = 0,
+        on_progress: Callable[[Progress], None] | None = None,
+        cancelled: asyncio.Event,
+    ) -> SolveResult:
+        return solve_request(task.problem, task.options, SolveControl(task.deadline, start=task.start))
+
+
+class AloneService:
+    """A plan service with a cache of its own, in memory, whose workers are in this process."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.cache = PlanCache(store, memory_bytes=2**26, most_plans=10**6, most_bytes=2**30)
+        self._solving = PlanService(self.cache, EagerWorkers(), AdmissionQueue(1, 0), _METRICS, 1)
+
+    async def ask(self, problem: Problem, time_limit_s: float = 2.0) -> Plan:
+        """Return the verified answer."""
+        options = Options(time_limit_s=time_limit_s)
+        request = PlanRequest(CompiledProblem.of(problem), options, Deadline.after(time_limit_s))
+        plan = await self._solving.plan(request, asyncio.Event())
+        assert verify(problem, plan) == ()
+        return plan
 
 
 def cache_over(store: Store | None) -> PlanCache:

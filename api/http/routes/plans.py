@@ -43,7 +43,7 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
     """
     service = Service.of(request)
     known = await service.cache.by_hash(problem_hash) if _HASH.fullmatch(problem_hash) else None
-    if known is None:
+    if known is None or known.pool is None:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
     return await service.soon(lambda: _answer(request, problem_hash, known, service.gate.requires_keys), known.is_small)
 

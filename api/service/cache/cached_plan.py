@@ -1,7 +1,9 @@
 """The best known result of a problem in canonical form: stored, compared, and translated back for each caller.
 
 Buffers are numbered in the canonical order, pools by their position, and offsets count in the instance's units. So a
-result that was found for one problem is right for every problem with the same hash.
+plan that was found for one problem is one of every problem with the same hash. Nothing is believed because it is kept:
+plans are verified for each caller, and bounds are made anew from the caller's own bytes. What only a search has proved
+is told to those who ask for the same bytes of the process that searched, and is a start for all others.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class CachedPlan:
     """The best known plan of a problem, the best bound, and how long was searched; without a `pool` there is no plan.
 
     `bound` is a score, in the units of an instance whose traffic counts in `traffic_unit`s; `total` the least sum of
-    what is used of the pools, in units. `kind` and `by` tell how the bound was proved, or that nothing fits.
+    what is used of the pools, in units. `kind` and `by` tell how the bound was proved, or that nothing fits; `unit` is
+    that of the problem for which this process proved it, in bytes, None where it did not.
     """
 
     status: Status
@@ -48,13 +51,17 @@ class CachedPlan:
     by: str | None = None
     solver: str | None = None
     searched_s: float = 0.0
+    unit: int | None = None
 
     @classmethod
     def of(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
-        """Put a valid result in canonical form; None where offsets lie between units and do not sink to whole ones."""
+        """Put a valid result of this process in canonical form.
+
+        None where offsets lie between units and do not sink to whole ones.
+        """
         plan, instance = result.plan, compiled.instance
         if plan.status in ("infeasible", "unknown"):
-            return cls(plan.status, by="an earlier search", searched_s=searched_s)
+            return cls(plan.status, by="an earlier search", searched_s=searched_s, unit=instance.unit)
         found = result.assignment or _assignment(compiled, plan)
         if found is None:
             return None
@@ -71,11 +78,21 @@ class CachedPlan:
             by=None if plan.proof is None else plan.proof.by,
             solver=plan.solver,
             searched_s=searched_s,
+            unit=instance.unit,
+        )
+
+    @property
+    def without_claims(self) -> CachedPlan:
+        """The plan alone: of one that was called final, it is not known how long was searched."""
+        status: Status = "unknown" if self.pool is None else "feasible"
+        searched_s = 0.0 if self.is_final else self.searched_s
+        return CachedPlan(
+            status, self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s, traffic_unit=1
         )
 
     @property
     def is_final(self) -> bool:
-        """True where nothing can be better."""
+        """True where a search has proved, as it says, that nothing can be better."""
         return self.status in ("optimal", "infeasible")
 
     @property
@@ -89,8 +106,11 @@ class CachedPlan:
         return (float("inf"),) if found is None else found.score
 
     def assignment(self, compiled: CompiledProblem) -> Assignment | None:
-        """Return the assignment of the buffers of a problem's instance; None where there is no plan."""
-        if self.pool is None or self.offset is None:
+        """Return the assignment of the buffers of a problem's instance; None where there is no plan of so many."""
+        n, n_pools = len(compiled.instance), len(compiled.instance.pools)
+        if self.pool is None or self.offset is None or not n == len(self.pool) == len(self.offset):
+            return None
+        if n and (self.pool.min() < 0 or self.pool.max() >= n_pools or self.offset.min() < 0):
             return None
         pool, offset = np.empty_like(self.pool), np.empty_like(self.offset)
         pool[compiled.order], offset[compiled.order] = self.pool, self.offset
@@ -109,12 +129,21 @@ class CachedPlan:
         )
 
 
-def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | None:
-    """Return what is cached as a result for a problem, verified; None where it does not pass."""
+def result_of(known: CachedPlan, compiled: CompiledProblem, is_of_now: bool = False) -> SolveResult | None:
+    """Return what is cached as a result for a problem, verified; None where it does not pass.
+
+    What is claimed of it is told where the problem's own live sets show it, or where this process proved it for the
+    same bytes; that nothing fits, by the problem's own live sets alone. The result of a search that is running, or has
+    just ended, `is_of_now`, and is told as it is.
+    """
     bound = lower_bound(compiled.instance)
+    known = known if is_of_now or known.unit == compiled.instance.unit else known.without_claims
     assignment = known.assignment(compiled)
     if assignment is None:
-        if known.status == "infeasible" and bound.nothing_fits is None:
+        if known.pool is not None:
+            _LOG.error("a cached plan of %s has other buffers or pools", compiled.hash)
+            return None
+        if known.status == "infeasible" and is_of_now and bound.nothing_fits is None:
             bound = replace(bound, nothing_fits=Witness(known.kind or "search", by=known.by))
         return SolveResult(to_plan.nothing(compiled.problem, compiled.instance, bound), None, bound)
     least = assignment.score if known.status == "optimal" else known.least(compiled)
@@ -142,17 +171,24 @@ def nothing_known(compiled: CompiledProblem) -> SolveResult:
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
     """Join a cached plan with a new one: the better plan, the better bound, the longer search.
 
-    Returns `known` itself where nothing of `found` is better.
+    Returns `known` itself where nothing of `found` is better. Claims are joined where this process proved them for the
+    same bytes; else those of `known` are dropped.
     """
-    if known is None or (known.status == "unknown" and found.status != "unknown"):
-        return found if known is None else replace(found, searched_s=max(known.searched_s, found.searched_s))
-    if known.is_final or (found.status == "unknown" and found.searched_s <= known.searched_s):
-        return known
-    if found.is_final:
+    if known is not None and known.unit != found.unit and found.unit is not None:
+        known = known.without_claims
+    elif known is not None and known.unit != found.unit:
+        found = found.without_claims
+    if known is None:
         return found
     searched_s = max(known.searched_s, found.searched_s)
-    if found.status == "unknown":
+    if known.pool is None and (found.pool is not None or found.is_final):
+        return known if found.pool is None and known.is_final else replace(found, searched_s=searched_s)
+    if known.is_final or (found.pool is None and found.searched_s <= known.searched_s):
+        return known
+    if found.pool is None:
         return replace(known, searched_s=searched_s)
+    if found.is_final:
+        return found
     best = found if found.score(compiled) < known.score(compiled) else known
     bound = found if found.least(compiled) > known.least(compiled) else known
     joined = replace(
@@ -163,6 +199,7 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
         by=bound.by,
         total=max(known.total, found.total),
         searched_s=searched_s,
+        unit=bound.unit,
     )
     if joined.least(compiled) >= joined.score(compiled):
         joined = replace(joined, status="optimal")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import zlib
 
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.store.plans import StoredPlan
 from memplan.planner.model.buffer_table import column
 
+_LOG = logging.getLogger("memplan")
 _LEVEL = 1
 """Compression that costs little: most of what can be saved is saved at once."""
 
@@ -39,21 +41,21 @@ def record_of(problem_hash: str, known: CachedPlan) -> StoredPlan:
     )
 
 
-def known_of(record: StoredPlan) -> CachedPlan:
-    """Read a cached plan from the store."""
-    content = json.loads(zlib.decompress(record.plan))
-    offset = content["offset"]
-    pool = content["pool"] or [0] * len(offset or ())
-    return CachedPlan(
-        status=record.status,  # type: ignore[arg-type]  # one of those that were written
-        pool=None if offset is None else column(pool),
-        offset=None if offset is None else column(offset),
-        used=tuple(content["used"]),
-        bound=tuple(content["bound"]),
-        total=content["total"],
-        traffic_unit=content["traffic_unit"],
-        kind=content["kind"],
-        by=content["by"],
-        solver=content["solver"],
-        searched_s=record.searched_s,
-    )
+def known_of(record: StoredPlan) -> CachedPlan | None:
+    """Read a cached plan from the store, without its claims; None where it cannot be read."""
+    try:
+        content = json.loads(zlib.decompress(record.plan))
+        offset = content["offset"]
+        pool = content["pool"] or [0] * len(offset or ())
+        known = CachedPlan(
+            status=record.status,  # type: ignore[arg-type]  # one of those that were written
+            pool=None if offset is None else column(pool),
+            offset=None if offset is None else column(offset),
+            used=tuple(content["used"]),
+            solver=content["solver"],
+            searched_s=record.searched_s,
+        )
+    except (zlib.error, ValueError, KeyError, TypeError, OverflowError) as error:
+        _LOG.error("a cached plan of %s cannot be read: %s", record.hash, type(error).__name__)
+        return None
+    return known.without_claims

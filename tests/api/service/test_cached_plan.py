@@ -13,6 +13,7 @@ from memplan.api.service.cache.cached_plan import CachedPlan, better_of, result_
 from memplan.api.service.cache.canonical_plan import canonical_plan, translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.records import known_of, record_of
+from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -39,11 +40,17 @@ def found_for(asked: CompiledProblem, searched_s: float = 1.0, accept: str | Non
 def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
     plan, known = found_for(first)
     stored = known_of(record_of(first.hash, known))
-    result = result_of(stored, other)
-    assert result is not None
-    again = result.plan
-    assert verify(other.problem, again) == ()
-    assert again.status == plan.status
+    assert stored is not None
+    for kept, claims in ((known, first.instance.unit == other.instance.unit), (stored, False)):
+        result = result_of(kept, other)
+        assert result is not None
+        again = result.plan
+        assert verify(other.problem, again) == ()
+        if claims and plan.status == "optimal":
+            assert again.status == "optimal"
+        shown = lower_bound(other.instance)
+        assert (again.status == "infeasible") == (shown.nothing_fits is not None)
+        assert again.status in (plan.status, "infeasible" if plan.status == "unknown" else "feasible", "unknown")
     assert again.problem_hash == first.hash == other.hash
     if plan.peak is not None and again.peak is not None:
         assert again.peak * first.instance.unit == plan.peak * other.instance.unit
@@ -125,7 +132,9 @@ def test_that_nothing_fits_is_told_in_the_askers_words() -> None:
     known = CachedPlan.of(compiled(tight), SolveResult(solve(Problem.model_validate(tight))), 0.0)
     other = respelled(tight, random.Random(1), 3)
     assert known is not None
-    again = result_of(known_of(record_of("", known)), compiled(other))
+    stored = known_of(record_of("", known))
+    assert stored is not None
+    again = result_of(stored, compiled(other))
     assert again is not None
     assert again.plan.status == "infeasible"
     assert again.plan.explanation == solve(Problem.model_validate(other)).explanation

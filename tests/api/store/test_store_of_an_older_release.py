@@ -106,7 +106,7 @@ def test_a_known_plan_answers_its_problem(old_store: Store) -> None:
     compiled = CompiledProblem.of(EASY)
     stored = old_store.plans.find(compiled.hash)
     assert stored is not None
-    assert (stored.status, stored.is_final, stored.peak, stored.searched_s) == ("optimal", True, 3, 0.008609)
+    assert (stored.status, stored.is_final, stored.peak, stored.searched_s) == ("feasible", False, 3, 0.0)
     known = asyncio.run(PlanCache(old_store, memory_bytes=2**20, most_plans=9, most_bytes=2**20).find(compiled))
     assert known is not None
     result = result_of(known, compiled)

@@ -1,0 +1,232 @@
+"""Nothing is believed because it is kept: not by other callers, not by other processes, not after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.service.cache.cached_plan import CachedPlan, result_of
+from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.cache.records import known_of, record_of
+from memplan.api.store.store import Store
+from memplan.planner.errors import InputError
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import BankUse, Pool
+from memplan.planner.model.rows import Buffer, Value
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.result import SolveResult
+from tests.support.cache_pairs import Verdicts, pairs
+from tests.support.oracle import best_score
+from tests.support.plan_services import AloneService
+from tests.support.renaming import Data, scaled, spelled
+
+TWO = Problem.model_validate({"buffers": [{"id": k, "size": 1024, "start": 0, "end": 1} for k in range(2)]})
+TOO_LARGE = Problem.model_validate({"buffers": [{"id": k, "size": 2**62, "start": 0, "end": 1} for k in range(2)]})
+# Five in a ring: every two neighbours conflict, so that three offsets are needed, and no clique shows more than two.
+ABOVE_ITS_BOUND = Problem.model_validate(
+    {"buffers": [{"id": k, "size": 4} for k in range(5)], "conflicts": [(k, (k + 1) % 5) for k in range(5)]}
+)
+
+
+def answers(*problems: Problem, service: AloneService | None = None) -> list[Plan]:
+    """Ask one service after the other."""
+
+    async def ask() -> list[Plan]:
+        asked = service or AloneService()
+        return [await asked.ask(problem) for problem in problems]
+
+    return asyncio.run(ask())
+
+
+def test_a_shape_that_passes_the_address_space_says_nothing_of_smaller_ones() -> None:
+    assert [plan.status for plan in answers(TOO_LARGE, TWO)] == ["infeasible", "optimal"]
+    assert [plan.status for plan in answers(TWO, TOO_LARGE, TWO)] == ["optimal", "infeasible", "optimal"]
+
+
+def test_nor_does_it_after_a_restart(tmp_path: Path) -> None:
+    for problem, status in ((TOO_LARGE, "infeasible"), (TWO, "optimal"), (TOO_LARGE, "infeasible")):
+        with closing(Store.open(None, tmp_path)) as store:
+            service = AloneService(store)
+            assert [plan.status for plan in answers(problem, service=service)] == [status]
+            asyncio.run(service.cache.write())
+
+
+def test_that_nothing_fits_is_not_believed_without_a_witness() -> None:
+    compiled, service = CompiledProblem.of(TWO), AloneService()
+    for unit in (None, compiled.instance.unit):
+        service.cache.keep(compiled, CachedPlan("infeasible", by="an earlier search", searched_s=1e6, unit=unit))
+        (plan,) = answers(TWO, service=service)
+        assert (plan.status, plan.peak) == ("optimal", 2048)
+
+
+def forged(problem: Problem, status: str = "optimal") -> tuple[CompiledProblem, CachedPlan]:
+    """Return a plan with all buffers apart, which claims that none is better."""
+    compiled = CompiledProblem.of(problem)
+    plan = solve(problem, time_limit_s=1.0)
+    known = CachedPlan.of(compiled, SolveResult(plan), 1e6)
+    assert known is not None
+    sizes = compiled.instance.size[compiled.order]
+    offset = sizes.cumsum() - sizes
+    end = int(sizes.sum())
+    changes: dict[str, Any] = {"offset": offset, "used": (end,), "bound": (end,), "total": end, "status": status}
+    return compiled, replace(known, **changes)
+
+
+@pytest.mark.parametrize("status", ["optimal", "feasible"])
+def test_a_forged_bound_in_the_store_is_not_told(tmp_path: Path, status: str) -> None:
+    compiled, known = forged(ABOVE_ITS_BOUND, status)
+    with closing(Store.open(None, tmp_path)) as store:
+        store.plans.change(compiled.hash, lambda _: record_of(compiled.hash, known))
+        (plan,) = answers(ABOVE_ITS_BOUND, service=AloneService(store))
+    best = best_score(ABOVE_ITS_BOUND)
+    assert best is not None
+    assert (plan.lower_bound or 0) <= best[0]
+    if status == "optimal":  # which is a start, and no reason not to search
+        assert (plan.status, plan.peak) == ("optimal", best[0])
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda record: replace(record, plan=b"nothing"),
+        lambda record: replace(record, plan=record.plan[:-3]),
+        lambda record: replace(record, plan=record_of("", forged(TWO)[1]).plan),
+    ],
+    ids=["no zlib", "cut off", "another problem"],
+)
+def test_a_row_that_cannot_be_read_is_no_answer(tmp_path: Path, spoil: Callable[[Any], Any]) -> None:
+    compiled, known = forged(ABOVE_ITS_BOUND)
+    with closing(Store.open(None, tmp_path)) as store:
+        store.plans.change(compiled.hash, lambda _: spoil(record_of(compiled.hash, known)))
+        (plan,) = answers(ABOVE_ITS_BOUND, service=AloneService(store))
+    assert plan.status == "optimal"
+
+
+def test_what_a_search_proved_is_told_by_the_process_that_searched_and_for_the_same_bytes() -> None:
+    compiled = CompiledProblem.of(ABOVE_ITS_BOUND)
+    plan = solve(ABOVE_ITS_BOUND)
+    assert (plan.status, plan.peak, plan.proof is not None and plan.proof.kind) == ("optimal", 12, "search")
+    known = CachedPlan.of(compiled, SolveResult(plan), 1.0)
+    assert known is not None
+    stored = known_of(record_of(compiled.hash, known))
+    assert stored is not None
+    other = CompiledProblem.of(Problem.model_validate(scaled(spelled(ABOVE_ITS_BOUND), 3)))
+    assert other.hash == compiled.hash
+    told = [result_of(known, compiled), result_of(stored, compiled), result_of(known, other)]
+    assert [one and (one.plan.status, one.plan.lower_bound) for one in told] == [
+        *(("optimal", 12), ("feasible", 8), ("feasible", 24))
+    ]
+
+
+@pytest.mark.slow
+def test_answers_through_one_cache_are_those_of_a_fresh_service() -> None:
+    async def day() -> Verdicts:
+        shared, verdicts = AloneService(), Verdicts()
+        for one, other in pairs(11, 40):
+            for problem in (one, other):
+                verdicts.add(await shared.ask(problem), await AloneService().ask(problem))
+        return verdicts
+
+    verdicts = asyncio.run(day())
+    assert (verdicts.wrong, verdicts.weaker) == ([], 0)
+
+
+BASE: Data = {
+    "buffers": [
+        {"id": 0, "size": 5, "start": 0, "end": 3, "pools": ["fast"]},
+        {"id": 1, "size": 3, "start": 2, "end": 5, "traffic": 2},
+        {"id": 2, "size": 4, "start": 2, "end": 4, "pools": ["slow"]},
+    ],
+    "pools": [{"name": "fast", "size": 9}, {"name": "slow", "cost": 1.0}, {"name": "spare", "size": 3}],
+    "conflicts": [],
+}
+FIELDS: dict[str, tuple[Any, ...]] = {
+    "Buffer.id": ("a", 7),
+    "Buffer.size": (0, 1, 6, 100),
+    "Buffer.start": (1, 4),
+    "Buffer.end": (4, 9),
+    "Buffer.lifetimes": (((0, 1), (4, 6)), ((2, 4),)),
+    "Buffer.alignment": (2, 8),
+    "Buffer.pools": (("slow",), ("fast", "slow"), None),
+    "Buffer.offset": (0, 3),
+    "Buffer.traffic": (0, 9),
+    "Buffer.hint": (0, 5),
+    "Buffer.alias_of": (0,),
+    "Buffer.alias_offset": (1, 2),
+    "Buffer.relative": ({"to": 1, "offset": 3}, {"to": 1, "offset": -4}),
+    "Buffer.no_cross": (4, 8),
+    "Buffer.offset_mod": ({"modulus": 4, "remainder": 1}, {"modulus": 3, "remainder": 2}),
+    "Buffer.forbid_pools": (("fast",), ("slow",)),
+    "Pool.name": ("other",),
+    "Pool.size": (None, 4, 5, 7, 2**63 - 1),
+    "Pool.alignment": (2, 8),
+    "Pool.base_address": (1, 6),
+    "Pool.cost": (0.5, 3.0),
+    "Pool.reserved": (((0, 1),), ((4, 2), (9, 1))),
+    "Pool.bank_size": (2, 16),
+    "BankUse.buffers": ((0, 1), (1, 2)),
+    "BankUse.weight": (None, 5.0),
+    "Problem.format": ("memplan/1",),
+    "Problem.name": ("another",),
+    "Problem.buffers": (BASE["buffers"][:2], BASE["buffers"][::-1]),
+    "Problem.conflicts": (((0, 1),), ((0, 2), (1, 2))),
+    "Problem.may_share": (((1, 2),),),
+    "Problem.bank": (({"buffers": (1, 2)},),),
+    "Problem.together": (((0, 1),), ((0, 1, 2),)),
+    "Problem.pools": (BASE["pools"][:1], BASE["pools"][::-1]),
+    "Problem.objective": ("cost", "fit"),
+}
+"""Values of each field of a problem; those of a buffer are tried on each but the first, those of a pool on each."""
+
+
+def test_every_field_of_a_problem_is_tried() -> None:
+    models: dict[str, type[Value]] = {"Buffer": Buffer, "Pool": Pool, "BankUse": BankUse, "Problem": Problem}
+    assert FIELDS.keys() == {f"{name}.{field}" for name, model in models.items() for field in model.model_fields}
+
+
+_BESIDE = {("start", "lifetimes"), ("end", "lifetimes")}
+"""Fields that may not stand beside another."""
+BANKS: Data = {
+    "bank": [{"buffers": [1, 2], "weight": 2.0}],
+    "pools": [{"name": "fast", "size": 9, "bank_size": 4}, {"name": "slow", "cost": 1.0}, {"name": "spare", "size": 3}],
+}
+BASES: tuple[Data, ...] = (BASE, BASE | {"objective": "cost"}, BASE | BANKS, BASE | BANKS | {"objective": "cost"})
+
+
+def changed(data: Data, field: str) -> Iterator[Data]:
+    """Yield the copies of a problem in which one field alone is another."""
+    where, name = field.split(".")
+    if where == "Problem":
+        yield from (data | {name: value} for value in FIELDS[field])
+        return
+    listed = {"Buffer": "buffers", "Pool": "pools", "BankUse": "bank"}[where]
+    rows = data.get(listed, [])
+    more = {"alias_of": 0} if name == "alias_offset" else {}
+    for k in range(1 if where == "Buffer" else 0, len(rows)):
+        row = {key: value for key, value in rows[k].items() if (key, name) not in _BESIDE}
+        for value in FIELDS[field]:
+            yield data | {listed: [row | more | {name: value} if i == k else rows[i] for i in range(len(rows))]}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_that_changes_alone_changes_the_hash_or_not_the_answer(field: str) -> None:
+    tried = 0
+    for data in BASES:
+        original = Problem.model_validate(data)
+        for copy in changed(data, field):
+            try:
+                other = Problem.model_validate(copy)
+            except InputError:
+                continue
+            tried += 1
+            if problem_hash(other) == problem_hash(original):
+                assert best_score(other) == best_score(original)
+    assert tried

@@ -1,0 +1,128 @@
+"""Pairs of problems that a cache may take for one another, and what it must not tell of the second for the first."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from memplan.planner.errors import InputError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from tests.support.renaming import Data, renamed, respelled, retimed, scaled, shuffled, spelled
+from tests.support.small_problems import small_problems
+
+_LARGEST = 2**62
+
+
+def _up_to_the_end(data: Data, rng: random.Random) -> Data:
+    """Scale so far that the sizes together come near the end of the address space, or pass it."""
+    largest = max(row["size"] for row in data["buffers"]) or 1
+    return scaled(data, _LARGEST // (largest * rng.choice((1, 1, 2, 3, 5))) or 1)
+
+
+def _earlier(data: Data, rng: random.Random) -> Data:
+    by = rng.choice((-(2**40), -3, 1, 2**50))
+    rows = []
+    for row in data["buffers"]:
+        changes: Data = {name: row[name] + by for name in ("start", "end") if name in row}
+        if "lifetimes" in row:
+            changes["lifetimes"] = [[low + by, high + by] for low, high in row["lifetimes"]]
+        rows.append(row | changes)
+    return data | {"buffers": rows}
+
+
+def _one_field_of_a_buffer(data: Data, rng: random.Random) -> Data:
+    rows = [dict(row) for row in data["buffers"]]
+    row = rng.choice(rows)
+    numbers = [name for name, value in row.items() if isinstance(value, int) and name not in ("id", "alias_of")]
+    absent = {"alignment": 4, "offset": 8, "no_cross": 16, "hint": 3, "traffic": 7}
+    name = rng.choice([*numbers, *absent])
+    row[name] = row[name] + rng.choice((-1, 1, 8)) if name in row else absent[name]
+    return data | {"buffers": rows}
+
+
+def _one_field_of_a_pool(data: Data, rng: random.Random) -> Data:
+    pools = [dict(pool) for pool in data["pools"]]
+    pool = rng.choice(pools)
+    name = rng.choice(("size", "size", "alignment", "base_address", "bank_size", "cost", "reserved"))
+    if name == "reserved":
+        pool[name] = [*pool.get(name, ()), [rng.randint(0, 9), rng.randint(1, 3)]]
+    elif name == "size" and rng.random() < 0.5:
+        pool.pop(name, None) if name in pool else pool.update(size=rng.choice((6, 12, 2**62, 2**63 - 1)))
+    else:
+        pool[name] = max(0, pool.get(name, 1) + rng.choice((-1, 1, 3)))
+    return data | {"pools": pools}
+
+
+def _one_field_of_the_problem(data: Data, rng: random.Random) -> Data:
+    ids = [row["id"] for row in data["buffers"]]
+    name = rng.choice(("objective", "conflicts", "may_share", "together"))
+    if name == "objective":
+        return data | {name: rng.choice([word for word in ("peak", "fit", "cost") if word != data.get(name, "peak")])}
+    listed: list[Any] = data.get(name, [])
+    return data | {name: listed[1:] if listed else [rng.sample(ids, 2)]}
+
+
+TRANSFORMS: tuple[Callable[[Data, random.Random], Data], ...] = (
+    lambda data, rng: scaled(data, rng.choice((2, 3, 2**20))),
+    _up_to_the_end,
+    _up_to_the_end,
+    lambda data, _: retimed(data),
+    _earlier,
+    lambda data, _: renamed(data),
+    shuffled,
+    lambda data, rng: respelled(data, rng, rng.choice((1, 2, 5))),
+    _one_field_of_a_buffer,
+    _one_field_of_a_pool,
+    _one_field_of_the_problem,
+)
+
+
+def pairs(seed: int, count: int) -> Iterator[tuple[Problem, Problem]]:
+    """Yield pairs of a problem and a transformed one, half of them the other way around."""
+    rng = random.Random(seed)
+    made = 0
+    while made < count:
+        (problem,) = small_problems(rng.randrange(2**40), 1, most=4)
+        try:
+            other = Problem.model_validate(rng.choice(TRANSFORMS)(spelled(problem), rng))
+        except InputError:
+            continue
+        made += 1
+        yield (problem, other) if rng.random() < 0.5 else (other, problem)
+
+
+@dataclass
+class Verdicts:
+    """What answers through a cache were, beside those of a service that knows nothing yet."""
+
+    asked: int = 0
+    weaker: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, told: Plan, fresh: Plan) -> None:
+        """Compare an answer with a fresh one: neither may be below what the other claims that none can be below."""
+        self.asked += 1
+        if told.status == "infeasible" or fresh.status == "infeasible":
+            is_wrong = len(told.placements) > 0 and fresh.status == "infeasible"
+            is_wrong |= told.status == "infeasible" and len(fresh.placements) > 0
+        else:
+            is_wrong = _contradicts(told, fresh) or _contradicts(fresh, told)
+        self.weaker += told.status != "optimal" and fresh.status == "optimal"
+        if is_wrong:
+            self.wrong.append(f"{_brief(told)}, fresh: {_brief(fresh)}")
+
+
+def _contradicts(one: Plan, other: Plan) -> bool:
+    """Say whether one plan is below what the other claims that none can be below."""
+    if one.peak is None or other.status not in ("optimal", "feasible"):
+        return False
+    if one.cost is not None or other.cost is not None:
+        return (one.cost or 0.0) < (other.cost_lower_bound or 0.0) * (1 - 1e-9)
+    return one.peak < (other.lower_bound or 0)
+
+
+def _brief(plan: Plan) -> str:
+    return f"{plan.status} {plan.peak} >= {plan.lower_bound} (cost {plan.cost}, {plan.problem_hash})"
