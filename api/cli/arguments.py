@@ -29,6 +29,13 @@ Capacities = Annotated[
         help="The size of the pool: bytes, 64kB or 1MiB. With names, one for each pool, in order of preference.",
     ),
 ]
+Inclusive = Annotated[
+    bool | None,
+    typer.Option(
+        "--inclusive/--half-open",
+        help="A buffer is alive at its end, too, or only before it; by default a CSV says it by its column's name.",
+    ),
+]
 PlanOutput = Annotated[
     str | None, typer.Option("--output", "-o", metavar="PLAN", help=f"Write the plan here: {SUFFIXES}.")
 ]

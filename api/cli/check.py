@@ -22,6 +22,7 @@ from memplan.api.cli.arguments import (
     Capacities,
     CheckedPlan,
     Deterministic,
+    Inclusive,
     PlanOutput,
     ProblemFile,
     Quiet,
@@ -67,6 +68,7 @@ def check(
     output: PlanOutput = None,
     save_baseline: SaveBaseline = None,
     capacity: Capacities = None,
+    inclusive: Inclusive = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for a plan.")] = DEFAULT_TIME_LIMIT_S,
     deterministic: Deterministic = False,
     dim: Dims = None,
@@ -85,9 +87,9 @@ def check(
     for written_to in (*(reports or []), output, save_baseline):
         refuse_unwritable(written_to)
     allowed = Tolerance.read(tolerance)
-    found_problem = read_problem(problem_file, model_options(dim, views, alignment))
+    found_problem = read_problem(problem_file, model_options(dim, views, alignment), inclusive)
     problem, budgets = read_budgets(budget or (), with_capacities(found_problem, capacity or ()))
-    then = _read_baseline(baseline, baseline_problem, problem)
+    then = _read_baseline(baseline, baseline_problem, problem, inclusive)
     with graceful_interrupts() as cancelled:
         if plan_file is None:
             control = SolveControl(cancelled=cancelled)
@@ -117,12 +119,12 @@ def _read_valid(path: str, problem_file: str, problem: Problem) -> Plan:
     return plan
 
 
-def _read_baseline(path: str | None, problem_path: str | None, now: Problem) -> Baseline | None:
+def _read_baseline(path: str | None, problem_path: str | None, now: Problem, inclusive: bool | None) -> Baseline | None:
     if path is None:
         if problem_path is not None:
             raise OptionError(f"baseline-problem: must come with a baseline, got {shown(problem_path)}")
         return None
-    its = None if problem_path is None else read_problem(problem_path)
+    its = None if problem_path is None else read_problem(problem_path, inclusive=inclusive)
     return read_as(path, lambda data: read_baseline(data, path, now, its))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.cli.arguments import Capacities, FileFormat, ProblemFile, Quiet
+from memplan.api.cli.arguments import Capacities, FileFormat, Inclusive, ProblemFile, Quiet
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
 from memplan.api.cli.streams import format_for, problem_in, read_as, refuse_unwritable, say, warn, write
 from memplan.api.reports.sizes import size_text, with_capacities
@@ -20,6 +20,7 @@ def convert(
     problem_file: ProblemFile,
     output: Annotated[str, typer.Argument(metavar="OUT", help="The file to write, or - for standard output.")],
     capacity: Capacities = None,
+    inclusive: Inclusive = None,
     written: Annotated[FileFormat | None, typer.Option("--format", help="By the file's name, or JSON.")] = None,
     dim: Dims = None,
     views: ViewsOfModel = None,
@@ -33,7 +34,8 @@ def convert(
     wanted = format_for(output, written)
     refuse_unwritable(output)
     options = model_options(dim, views, alignment)
-    problem, imported = read_as(problem_file, partial(problem_in, name=problem_file, options=options))
+    reader = partial(problem_in, name=problem_file, options=options, inclusive=inclusive)
+    problem, imported = read_as(problem_file, reader)
     if imported is not None and not quiet:
         _tell(imported)
     if operations:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.cli.arguments import Capacities, PlanFile, ProblemFile, refuse_standard_twice
+from memplan.api.cli.arguments import Capacities, Inclusive, PlanFile, ProblemFile, refuse_standard_twice
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
 from memplan.api.cli.streams import STANDARD, problem_in, read_as, read_plan, refuse_unwritable, write
 from memplan.api.reports.sizes import with_capacities
@@ -43,6 +43,7 @@ def export(
         typer.Option("--output", "-o", metavar="FILE", help="The file to write, or -; for C, a header is beside it."),
     ],
     capacity: Capacities = None,
+    inclusive: Inclusive = None,
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
@@ -53,7 +54,7 @@ def export(
     """
     refuse_standard_twice(problem_file, plan_file)
     options = model_options(dim, views, alignment)
-    found, model = read_as(problem_file, partial(_with_model, name=problem_file, options=options))
+    found, model = read_as(problem_file, partial(_with_model, name=problem_file, options=options, inclusive=inclusive))
     problem = with_capacities(found, capacity or ())
     layout = lay_out(problem, read_plan(plan_file, problem), model)
     path = Path(output)
@@ -71,7 +72,7 @@ def export(
         write(str(path.with_suffix(suffix)), data)
 
 
-def _with_model(data: bytes, name: str, options: ImportOptions) -> tuple[Problem, bytes | None]:
+def _with_model(data: bytes, name: str, options: ImportOptions, inclusive: bool | None) -> tuple[Problem, bytes | None]:
     """Return a problem, with the bytes of the model that poses it, if one does."""
-    problem, imported = problem_in(data, name, options)
+    problem, imported = problem_in(data, name, options, inclusive)
     return problem, None if imported is None else data

@@ -17,6 +17,7 @@ from memplan.api.cli.arguments import (
     Capacities,
     Deterministic,
     Eps,
+    Inclusive,
     KeptPlan,
     PictureFile,
     PlanFormat,
@@ -63,6 +64,7 @@ def plan(
     problem_file: ProblemFile,
     output: PlanOutput = None,
     capacity: Capacities = None,
+    inclusive: Inclusive = None,
     time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
     solver: SolverName = "auto",
     accept: Accepted = None,
@@ -86,7 +88,7 @@ def plan(
     for file in (output, picture_file):
         refuse_unwritable(file)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)
-    problem = with_capacities(read_problem(problem_file), capacity or ())
+    problem = with_capacities(read_problem(problem_file, inclusive=inclusive), capacity or ())
     sweep = None if swept is None else _read_sweep(swept, problem, plan_format, picture_file, server)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
     options: dict[str, Any] = {"time_limit_s": time_limit, "solver": solver, "accept": accept, "seed": seed}

@@ -15,6 +15,7 @@ from memplan.files import named, save, told
 from memplan.planner import formats, importers
 from memplan.planner.errors import FileError, OptionError
 from memplan.planner.model.finding import Finding
+from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -25,22 +26,28 @@ STANDARD = "-"
 T = TypeVar("T")
 
 
-def read_problem(path: str, options: ImportOptions | None = None) -> Problem:
+def read_problem(path: str, options: ImportOptions | None = None, inclusive: bool | None = None) -> Problem:
     """Read a problem, or a model that poses one, from a file, or from standard input for `-`; raises InputError.
 
-    `options` tell how a model is read, and must be given for models only.
+    `options` tell how a model is read, and must be given for models only; `inclusive` tells what the ends of a table or
+    of JSON mean, unless the file says it.
     """
-    return read_as(path, lambda data: problem_in(data, path, options)[0])
+    return read_as(path, lambda data: problem_in(data, path, options, inclusive)[0])
 
 
-def problem_in(data: bytes, name: str, options: ImportOptions | None) -> tuple[Problem, Imported | None]:
+def problem_in(
+    data: bytes, name: str, options: ImportOptions | None, inclusive: bool | None = None
+) -> tuple[Problem, Imported | None]:
     """Return the problem in the bytes of a file and, if a model poses it, all that was imported; raises InputError."""
     if importers.detect(data, name) is not None:
+        if inclusive is not None:
+            raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
         imported = importers.read_model(data, name, options)
         return imported.problem, imported
     if options is not None and options != type(options)():
         raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(importers.IMPORTERS)})")
-    return formats.read_problem(data, name), None
+    interval: Interval | None = None if inclusive is None else "closed" if inclusive else "half-open"
+    return formats.read_problem(data, name, interval), None
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:

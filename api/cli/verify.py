@@ -7,7 +7,7 @@ from dataclasses import asdict
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import Capacities, PlanFile, ProblemFile, Quiet, refuse_standard_twice
+from memplan.api.cli.arguments import Capacities, Inclusive, PlanFile, ProblemFile, Quiet, refuse_standard_twice
 from memplan.api.cli.streams import read_plan, read_problem, say, warn, write
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.audit import verify as violations_of
@@ -16,13 +16,19 @@ from memplan.planner.lint.foreign import lint_plan
 VIOLATED = 3
 
 
-def verify(problem_file: ProblemFile, plan_file: PlanFile, capacity: Capacities = None, quiet: Quiet = False) -> None:
+def verify(
+    problem_file: ProblemFile,
+    plan_file: PlanFile,
+    capacity: Capacities = None,
+    inclusive: Inclusive = None,
+    quiet: Quiet = False,
+) -> None:
     """Check a plan: every violation, as JSON on standard output and as sentences on standard error.
 
     Exit status: 0 the plan is valid, 3 it is not, 2 wrong input.
     """
     refuse_standard_twice(problem_file, plan_file)
-    problem = with_capacities(read_problem(problem_file), capacity or ())
+    problem = with_capacities(read_problem(problem_file, inclusive=inclusive), capacity or ())
     plan = read_plan(plan_file, problem)
     violations = violations_of(problem, plan)
     write(None, to_json({"valid": not violations, "violations": [asdict(entry) for entry in violations]}) + b"\n")

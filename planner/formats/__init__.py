@@ -10,6 +10,7 @@ from typing import Protocol
 
 from memplan.planner.errors import FormatError
 from memplan.planner.formats import memplan_json, minimalloc_csv
+from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -23,8 +24,8 @@ class Format(Protocol):
     def recognises(self, data: bytes, /) -> bool:
         """Say whether the bytes begin as this format does."""
 
-    def read_problem(self, data: bytes, /) -> Problem:
-        """Read a problem."""
+    def read_problem(self, data: bytes, interval: Interval | None = None, /) -> Problem:
+        """Read a problem; `interval` is the meaning of its ends, unless the file or, without it, the format says it."""
 
     def write_problem(self, problem: Problem, /) -> bytes:
         """Write a problem; raises FormatError where the format cannot say all of it."""
@@ -40,9 +41,9 @@ FORMATS: Mapping[str, Format] = {"json": memplan_json, "csv": minimalloc_csv}
 """The formats that are read and written: a line here is all that the command, the service and the library ask for."""
 
 
-def read_problem(data: bytes, name: str | None = None) -> Problem:
+def read_problem(data: bytes, name: str | None = None, interval: Interval | None = None) -> Problem:
     """Read a problem from the bytes of a file, and its name if it has one."""
-    return FORMATS[detect(data, name)].read_problem(data)
+    return FORMATS[detect(data, name)].read_problem(data, interval)
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -55,9 +56,12 @@ def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
         seen.add(name)
 
 
-def read_problem(data: bytes) -> Problem:
-    """Read a problem; raises FormatError or ProblemError."""
-    return Problem.model_validate(parse(data))
+def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
+    """Read a problem; raises FormatError or ProblemError. `interval` is for one that does not say it."""
+    value = parse(data)
+    if interval is not None and isinstance(value, dict):
+        value.setdefault("interval", interval)
+    return Problem.model_validate(value)
 
 
 def write_problem(problem: Problem) -> bytes:

@@ -1,8 +1,9 @@
 """Tables of buffers, `id,lower,upper,size[,alignment[,offset]]`, as google/minimalloc reads and writes them.
 
-Lifetimes are half-open, under `start` and `end` as well as under `lower` and `upper`. Ids stay strings. A table has one
-pool; in a problem, `offset` pins a buffer, and a cell that is empty leaves it free. In a plan, it says where a buffer
-lies, in the pool of the column `pool` where there are several; what else a plan's row says of its buffer is not read.
+Lifetimes under `upper` are half-open, those under `end` are closed, as that project's converter reads them; they are
+written half-open. Ids stay strings. A table has one pool; in a problem, `offset` pins a buffer, and a cell that is
+empty leaves it free. In a plan, it says where a buffer lies, in the pool of the column `pool` where there are several;
+what else a plan's row says of its buffer is not read.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemErr
 from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
 from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, BufferTable, column
 from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.intervals import Interval, closed_rule
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.rows import MAX_TIME
 
 SUFFIX = ".csv"
 MEDIA_TYPE = "text/csv"
+CLOSED_COLUMN = "end"
+"""The name of a column whose times are still of the lifetime; those of `upper` are the first after it."""
 _FIELDS = {
     "id": "id",
     "lower": "start",
@@ -52,9 +57,15 @@ def recognises(data: bytes) -> bool:
     return "id" in names and len(names) > 1
 
 
-def read_problem(data: bytes) -> Problem:
-    """Read a problem; raises FormatError, or ProblemError with the line and the column of every wrong cell."""
-    return Problem(buffers=table_of(read_sheet(data, _PROBLEM, ProblemError)))
+def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
+    """Read a problem; raises FormatError, or ProblemError with the line and the column of every wrong cell.
+
+    Without `interval`, the name of the column of ends decides.
+    """
+    sheet = read_sheet(data, _PROBLEM, ProblemError)
+    if interval == "closed" or (interval is None and sheet.headings["end"] == CLOSED_COLUMN):
+        sheet = replace(sheet, numbers={**sheet.numbers, "end": _after_closed(sheet)})
+    return Problem(buffers=table_of(sheet))
 
 
 def table_of(sheet: Sheet) -> BufferTable:
@@ -66,6 +77,19 @@ def table_of(sheet: Sheet) -> BufferTable:
     except ValidationError as error:
         breaks = [_break(entry["loc"], entry["msg"]) for entry in error.errors(include_url=False)]
         raise ProblemError(*sheet.sentences(breaks)) from error
+
+
+def _after_closed(sheet: Sheet) -> I64:
+    """Return the first times after the closed lifetimes of a table; raises ProblemError where one is none."""
+    start, last = sheet.numbers["start"], sheet.numbers["end"]
+    breaks: list[Break] = [
+        (i, "end", rule)
+        for i in np.flatnonzero((last < start) | (last == MAX_TIME))[: MAX_SHOWN + 1].tolist()
+        if (rule := closed_rule(int(start[i]), int(last[i]))) is not None
+    ]
+    if breaks:
+        raise ProblemError(*sheet.sentences(breaks))
+    return column(last + 1)
 
 
 def _ids_are_unique(sheet: Sheet, ids: Sequence[str]) -> None:

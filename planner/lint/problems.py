@@ -114,7 +114,10 @@ def _lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
     if len(handovers) >= 3 and 20 * len(handovers) >= len(births):
         when = int(start[handovers[0]])
         share = f"{len(handovers)} of the {len(births)} times at which buffers are born, such as {when}"
-        message = f"lifetimes: ends look inclusive, but are read as half-open: at {share}, none from before is alive"
+        message = (
+            f"lifetimes: ends look inclusive, but are read as half-open: at {share}, none from before is alive;"
+            " if they are, say --inclusive, or interval: closed in JSON"
+        )
         yield Finding("inclusive-ends", message)
 
 

@@ -11,6 +11,7 @@ from pydantic import model_validator
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.intervals import half_open
 from memplan.planner.model.problem_fields import ADDRESS_SPACE, BankUse, Objective, Pool, ProblemFields
 from memplan.planner.model.rows import MAX_BYTES, Buffer
 
@@ -32,6 +33,11 @@ class Problem(ProblemFields):
         if isinstance(data, Mapping) and "pools" in data and data["pools"] in ([], (), None):
             return {key: value for key, value in data.items() if key != "pools"}
         return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lifetimes_become_half_open(cls, data: Any) -> Any:
+        return half_open(data) if isinstance(data, Mapping) and data.get("interval") == "closed" else data
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> Problem:

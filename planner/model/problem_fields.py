@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer
 from pydantic_core import core_schema
 
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
+from memplan.planner.model.intervals import Interval
 from memplan.planner.model.rigid_groups import rigid_groups, target
 from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Value, as_tuple
 
@@ -60,10 +61,14 @@ class BankUse(Value):
 
 
 class ProblemFields(Value):
-    """The fields of a problem, of which each is valid by itself; `Problem` checks what they say of each other."""
+    """The fields of a problem, of which each is valid by itself; `Problem` checks what they say of each other.
+
+    Closed lifetimes are made half-open before anything looks at them, so `interval` is half-open in every problem.
+    """
 
     format: Literal["memplan/1"] | None = None
     name: str | None = None
+    interval: Interval = "half-open"
     buffers: Buffers
     conflicts: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
     may_share: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()

@@ -141,7 +141,10 @@ PLAN_REQUEST: dict[str, Any] = {
             ),
             **_others("a problem"),
             CSV: {
-                "schema": {"type": "string", "description": "id,lower,upper,size[,alignment[,offset]], half-open"},
+                "schema": {
+                    "type": "string",
+                    "description": "id,lower,upper,size[,alignment[,offset]]: half-open",
+                },
                 "examples": {"csv": _example("a CSV problem", CSV_EXAMPLE)},
             },
         }

@@ -18,7 +18,7 @@ TWO_POOLS = Problem.model_validate(
     "data",
     [
         b"size,id,upper,lower\n2,a,3,0\n4,b,5,2\n",
-        b"id,start,end,size\na,0,3,2\nb,2,5,4\n",
+        b"id,start,end,size\na,0,2,2\nb,2,4,4\n",
         b"id,lower,upper,size\r\na,0,3,2\r\nb,2,5,4\r\n",
         b"id,lower,upper,size\ra,0,3,2\rb,2,5,4",
         b"\xef\xbb\xbfid,lower,upper,size\na,0,3,2\nb,2,5,4",
@@ -72,7 +72,10 @@ WRONG = [
     ),
     ("id,lower,upper,size\na,0,1,-1\n", "line 2, column 'size': must be at least 0, got -1"),
     ("id,lower,upper,size\na,3,3,1\n", "line 2, column 'upper': must be greater than start (3), got 3"),
-    ("id,start,end,size\na,3,2,1\n", "line 2, column 'end': must be greater than start (3), got 2"),
+    (
+        "id,start,end,size\na,3,2,1\n",
+        "line 2, column 'end': must be at least start (3), as ends are inclusive, got 2",
+    ),
     ("id,lower,upper,size,alignment\na,0,1,1,0\n", "line 2, column 'alignment': must be at least 1, got 0"),
     ("id,lower,upper,size,offset\na,0,1,1,-5\n", "line 2, column 'offset': must be at least 0, got -5"),
     ("id,lower,upper,size,offset\na,0,1,1,-1\n", "line 2, column 'offset': must be at least 0, got -1"),

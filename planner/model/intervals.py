@@ -1,0 +1,69 @@
+"""Closed lifetimes, as other programs tell them: made half-open where they are read, so that inside all are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
+from memplan.planner.model.rows import MAX_TIME
+
+Interval = Literal["half-open", "closed"]
+"""The meaning of an end: the first time after a lifetime, or its last one."""
+
+
+def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a problem with `interval` closed as one with half-open lifetimes.
+
+    Only ends that are integers are changed: what is wrong with others is told later. Raises a break of the rules where
+    a lifetime ends before it starts, or where buffers are no rows of fields, which are half-open already.
+    """
+    rows = fields.get("buffers")
+    if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping) for row in rows):
+        broken((("interval",), "must be half-open where the buffers are no objects of JSON, got 'closed'"))
+    breaks: list[tuple[Location, str]] = []
+    changed = []
+    for i, row in enumerate(rows):
+        found = dict(row)
+        if is_time(row.get("end")):
+            breaks += _wrong(("buffers", i, "end"), row.get("start"), row["end"])
+            found["end"] = row["end"] + 1
+        if isinstance(row.get("lifetimes"), (list, tuple)):
+            found["lifetimes"] = [_after(pair) for pair in row["lifetimes"]]
+            for k, pair in enumerate(row["lifetimes"]):
+                if _is_pair(pair):
+                    breaks += _wrong(("buffers", i, "lifetimes", k, 1), *pair)
+        changed.append(found)
+        if len(breaks) > MAX_SHOWN:
+            break
+    if breaks:
+        broken(*breaks[: MAX_SHOWN + 1])
+    return {**fields, "interval": "half-open", "buffers": changed}
+
+
+def closed_rule(start: int, last: int) -> str | None:
+    """Say what is wrong with a closed lifetime; None if nothing is."""
+    if last < start:
+        return f"must be at least start ({start}), as ends are inclusive, got {last}"
+    if last >= MAX_TIME:
+        return f"must be less than {MAX_TIME}, as ends are inclusive, got {shown(last)}"
+    return None
+
+
+def is_time(value: object) -> bool:
+    """Return True for an integer that is no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_time, value))
+
+
+def _after(pair: Any) -> Any:
+    return [pair[0], pair[1] + 1] if _is_pair(pair) else pair
+
+
+def _wrong(where: Location, start: object, last: int) -> Iterator[tuple[Location, str]]:
+    rule = closed_rule(start if isinstance(start, int) else last, last)
+    if rule is not None:
+        yield where, rule
