@@ -33,7 +33,7 @@ class OrderAnswer(BaseModel):
     lower_bound: int
     gap: float | None
     given_peak: int
-    saved: int
+    saved_bytes: int
     moves: int
     order: tuple[int, ...]
     witness: dict[str, Any]

@@ -113,7 +113,8 @@ def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
             Finding(
                 "inclusive-ends",
                 "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
-                "born, such as 1, none from before is alive",
+                "born, such as 1, none from before is alive; if they "
+                "are, say --inclusive, or interval: closed in JSON",
             ),
         ),
         (
@@ -121,7 +122,8 @@ def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
             Finding(
                 "inclusive-ends",
                 "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
-                "born, such as 2, none from before is alive",
+                "born, such as 2, none from before is alive; if they "
+                "are, say --inclusive, or interval: closed in JSON",
             ),
         ),
         (
