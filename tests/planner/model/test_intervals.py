@@ -86,4 +86,4 @@ def test_wrong_closed_lifetimes_are_told_as_their_author_wrote_them(row: dict[st
 
 def test_buffers_that_are_half_open_already_cannot_be_called_closed() -> None:
     with pytest.raises(InputError, match="interval: must be half-open where the buffers are no objects of JSON"):
-        Problem(buffers=HALF_OPEN.buffers, interval="closed")  # type: ignore[arg-type]
+        Problem(buffers=HALF_OPEN.buffers, interval="closed")
