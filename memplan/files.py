@@ -12,7 +12,6 @@ from memplan.planner import formats, importers
 from memplan.planner.errors import FileError, InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations import graph
 from memplan.planner.operations.graph import OperationGraph
 
 Source = bytes | str | os.PathLike[str]
@@ -32,13 +31,15 @@ def read_problem(source: Source) -> Problem:
 
 
 def read_graph(source: Source) -> OperationGraph:
-    """Read a graph of operations, JSON.
+    """Read a graph of operations: JSON, or the operations of a model or of a program whose order is tentative.
 
     Raises FileError where there is no such file, FormatError and OperationsError where it is no graph.
     """
     data, name = _contents(source)
     with named(name):
-        return graph.read_graph(data)
+        from memplan.planner.importers.model_graph import read_model_graph
+
+        return read_model_graph(data, name).graph
 
 
 def read_plan(source: Source, problem: Problem) -> Plan:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import OperationsDraft
+from memplan.planner.importers.facts.onnx import BY_CHANCE, STANDARD, OnnxFacts
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.onnx_model import load, node_name, subgraphs
 from memplan.planner.importers.onnx_values import GraphNames, Values
@@ -21,15 +22,13 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
-_BY_CHANCE = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
-_STANDARD = ("", "ai.onnx")
 _INT64, _BOOL = 7, 9
 
 
 def read(data: bytes, options: ImportOptions) -> Imported:
     """Read a model; raises FormatError, and OptionError for dimensions that it does not name."""
     model = load(data, options.dims)
-    versions = [row.version for row in model.opset_import if row.domain in _STANDARD]
+    versions = [row.version for row in model.opset_import if row.domain in STANDARD]
     program = _Program(model.graph, options, max(versions, default=1))
     program.run()
     return program.draft.imported(program.values.warnings)
@@ -43,6 +42,7 @@ class _Program:
         results = dict.fromkeys(value.name for value in graph.output)
         self.draft = OperationsDraft(graph.name or None, results, options, options.alignment or ALIGNMENT)
         self.values = Values(graph, self.draft)
+        self.source: tuple[int, ...] = ()
 
     def run(self) -> None:
         """Draw the graph, with the program's inputs and outputs."""
@@ -59,36 +59,44 @@ class _Program:
                 self.draft.operation("copy", self.values.operands([found]), [name])
 
     def _nodes(self, graph: GraphProto, scope: GraphNames) -> None:
+        facts = OnnxFacts(graph) if self.draft.options.facts else None
         for k, node in enumerate(graph.node):
-            what = node_name(node, k)
-            inputs = [scope.id_of(name, what) for name in node.input if name]
-            outputs = [name for name in node.output if name]
-            if self._is_constant(node, inputs):
-                for name in outputs:
-                    self.values.add_constant(scope, name, self.values.size_if_known(scope, name))
-            elif node.op_type == "If" and node.domain in _STANDARD:
-                self._if(node, what, inputs, scope)
-            elif node.op_type == "Loop" and node.domain in _STANDARD:
-                self._loop(node, what, scope)
-            elif node.op_type == "Scan" and node.domain in _STANDARD:
-                self._scan(node, what, inputs, scope)
-            elif next(subgraphs(node), None) is not None:
-                raise FormatError(f"{what}: must not run graphs of its own: which of them run when is not known here")
-            else:
-                self._plain(
-                    node, what, inputs, [name for name in outputs if self.values.declare(scope, name, what)], scope
-                )
+            if facts is None:
+                self._node(node, k, scope)
+                continue
+            around, self.source = self.source, (*self.source, k)
+            with self.draft.drawing(facts.of_node(node, self.source, scope.shape)):
+                self._node(node, k, scope)
+            self.source = around
+
+    def _node(self, node: NodeProto, k: int, scope: GraphNames) -> None:
+        what = node_name(node, k)
+        inputs = [scope.id_of(name, what) for name in node.input if name]
+        outputs = [name for name in node.output if name]
+        if self._is_constant(node, inputs):
+            for name in outputs:
+                self.values.add_constant(scope, name, self.values.size_if_known(scope, name))
+        elif node.op_type == "If" and node.domain in STANDARD:
+            self._if(node, what, inputs, scope)
+        elif node.op_type == "Loop" and node.domain in STANDARD:
+            self._loop(node, what, scope)
+        elif node.op_type == "Scan" and node.domain in STANDARD:
+            self._scan(node, what, inputs, scope)
+        elif next(subgraphs(node), None) is not None:
+            raise FormatError(f"{what}: must not run graphs of its own: which of them run when is not known here")
+        else:
+            self._plain(node, what, inputs, [name for name in outputs if self.values.declare(scope, name, what)], scope)
 
     def _plain(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: GraphNames) -> None:
         names = [scope.ids[name] for name in outputs]
-        is_view = node.op_type in _VIEWS and node.domain in _STANDARD
+        is_view = node.op_type in _VIEWS and node.domain in STANDARD
         if is_view and len(names) == 1 and node.input and node.input[0] and inputs[0] not in self.values.constants:
             self.draft.view(node.op_type, inputs[0], names[0])
         else:
             self.draft.operation(node.op_type or what, self.values.operands(inputs), names)
 
     def _is_constant(self, node: NodeProto, inputs: Sequence[str]) -> bool:
-        if node.domain not in _STANDARD or node.op_type in _BY_CHANCE or next(subgraphs(node), None) is not None:
+        if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
             return False
         return node.op_type == "Constant" or (bool(inputs) and all(found in self.values.constants for found in inputs))
 
@@ -101,7 +109,7 @@ class _Program:
         for label in ("then_branch", "else_branch"):
             self.draft.begin_block()
             inner = GraphNames(bodies[label], scope, f"{self._prefix(node, scope)}{label}/")
-            sources = self._body(bodies[label], inner, what)
+            sources = self._body(bodies[label], inner, what, list(bodies).index(label))
             if len(sources) < len(targets):
                 raise FormatError(f"{what}.{label}: must have {len(targets)} outputs, got {len(sources)}")
             for source, target in zip(sources, targets, strict=False):
@@ -209,10 +217,12 @@ class _Program:
         self.draft.operation("next", [*inputs, *stacked], [*moves, *stacked])
         self.draft.loop(self.draft.end_block(), None)
 
-    def _body(self, graph: GraphProto, inner: GraphNames, what: str) -> list[str]:
-        """Draw a graph inside; return the ids of its outputs."""
+    def _body(self, graph: GraphProto, inner: GraphNames, what: str, k: int = 0) -> list[str]:
+        """Draw the node's graph k; return the ids of its outputs."""
         self.values.add_initializers(graph, inner)
+        around, self.source = self.source, (*self.source, k)
         self._nodes(graph, inner)
+        self.source = around
         return [inner.id_of(value.name, what) for value in graph.output]
 
     def _prefix(self, node: NodeProto, scope: GraphNames) -> str:

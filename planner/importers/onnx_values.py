@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
+from memplan.planner.importers.facts.onnx import initializer_facts, tensor_facts
 from memplan.planner.importers.imported import sized
 from memplan.planner.importers.onnx_model import BITS, graphs_of, shape_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
@@ -24,9 +25,23 @@ class GraphNames:
     """The buffers of names in a graph and in those around it; `types` are those of the graph's own values."""
 
     def __init__(self, graph: GraphProto, outer: GraphNames | None, prefix: str) -> None:
-        self.prefix = prefix
+        self.prefix, self.outer = prefix, outer
+        self.constant_shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
         self.types = {value.name: value.type for value in (*graph.output, *graph.value_info, *graph.input)}
         self.ids: ChainMap[str, str] = ChainMap() if outer is None else outer.ids.new_child()
+
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the dimensions of a value, one of a graph around this one included; None where one is not known."""
+        scope: GraphNames | None = self
+        while scope is not None:
+            if name in scope.types:
+                shape = shape_of(scope.types[name]) or ()
+                sizes = tuple(size for size in shape if isinstance(size, int))
+                return sizes if shape and len(sizes) == len(shape) else None
+            if name in scope.constant_shapes:
+                return scope.constant_shapes[name]
+            scope = scope.outer
+        return None
 
     def bind(self, name: str, found: str, what: str) -> None:
         """Let a name stand for a value; raises FormatError where it does already."""
@@ -66,6 +81,8 @@ class Values:
         found = name if scope.prefix == "" else self.free_id(scope.prefix + name)
         scope.bind(name, found, what)
         self.draft.declare(found, self.size(scope, name, what) if size is None else size, kind)
+        if self.draft.options.facts:
+            self.draft.describe(found, tensor_facts(name, scope.types.get(name)))
         return True
 
     def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
@@ -81,6 +98,10 @@ class Values:
         for tensor in graph.initializer:
             size = self.bytes_of(f"initializer {shown(tensor.name)}", tensor.dims, tensor.data_type)
             self.add_constant(scope, tensor.name, size)
+            if self.draft.options.facts:
+                self.draft.describe(
+                    scope.ids[tensor.name], initializer_facts(tensor.name, tensor.dims, tensor.data_type)
+                )
         for sparse in graph.sparse_initializer:
             name, kind = sparse.values.name, sparse.values.data_type
             self.add_constant(scope, name, self.bytes_of(f"initializer {shown(name)}", sparse.dims, kind))

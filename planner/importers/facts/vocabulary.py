@@ -1,0 +1,70 @@
+"""The words for kinds of operations, and what their attributes say, whatever format they come from.
+
+Spatial attributes are lists with an entry for each spatial axis: `kernel`, `strides`, `dilations`; `pads` are those
+before each axis, then those behind. `groups`, `axis` and `block` are integers; `layout` says where channels are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+
+from memplan.planner.operations.graph_facts import Attribute
+
+MOST_NUMBERS = 64
+"""The longest list that is kept as an attribute."""
+_MOST_LETTERS = 100
+_SAME = frozenset(
+    {"abs", "add", "ceil", "clip", "concat", "cos", "div", "elu", "equal", "erf", "exp", "floor", "gather", "gelu"}
+    | {"greater", "less", "log", "mish", "mul", "neg", "not", "pad", "pow", "prelu", "relu", "relu6", "reshape"}
+    | {"round", "rsqrt", "sigmoid", "sign", "sin", "slice", "softmax", "softplus", "split", "sqrt", "square", "sub"}
+    | {"tanh", "tile", "transpose", "where", "matmul"}
+)
+"""The kinds that formats call by the same word, in small or capital letters."""
+
+
+def plain(value: object) -> Attribute | None:
+    """Return a value as an attribute; None for one that is none: an object, a long list, a number without an end."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return value if _is_small(value) else None
+    if isinstance(value, str):
+        return value if len(value) <= _MOST_LETTERS and value.isprintable() else None
+    if not isinstance(value, list | tuple) or len(value) > MOST_NUMBERS:
+        return None
+    fits = all(isinstance(one, int | float) and not isinstance(one, bool) and _is_small(one) for one in value)
+    return tuple(value) if fits else None
+
+
+def plain_attributes(found: Iterable[tuple[str, object]]) -> dict[str, Attribute]:
+    """Return those of some attributes that can be said."""
+    kept = ((name, plain(value)) for name, value in found)
+    return {name: value for name, value in kept if name and value is not None}
+
+
+def same_pads(
+    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], *, more_behind: bool
+) -> tuple[int, ...]:
+    """Return the pads with which each axis has an output for every stride, the odd one behind or before."""
+    before, behind = [], []
+    for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=False):
+        reach = (taps - 1) * dilation + 1
+        total = max(0, (-(-size // max(1, stride)) - 1) * stride + reach - size)
+        small, large = total // 2, total - total // 2
+        before.append(small if more_behind else large)
+        behind.append(large if more_behind else small)
+    return (*before, *behind)
+
+
+def kind_of(name: str, kinds: Mapping[str, str]) -> str | None:
+    """Return the word for an operation by the name that a format has for it; None for one that has none."""
+    found = kinds.get(name)
+    if found is None:
+        lower = name.lower()
+        return lower if lower in _SAME else None
+    return found
+
+
+def _is_small(value: float) -> bool:
+    return -(2**63) <= value < 2**63 if isinstance(value, int) else isfinite(value)

@@ -1,0 +1,52 @@
+"""Graphs of operations from any file that tells operations: a model, a program, or a graph itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memplan.planner.errors import OperationsError, OptionError
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.importers import IMPORTERS, detect, read_model
+from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.planner.operations.graph import OperationGraph, graph_from
+from memplan.planner.operations.operations import operations_from
+from memplan.planner.operations.program_graph import ProgramGraph, program_graph
+
+
+@dataclass(frozen=True)
+class ModelGraph:
+    """A graph of operations, the program that it was drawn from, and the model that was imported, if there are such."""
+
+    graph: OperationGraph
+    program: ProgramGraph | None = None
+    imported: Imported | None = None
+
+
+def read_model_graph(data: bytes, name: str | None = None, options: ImportOptions | None = None) -> ModelGraph:
+    """Read the graph of operations in the bytes of a file, and its name if it has one; raises InputError.
+
+    `options` tell how a model is read, and must be given for models only. A program in JSON must have a tentative
+    order.
+    """
+    options = options or ImportOptions()
+    if detect(data, name) is not None:
+        return graph_of_imported(read_model(data, name, options.model_copy(update={"facts": True})))
+    value = parse(data)
+    if options != ImportOptions():
+        raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(IMPORTERS)})")
+    if not isinstance(value, Mapping) or "functions" not in value:
+        return ModelGraph(graph_from(value))
+    operations = operations_from(value)
+    if operations.order != "tentative":
+        raise OperationsError(f"order: must be tentative where another one is asked for, got {operations.order}")
+    found = program_graph(operations)
+    return ModelGraph(found.graph, found)
+
+
+def graph_of_imported(imported: Imported) -> ModelGraph:
+    """Return the graph of a model that was read; raises OperationsError for one that tells lifetimes only."""
+    if imported.operations is None:
+        raise OperationsError("model: must tell operations, not lifetimes only")
+    found = program_graph(imported.operations, imported.facts)
+    return ModelGraph(found.graph, found, imported)
