@@ -14,6 +14,8 @@ from memplan.api.reports.sizes import size_text, with_capacities
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.importers.imported import Imported
+from memplan.planner.importers.model_graph import graph_of_imported
+from memplan.planner.operations.graph import write_graph
 
 
 def convert(
@@ -28,20 +30,34 @@ def convert(
     operations: Annotated[
         bool, typer.Option("--operations", help="Write a model's operations, for liveness and shadow to read.")
     ] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Write a model's graph of operations, for order to read.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a problem in another format, if that can say all of it; of a model, the problem that it poses."""
     wanted = format_for(output, written)
     refuse_unwritable(output)
-    options = model_options(dim, views, alignment)
+    options = model_options(dim, views, alignment).model_copy(update={"facts": graph})
     reader = partial(problem_in, name=problem_file, options=options, inclusive=inclusive)
     problem, imported = read_as(problem_file, reader)
     if imported is not None and not quiet:
         _tell(imported)
+    if graph:
+        write(output, _graph(imported, wanted))
+        return
     if operations:
         write(output, _operations(imported, wanted))
         return
     write(output, formats.FORMATS[wanted].write_problem(with_capacities(problem, capacity or ())))
+
+
+def _graph(imported: Imported | None, wanted: str) -> bytes:
+    if imported is None:
+        raise OptionError("graph: must be asked of a model, got a problem")
+    if wanted != "json":
+        raise FormatError(f"must be JSON where a graph is written, got {wanted}")
+    return write_graph(graph_of_imported(imported).graph)
 
 
 def _operations(imported: Imported | None, wanted: str) -> bytes:

@@ -10,13 +10,14 @@ import typer
 from pydantic_core import to_json
 
 from memplan.api.cli.arguments import ListFormat, Quiet
+from memplan.api.cli.graph_input import CountResident, InPlace, ModelFile, graph_in
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.model_options import Dims, ViewsOfModel
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.recompute import NOT_WITHIN, Budget, ExtraCost, Recompute, recompute_work, refuse_budgets
-from memplan.api.cli.streams import read_as, refuse_unwritable, say, wants_table, write
+from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.api.reports import orders
 from memplan.api.reports import recompute as frontiers
-from memplan.planner.operations.graph import read_graph
 from memplan.solvers.order.placement.joint import order_and_place
 from memplan.solvers.order.solve import TIME_LIMIT_S
 
@@ -29,9 +30,7 @@ class OrderGoal(StrEnum):
 
 
 def order(
-    graph_file: Annotated[
-        str, typer.Argument(metavar="GRAPH", help="A graph of operations, JSON, or - for standard input.")
-    ],
+    graph_file: ModelFile,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="ORDER", help="Write the JSON here, whatever is shown.")
     ] = None,
@@ -40,7 +39,14 @@ def order(
     goal: Annotated[OrderGoal, typer.Option(help="What is to be the least: bytes alive, or those of the plan.")] = (
         OrderGoal.alive
     ),
-    alignment: Annotated[int, typer.Option(min=1, help="Place tensors at multiples of so many bytes.")] = 1,
+    alignment: Annotated[
+        int | None,
+        typer.Option(min=1, help="Place tensors at multiples of so many bytes."),
+    ] = None,
+    dim: Dims = None,
+    views: ViewsOfModel = None,
+    count_resident: CountResident = False,
+    in_place: InPlace = False,
     recompute: Recompute = False,
     budget: Budget = None,
     extra_cost: ExtraCost = None,
@@ -53,7 +59,8 @@ def order(
     """
     refuse_unwritable(output)
     refuse_budgets(recompute, budget, extra_cost)
-    graph = read_as(graph_file, read_graph)
+    read = graph_in(graph_file, dim, views, alignment, count_resident=count_resident, in_place=in_place)
+    graph = read.graph
     is_within = True
     with graceful_interrupts() as cancelled:
         if recompute:
@@ -68,7 +75,7 @@ def order(
                 time_limit_s=time_limit,
                 deterministic=deterministic,
                 cancelled=cancelled,
-                alignment=alignment,
+                alignment=alignment or 1,
                 goal=goal.value,
             )
             result = run_in_thread(work, lambda: None)

@@ -44,7 +44,7 @@ def problem_in(
             raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
         imported = importers.read_model(data, name, options)
         return imported.problem, imported
-    if options is not None and options != type(options)():
+    if options is not None and options.model_copy(update={"facts": False}) != type(options)():
         raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(importers.IMPORTERS)})")
     interval: Interval | None = None if inclusive is None else "closed" if inclusive else "half-open"
     return formats.read_problem(data, name, interval), None

@@ -7,7 +7,7 @@ from typing import Any
 
 from memplan.planner.errors import Location, OperationsError
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region, RegionKind
-from memplan.planner.operations.graph_facts import OVERWRITING, TensorFacts, TensorRole
+from memplan.planner.operations.graph_facts import TensorFacts, TensorRole
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.order_check import peak_of
 from memplan.planner.operations.program_facts import OperationFacts, ProgramFacts
@@ -136,7 +136,7 @@ class GraphDraft:
             work += max(0, inside - sum(self.declared[root].bytes for root in exact))
         self.made.update(makes)
         return GraphOperation(
-            inputs=inputs, outputs=outputs, work=work, **said, **self._said_of(k, group, facts, reads, makes)
+            inputs=inputs, outputs=outputs, work=work, **said, **self._said_of(k, group, facts, makes)
         )
 
     def _is_there(self, root: str) -> bool:
@@ -255,7 +255,7 @@ class GraphDraft:
         return facts.shape if facts is not None else None
 
     def _said_of(
-        self, k: int, group: list[Placed], facts: OperationFacts | None, reads: Sequence[str], makes: Sequence[str]
+        self, k: int, group: list[Placed], facts: OperationFacts | None, makes: Sequence[str]
     ) -> dict[str, Any]:
         """Return what a graph says of an operation beside its tensors."""
         statement = group[0][1]
@@ -267,13 +267,6 @@ class GraphDraft:
             said = {"name": facts.name or op, "kind": facts.kind, "attributes": facts.attributes}
             said["source"] = facts.source
             has_effects = facts.has_effects
-            if facts.kind in OVERWRITING:
-                said["may_overwrite"] = tuple(
-                    (j, i)
-                    for j, made in enumerate(makes)
-                    for i, read in enumerate(reads)
-                    if read != made and read in self.counted and self._bytes(read) == self._bytes(made)
-                )
         if has_effects:
             said["after"] = () if self.effects is None else (self.effects,)
             self.effects = k

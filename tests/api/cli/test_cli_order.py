@@ -11,6 +11,7 @@ from memplan.api.cli.main import main
 
 Captured = pytest.CaptureFixture[str]
 GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
+MODELS = Path(__file__).parents[2] / "models"
 RANDWIRE = str(GRAPHS / "cells_randwire32x1_s1.json")
 
 
@@ -53,6 +54,47 @@ def test_the_json_is_written_to_a_file_and_people_are_told(tmp_path: Path, capfd
     assert main(["order", RANDWIRE, "--deterministic", "-o", str(target), "--quiet"]) == 0
     assert capfd.readouterr() == ("", "")
     assert target.read_bytes() == first
+
+
+def test_a_model_is_ordered_and_its_graph_can_be_written(tmp_path: Path, capfd: Captured) -> None:
+    model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["order", model, "--deterministic", "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["peak"], told["given_peak"], told["status"]) == (16000, 16000, "optimal")
+    graph = tmp_path / "graph.json"
+    assert main(["convert", model, str(graph), "--graph", "--quiet"]) == 0
+    assert main(["order", str(graph), "--deterministic", "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["order"] == told["order"]
+    assert main(["order", model, "--deterministic", "--count-resident", "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["peak"] > 16000
+
+
+def test_a_program_is_ordered_if_its_order_is_tentative(tmp_path: Path, capfd: Captured) -> None:
+    body = [
+        {"op": "wide", "outputs": ["a"]},
+        {"op": "tall", "outputs": ["b"]},
+        {"op": "end", "inputs": ["a"], "outputs": ["c"]},
+    ]
+    buffers = [{"id": name, "size": size} for name, size in (("a", 4), ("b", 4), ("c", 1))]
+    path = tmp_path / "program.json"
+    program = {"functions": {"main": {"buffers": buffers, "body": body}}}
+    path.write_text(json.dumps(program))
+    assert main(["order", str(path)]) == 2
+    assert "order: must be tentative where another one is asked for, got final" in capfd.readouterr().err
+    path.write_text(json.dumps({**program, "order": "tentative"}))
+    assert main(["order", str(path), "--deterministic", "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["given_peak"], told["peak"]) == (8, 5)
+
+
+def test_a_problem_has_no_order_to_change_and_no_graph_to_write(tmp_path: Path, capfd: Captured) -> None:
+    dump = str(MODELS.parent / "dumps" / "zfnet512.iree.txt")
+    assert main(["order", dump]) == 2
+    assert "model: must tell operations, not lifetimes only" in capfd.readouterr().err
+    problem = tmp_path / "problem.json"
+    problem.write_text('{"buffers": []}')
+    assert main(["convert", str(problem), "-", "--graph"]) == 2
+    assert "graph: must be asked of a model, got a problem" in capfd.readouterr().err
 
 
 def test_wrong_input_is_told_with_the_name_of_the_file(tmp_path: Path, capfd: Captured) -> None:

@@ -1,0 +1,56 @@
+"""Graphs of operations with other options than those with which they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from memplan.planner.operations.graph import GraphOperation, OperationGraph, Pair
+from memplan.planner.operations.graph_facts import OVERWRITING, bits_of
+
+
+def replaced(graph: OperationGraph, **fields: Any) -> OperationGraph:
+    """Return a graph with other fields, checked anew; raises OperationsError."""
+    said = {name: getattr(graph, name) for name in OperationGraph.model_fields}
+    return OperationGraph(**{**said, **fields})
+
+
+def with_resident_counted(graph: OperationGraph) -> OperationGraph:
+    """Return a graph whose resident tensors count: weights that are copied to the memory in which it runs."""
+    if not graph.resident:
+        return graph
+    given = tuple(dict.fromkeys((*graph.given, *graph.resident)))
+    kept = tuple(dict.fromkeys((*graph.kept, *graph.resident)))
+    return replaced(graph, given=given, kept=kept, resident=())
+
+
+def with_overwriting(graph: OperationGraph) -> OperationGraph:
+    """Return a graph in which operations that go element by element may write their output over an input.
+
+    Both must have the same shape and elements of the same size, as far as the graph says them, and the same bytes. What
+    runs the operations must be able to do that.
+    """
+    ops = tuple(
+        row.model_copy(update={"may_overwrite": tuple(dict.fromkeys((*row.may_overwrite, *_pairs(graph, row))))})
+        if row.kind in OVERWRITING
+        else row
+        for row in graph.ops
+    )
+    return replaced(graph, ops=ops)
+
+
+def _pairs(graph: OperationGraph, row: GraphOperation) -> Iterator[Pair]:
+    if len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
+        return
+    apart = {*graph.resident, *graph.kept}
+    for j, tensor in enumerate(row.inputs):
+        made = row.outputs[0]
+        if tensor != made and tensor not in apart and _form(graph, tensor) == _form(graph, made):
+            yield 0, j
+
+
+def _form(graph: OperationGraph, tensor: int) -> tuple[int, object, object]:
+    if not graph.tensors:
+        return graph.size[tensor], None, None
+    facts = graph.tensors[tensor]
+    return graph.size[tensor], facts.shape, facts.dtype and bits_of(facts.dtype)
