@@ -25,10 +25,8 @@ Capacities = Annotated[
     list[str] | None,
     typer.Option(
         "--capacity",
-        "--pool",
-        metavar="[NAME=]SIZE[@ADDRESS]",
-        help="The size of the pool: bytes, 64kB or 1MiB, and its base address. With names, one for each pool, in order"
-        " of preference: --pool sram=128KiB@0x20000000.",
+        metavar="[NAME=]SIZE",
+        help="The size of the pool: bytes, 64kB or 1MiB. With names, one for each pool, in order of preference.",
     ),
 ]
 Inclusive = Annotated[
@@ -65,6 +63,14 @@ KeptPlan = Annotated[
 ]
 Eps = Annotated[
     str, typer.Option("--eps", metavar="PERCENT%", help="With --keep: how far above the best peak the plan may be.")
+]
+Reorder = Annotated[bool, typer.Option("--reorder", help="Plan operations in the order that needs the fewest bytes.")]
+OrderFile = Annotated[
+    str | None, typer.Option("--order-file", metavar="ORDER", help="With --reorder: write the order here, as JSON.")
+]
+ReorderedProblem = Annotated[
+    str | None,
+    typer.Option("--problem-file", metavar="PROBLEM", help="With --reorder: write the problem in that order here."),
 ]
 ServerUrl = Annotated[
     str | None,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -19,11 +19,14 @@ from memplan.api.cli.arguments import (
     Eps,
     Inclusive,
     KeptPlan,
+    OrderFile,
     PictureFile,
     PlanFormat,
     PlanOutput,
     ProblemFile,
     Quiet,
+    Reorder,
+    ReorderedProblem,
     Seed,
     ServerUrl,
     SolverName,
@@ -55,6 +58,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.deadline import Deadline
 
 if TYPE_CHECKING:
+    from memplan.api.cli.reorder import Reordering
     from memplan.api.cli.sweep import SweepRequest
 
 NOTHING_FITS = 1
@@ -75,6 +79,9 @@ def plan(
     swept: SweepOf = None,
     keep: KeptPlan = None,
     eps: Eps = "2%",
+    reorder: Reorder = False,
+    order_file: OrderFile = None,
+    reordered_file: ReorderedProblem = None,
     server: ServerUrl = None,
     quiet: Quiet = False,
 ) -> None:
@@ -88,7 +95,9 @@ def plan(
     for file in (output, picture_file):
         refuse_unwritable(file)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)
-    problem = with_capacities(read_problem(problem_file, inclusive=inclusive), capacity or ())
+    others = {"sweep": swept, "keep": keep, "server": server, "inclusive": inclusive}
+    reordering = _reordering(reorder, order_file, reordered_file, quiet, others)
+    problem = _read(problem_file, inclusive, capacity) if reordering is None else Problem(buffers=[])
     sweep = None if swept is None else _read_sweep(swept, problem, plan_format, picture_file, server)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
     options: dict[str, Any] = {"time_limit_s": time_limit, "solver": solver, "accept": accept, "seed": seed}
@@ -96,14 +105,9 @@ def plan(
     with graceful_interrupts() as cancelled:
         control = SolveControl(Deadline.after(time_limit, started), cancelled, line.take)
         if sweep is not None:
-            from memplan.api.cli.sweep import WRITERS, run_sweep, show_points, status_of
-
-            points = run_sweep(sweep, problem, options, control, line)
-            if output is not None or not is_table:
-                write(output, WRITERS[plan_format](points))
-            if is_table or (is_terminal(sys.stdout) and not quiet):
-                show_points(points, sweep.pool)
-            raise typer.Exit(status_of(points, cancelled.is_set()))
+            _sweep(sweep, problem, options, control, line, output, plan_format, is_table, quiet)
+        if reordering is not None:
+            problem, control = reordering.run(problem_file, capacity, options, control)
         planning = _planning(problem, options, control, server, keep, eps)
         answer = run_in_thread(planning, lambda: line.draw(time.monotonic() - started))
         line.erase()
@@ -119,6 +123,18 @@ def plan(
     elif not quiet and answer.explanation is not None:
         say(f"memplan: {answer.explanation.message}")
     raise typer.Exit(_status(answer, cancelled.is_set()))
+
+
+def _reordering(
+    is_asked: bool, order_file: str | None, problem_file: str | None, quiet: bool, others: Mapping[str, object]
+) -> Reordering | None:
+    """Return what is asked of the order, None where it stays; raises OptionError."""
+    if not is_asked and order_file is None and problem_file is None:
+        return None
+    # Imported here: few plans are of another order.
+    from memplan.api.cli.reorder import Reordering
+
+    return Reordering.asked(is_asked, order_file, problem_file, quiet, others)
 
 
 def _planning(
@@ -148,6 +164,32 @@ def _keeping(
     old = read_as(path, lambda data: read_baseline_parts(data, path)).plan
     limits = {"time_limit_s": options["time_limit_s"], "seed": options["seed"]}
     return partial(replan, problem, old, eps=eps, **limits, control=control)
+
+
+def _read(path: str, inclusive: bool | None, capacity: list[str] | None) -> Problem:
+    return with_capacities(read_problem(path, inclusive=inclusive), capacity or ())
+
+
+def _sweep(
+    sweep: SweepRequest,
+    problem: Problem,
+    options: dict[str, Any],
+    control: SolveControl,
+    line: ProgressLine,
+    output: str | None,
+    written: str,
+    is_table: bool,
+    quiet: bool,
+) -> NoReturn:
+    """Plan each size of a pool, tell what it is worth, and exit."""
+    from memplan.api.cli.sweep import WRITERS, run_sweep, show_points, status_of
+
+    points = run_sweep(sweep, problem, options, control, line)
+    if output is not None or not is_table:
+        write(output, WRITERS[written](points))
+    if is_table or (is_terminal(sys.stdout) and not quiet):
+        show_points(points, sweep.pool)
+    raise typer.Exit(status_of(points, control.cancelled is not None and control.cancelled.is_set()))
 
 
 def _read_sweep(

@@ -73,6 +73,32 @@ def order_and_place(
     the cheapest that is found. Raises OptionError for a time limit below 0, OperationsError for an alignment below 1,
     InvalidPlanError for an order or a plan that a check rejects.
     """
+
+    def pose(order: Sequence[int]) -> Problem:
+        return problem_of_order(graph, order, alignment=alignment)
+
+    return order_and_pose(
+        graph,
+        pose,
+        time_limit_s=time_limit_s,
+        deterministic=deterministic,
+        cancelled=cancelled,
+        goal=goal,
+        cost=cost,
+    )
+
+
+def order_and_pose(
+    graph: OperationGraph,
+    pose: Callable[[Sequence[int]], Problem],
+    *,
+    time_limit_s: float,
+    deterministic: bool = False,
+    cancelled: threading.Event | None = None,
+    goal: Goal = "alive",
+    cost: Cost | None = None,
+) -> PlacedOrder:
+    """Find an order and a plan for it as `order_and_place` does, where `pose` says what is planned for an order."""
     check_limit(time_limit_s)
     began = time.monotonic()
     with allowance(_ORDER_SHARE * time_limit_s, deterministic, cancelled) as left:
@@ -85,7 +111,7 @@ def order_and_place(
         rest = min(rest, _LEAST_S if deterministic else max(_LEAST_S, passed))
     with allowance(rest, deterministic, cancelled) as left:
         search.use(left)
-        joint = _Joint(graph, search, result, _Planning(alignment, deterministic, cancelled, left, rest))
+        joint = _Joint(graph, search, result, _Planning(pose, deterministic, cancelled, left, rest))
         found = joint.best(goal, cost)
     wall_time_s = None if deterministic else round(time.monotonic() - began, 6)
     return replace(found, result=replace(found.result, wall_time_s=wall_time_s))
@@ -95,7 +121,7 @@ def order_and_place(
 class _Planning:
     """How plans are made, and what is left for that; `rest_s` is what a deterministic search may spend yet."""
 
-    alignment: int
+    pose: Callable[[Sequence[int]], Problem]
     deterministic: bool
     cancelled: threading.Event | None
     left: Allowance
@@ -164,7 +190,7 @@ class _Joint:
         peak = self._result.peak if order == self._result.order else peak_of(self._graph, order)
         if self._found and peak > self._least:
             return
-        problem = problem_of_order(self._graph, order, alignment=self._planning.alignment)
+        problem = self._planning.pose(order)
         plan = self._planning.plan(problem, min(_QUICK_S, self._planning.left_s), is_first=not self._found)
         if plan.peak is not None:
             self._found.append(PlacedOrder(replace(self._result, order=order, peak=peak), problem, plan, 1))
@@ -188,6 +214,8 @@ class _Joint:
             yield order
             if order != result.order and self._found and self._found[-1].placed_peak <= result.peak:
                 return
+        if goal == "placed":
+            yield tuple(range(len(graph.ops)))
         for seed in range(1, _SEEDS if is_ready else 0):
             if self._is_closed:
                 return

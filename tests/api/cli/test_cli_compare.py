@@ -69,6 +69,7 @@ def test_people_get_a_line_a_fact(file: str, capfd: Captured) -> None:
         "memplan",
         "lower bound",
         "saved",
+        "memplan, reordered",
     ]
     assert lines[2].split()[1:] == ["224", "optimal"]
 

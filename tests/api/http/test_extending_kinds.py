@@ -36,6 +36,7 @@ def _run(problem, options, control):
 
 KIND = JobKind(
     name="count",
+    path="/v1/count",
     summary="Count buffers",
     description="Answer with the number of buffers.",
     fields=("problem",),

@@ -1,0 +1,112 @@
+"""`memplan plan --reorder` and what `memplan compare` tells of it: the order, the problem in it, and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.api.reports.comparison import compare, lines
+from memplan.planner.formats import read_problem
+from memplan.planner.importers.imported import ImportOptions
+from memplan.planner.operations.operations import operations_from
+from memplan.solvers.order.placement.programs import reorder_program
+from tests.support.random_programs import random_program
+from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
+
+Captured = pytest.CaptureFixture[str]
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def program() -> dict[str, Any]:
+    """Return a program that makes two large values before it needs either; the second can wait."""
+    buffers = [{"id": name, "size": size} for name, size in (("x", 8), ("a", 64), ("b", 64), ("c", 4), ("d", 4))]
+    body = [
+        {"op": "grow", "inputs": ["x"], "outputs": ["a"]},
+        {"op": "grow", "inputs": ["x"], "outputs": ["b"]},
+        {"op": "shrink", "inputs": ["a"], "outputs": ["c"]},
+        {"op": "shrink", "inputs": ["b"], "outputs": ["d"]},
+    ]
+    main_function = {"params": ["x"], "results": ["c", "d"], "buffers": buffers, "body": body}
+    return {"functions": {"main": main_function}, "order": "tentative"}
+
+
+def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Captured) -> None:
+    source = tmp_path / "operations.json"
+    source.write_text(json.dumps(program()))
+    plan, order, problem = (tmp_path / name for name in ("plan.json", "order.json", "problem.json"))
+    files = ["--order-file", str(order), "--problem-file", str(problem), "-o", str(plan)]
+    assert main(["plan", str(source), "--reorder", "--deterministic", *files]) == 0
+    assert (
+        "reordered: 1 of 4 operations are moved; at most 76 bytes are alive, 136 in the given" in capfd.readouterr().err
+    )
+    assert json.loads(plan.read_text())["peak"] == 76
+    told = json.loads(order.read_text())
+    assert (told["order"], told["moves"], told["status"]) == ([0, 2, 1, 3], 1, "optimal")
+    body = told["operations"]["functions"]["main"]["body"]
+    assert [row["op"] for row in body] == ["grow", "shrink", "grow", "shrink"]
+    assert main(["verify", str(problem), str(plan)]) == 0
+
+
+def test_a_graph_is_planned_in_its_best_order(tmp_path: Path) -> None:
+    source, plan, problem = EXAMPLES / "graphs" / "cells_randwire32x1_s1.json", tmp_path / "p.json", tmp_path / "q.json"
+    files = ["--problem-file", str(problem), "-o", str(plan), "--quiet"]
+    assert main(["plan", str(source), "--reorder", "--deterministic", *files]) == 0
+    assert json.loads(plan.read_text())["peak"] == 3669120
+    assert read_problem(problem.read_bytes(), "q.json").name is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            [str(EXAMPLES / "mobilenet_v2.csv"), "--reorder"],
+            "reorder: must be asked for a model, operations",
+        ),
+        (["PROGRAM", "--reorder", "--sweep", "a=0:1:1"], "sweep: must not be given with reorder, got a=0:1:1"),
+        (["PROGRAM", "--order-file", "x.json"], "order-file: must be given with reorder only, got x.json"),
+        (["PROGRAM", "--problem-file", "x.json"], "problem-file: must be given with reorder only, got x.json"),
+    ],
+)
+def test_what_has_no_order_is_refused(arguments: list[str], message: str, tmp_path: Path, capfd: Captured) -> None:
+    source = tmp_path / "operations.json"
+    source.write_text(json.dumps(program()))
+    assert main(["plan", *(str(source) if one == "PROGRAM" else one for one in arguments)]) == 2
+    assert message in capfd.readouterr().err
+
+
+def test_a_plan_that_does_not_fit_says_so(tmp_path: Path, capfd: Captured) -> None:
+    source = tmp_path / "operations.json"
+    source.write_text(json.dumps(program()))
+    assert main(["plan", str(source), "--reorder", "--deterministic", "--capacity", "70"]) == 1
+    assert main(["plan", str(source), "--reorder", "--deterministic", "--capacity", "80", "--quiet"]) == 0
+    assert json.loads(capfd.readouterr().out.splitlines()[-1])["peak"] == 76
+
+
+def test_comparing_tells_what_the_order_adds() -> None:
+    sizes = (16, 512, 512, 32, 32)
+    tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate(sizes)]
+    operators = [operator("RELU", [0], [1]), operator("RELU", [0], [2])]
+    operators += [operator("RELU", [1], [3]), operator("RELU", [2], [4])]
+    data = model(subgraph(tensors, [0], [3, 4], operators))
+    found = compare(data, "model.tflite", ImportOptions(), 1)
+    assert found.memplan_reordered is not None
+    assert (found.memplan.peak, found.memplan_reordered.peak, found.saved_by_order) == (1056, 576, 480)
+    assert lines(found)[-1].split(None, 2) == ["memplan,", "reordered", "576  optimal; the order saves 480"]
+    dump = compare(b"op,address,size\nmalloc,1,8\nfree,1,8\n", "trace.csv", ImportOptions(), 1)
+    assert (dump.memplan_reordered, dump.saved_by_order) == (None, None)
+
+
+def test_programs_pose_valid_problems_in_their_new_order() -> None:
+    saved = 0
+    for seed in range(40):
+        given = operations_from(random_program(seed))
+        found = reorder_program(given, deterministic=True, time_limit_s=0.2)
+        same = [statement for k in found.drawn.statements for statement in k]
+        assert sorted(same) == [k for k in range(len(given.functions[given.entry].body)) if k in same]
+        assert found.placed.result.peak <= found.placed.result.given_peak
+        saved += found.placed.result.peak < found.placed.result.given_peak
+    assert saved > 0
