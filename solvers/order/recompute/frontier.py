@@ -203,13 +203,15 @@ def _made(
     time_limit_s: float,
 ) -> list[RecomputePoint]:
     """Order, plan and check each sequence; what cannot be written as a graph is left out."""
-    every = [list(base.order), *found]
+    every = [list(base.order), *reversed(found)]
     deadline = time.monotonic() + time_limit_s
     points = []
     for k, runs in enumerate(every):
         share = time_limit_s / len(every)
         if not asked.deterministic:
             share = max(0.0, deadline - time.monotonic()) / (len(every) - k)
+            if k > 1 and share <= 0:
+                break
         try:
             points.append(_point(graph, costs, runs, asked, share))
         except InputError:

@@ -16,6 +16,10 @@ from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 
 
+_LEAST_S = 0.25
+"""The time that a plan has at least."""
+
+
 @dataclass(frozen=True)
 class PlacedProgram:
     """The problem of a program in its given order, and a plan; tensor k is the buffer `tensor_k`."""
@@ -35,7 +39,7 @@ def placed(
     problem = _problem(form.graph)
     plan = solve(
         problem,
-        time_limit_s=time_limit_s,
+        time_limit_s=max(time_limit_s, _LEAST_S),
         deterministic=deterministic,
         control=SolveControl(cancelled=cancelled),
     )
