@@ -80,6 +80,7 @@ def test_frontiers_of_random_graphs_with_all_features_are_sound() -> None:
         _assert_sound(graph, recompute_frontier(graph, time_limit_s=5, points=4, deterministic=True))
 
 
+@pytest.mark.slow
 def test_a_training_step_needs_half_for_a_sixth_more_work() -> None:
     graph = read_graph(RESNET)
     frontier = recompute_frontier(graph, points=4, time_limit_s=1, deterministic=True)
@@ -89,6 +90,7 @@ def test_a_training_step_needs_half_for_a_sixth_more_work() -> None:
     assert frontier.points[-1].extra_cost < 0.25 * frontier.cost
 
 
+@pytest.mark.slow
 def test_a_budget_is_met_at_a_low_cost_and_a_cost_is_not_exceeded() -> None:
     graph = read_graph(RESNET)
     within = recompute_frontier(graph, budget=30_000_000, time_limit_s=1, deterministic=True)
