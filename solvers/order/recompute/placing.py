@@ -15,7 +15,6 @@ from memplan.solvers.order.recompute.rewrite import Rewritten
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 
-
 _LEAST_S = 0.25
 """The time that a plan has at least."""
 
