@@ -6,9 +6,9 @@ import threading
 from dataclasses import dataclass
 
 from memplan.planner.errors import InvalidPlanError
+from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.rewriting_check import check_rewriting
 from memplan.solvers.order.recompute.rewrite import Rewritten
@@ -35,7 +35,7 @@ def placed(
     cancelled: threading.Event | None,
 ) -> PlacedProgram:
     """Plan a program with clones; raises InvalidPlanError for a plan that it cannot run on, or that is none."""
-    problem = _problem(form.graph)
+    problem = problem_of_order(form.graph, range(len(form.runs)))
     plan = solve(
         problem,
         time_limit_s=max(time_limit_s, _LEAST_S),
@@ -50,17 +50,3 @@ def placed(
     works = [at.get(f"work_{k}", -1) for k in range(len(form.graph.ops))]
     check_rewriting(graph, form.graph, form.runs, form.tensors, range(len(form.runs)), (offsets, works))
     return PlacedProgram(problem, plan)
-
-
-def _problem(graph: OperationGraph) -> Problem:
-    """Return the problem of placing a graph's tensors and work in its given order; step k is the time k."""
-    kept, size = set(graph.kept), graph.counted
-    end = max(1, len(graph.ops))
-    rows = []
-    for t, bytes_ in enumerate(size):
-        maker, readers = graph.maker[t], graph.readers[t]
-        if bytes_ and (maker is not None or readers or t in kept):
-            last = end if t in kept else 1 + max(readers, default=maker or 0)
-            rows.append(Buffer(id=f"tensor_{t}", size=bytes_, start=maker or 0, end=last))
-    rows += [Buffer(id=f"work_{k}", size=row.work, start=k, end=k + 1) for k, row in enumerate(graph.ops) if row.work]
-    return Problem(buffers=rows)

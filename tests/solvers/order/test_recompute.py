@@ -12,7 +12,7 @@ from memplan.planner.errors import OperationsError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.rewriting_check import check_rewriting
 from memplan.solvers.order.recompute.frontier import RecomputeFrontier
-from tests.support.operation_graphs import random_graph
+from tests.support.operation_graphs import random_graph, with_pairs
 from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
 
 RESNET = Path(__file__).parents[3] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
@@ -78,6 +78,15 @@ def test_frontiers_of_random_graphs_with_all_features_are_sound() -> None:
     for seed in range(40):
         graph = random_graph(random.Random(seed), 9)
         _assert_sound(graph, recompute_frontier(graph, time_limit_s=5, points=4, deterministic=True))
+
+
+def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
+    for seed in range(30):
+        graph = with_pairs(random.Random(seed), random_graph(random.Random(seed), 8))
+        frontier = recompute_frontier(graph, time_limit_s=5, points=3, deterministic=True)
+        for point in frontier.points:
+            assert point.lower_bound <= point.live_peak <= point.peak
+            assert point.live_peak <= bytes_of_runs(graph, point.order)
 
 
 @pytest.mark.slow
