@@ -52,7 +52,11 @@ ORDER = KernelGroup(
     ),
 )
 STABLE = KernelGroup("stable", "memplan-stable-kernels", "**/*.py", ("stable.ejection.eject",))
-GROUPS = (PLANNING, ORDER, STABLE)
+CASCADE = KernelGroup(
+    *("cascade", "memplan-cascade-kernels", "**/*.py"),
+    ("cascade.rows.grow_rows", "cascade.tiles.grow_tiles", "cascade.front.cull", "cascade.front.best_chain"),
+)
+GROUPS = (PLANNING, ORDER, STABLE, CASCADE)
 
 _chosen: dict[KernelGroup, Path] = {}
 

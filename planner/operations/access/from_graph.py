@@ -1,0 +1,128 @@
+"""Access maps for a graph of operations: from kinds, attributes and shapes, where the graph has these facts."""
+
+from __future__ import annotations
+
+from math import prod
+
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read, padded
+from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess, pixels_of
+from memplan.planner.operations.access.kinds import access_of
+from memplan.planner.operations.access.window import whole
+from memplan.planner.operations.graph import GraphOperation, OperationGraph
+from memplan.planner.operations.graph_facts import bits_of
+
+SUM_BYTES = 4
+"""The bytes of a sum of elements of at most four bytes, for each channel."""
+
+
+def access_graph(graph: OperationGraph, *, brick: int = 1) -> AccessGraph:
+    """Return the access maps of a graph whose operations run in their given order.
+
+    An operation whose maps do not follow from its facts is a barrier. Channels are padded to a multiple of `brick`.
+    Raises OperationsError for a brick below 1.
+    """
+    if not 1 <= brick <= 1 << 20:
+        raise OperationsError(f"brick: must be from 1 to {1 << 20} channels, got {brick}")
+    return _Reading(graph, brick).run()
+
+
+class _Reading:
+    """Reads a graph, operation by operation."""
+
+    def __init__(self, graph: OperationGraph, brick: int) -> None:
+        self.graph, self.brick = graph, brick
+        self.layout = next(
+            (str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC"
+        )
+        self.resident = frozenset(graph.resident)
+        writers: dict[int, int] = {}
+        for row in graph.ops:
+            for tensor in row.outputs:
+                writers[tensor] = writers.get(tensor, 0) + 1
+        self.rewritten = {tensor for tensor, count in writers.items() if count > 1} | set(graph.given)
+
+    def run(self) -> AccessGraph:
+        tensors = tuple(map(self._tensor, range(len(self.graph.size))))
+        operations = tuple(self._operation(row, tensors) for row in self.graph.ops)
+        kept = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
+        return AccessGraph(tensors, operations, kept, self.graph.name or "")
+
+    def _bits(self, tensor: int) -> int:
+        facts = self.graph.tensors[tensor] if self.graph.tensors else None
+        return (bits_of(facts.dtype) if facts is not None and facts.dtype is not None else None) or 8
+
+    def _shape(self, tensor: int) -> tuple[int, ...] | None:
+        return self.graph.tensors[tensor].shape if self.graph.tensors else None
+
+    def _tensor(self, tensor: int) -> PixelTensor:
+        size = 0 if tensor in self.resident else self.graph.size[tensor]
+        name = (self.graph.tensors[tensor].name if self.graph.tensors else None) or f"tensor {tensor}"
+        shape = self._shape(tensor)
+        seen = None if shape is None or prod(shape) == 0 else pixels_of(shape, self.layout)
+        if seen is None:
+            return PixelTensor(1, 1, size, name)
+        pixel = padded(seen.channels, self.brick, self._bits(tensor))
+        needed = seen.rows * seen.columns * pixel
+        # Importers round sizes up to an alignment, which is an option here.
+        exact = tensor not in self.resident and (needed <= size or self.brick > 1)
+        return PixelTensor(seen.rows, seen.columns, pixel, name) if exact else PixelTensor(1, 1, size, name)
+
+    def _operation(self, row: GraphOperation, tensors: tuple[PixelTensor, ...]) -> AccessOperation:
+        read = [k for k, tensor in enumerate(row.inputs) if tensor not in self.resident]
+        weights = sum(self.graph.size[tensor] for tensor in row.inputs if tensor in self.resident)
+        name, kind = row.name or "", row.kind or ""
+        try:
+            facts = self._facts(row, read, tensors)
+            found = access_of(facts)
+        except UnknownAccess as unknown:
+            windows = [(whole(tensors[row.inputs[k]].rows), whole(tensors[row.inputs[k]].columns)) for k in read]
+            reads = tuple(Read(row.inputs[k], *windows[i]) for i, k in enumerate(read))
+            macs = self._macs_of_barrier(row, read)
+            outputs = tuple(tensor for tensor in row.outputs if tensor not in self.resident)
+            return AccessOperation(
+                kind, reads, outputs, "barrier", macs, weights, 0, row.work, name, str(unknown)
+            )
+        reads = tuple(Read(row.inputs[k], *found.windows[i]) for i, k in enumerate(read))
+        sums = facts.output.channels * max(SUM_BYTES, self._bits(row.outputs[0]) // 8) if found.is_sum else 0
+        role = "sum" if found.is_sum else "striped"
+        return AccessOperation(kind, reads, row.outputs, role, found.macs, weights, sums, 0, name)
+
+    def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
+        """Return the multiplications of a matrix product that runs whole; other barriers count none."""
+        if row.kind not in ("fully_connected", "matmul") or not read or len(row.outputs) != 1:
+            return 0
+        into, out = (self._elements(tensor) for tensor in (row.inputs[read[0]], row.outputs[0]))
+        return into * out if row.kind == "fully_connected" else 0
+
+    def _elements(self, tensor: int) -> int:
+        return self.graph.size[tensor] * 8 // self._bits(tensor)
+
+    def _facts(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
+        """Return what is known of an operation; raises UnknownAccess where that is not enough to run it in parts."""
+        if row.regions or row.after or row.work:
+            raise UnknownAccess("runs other graphs, has an order of its own, or needs memory of its own")
+        if len(row.outputs) != 1 or not read:
+            raise UnknownAccess(f"has {len(row.outputs)} outputs and {len(read)} inputs")
+        around = (*(row.inputs[k] for k in read), row.outputs[0])
+        if self.rewritten.intersection(around) or row.outputs[0] in self.resident:
+            raise UnknownAccess("changes a tensor where it lies")
+        shapes = [row.in_shapes[k] if row.in_shapes else None for k in read]
+        shapes.append(row.out_shapes[0] if row.out_shapes else None)
+        seen: list[Pixels] = []
+        full: list[tuple[int, ...]] = []
+        for tensor, shape in zip(around, shapes, strict=True):
+            own = self._shape(tensor)
+            used = own if shape is None else shape
+            pixels = None if used is None else pixels_of(used, self.layout)
+            if used is None or pixels is None or prod(used) == 0:
+                raise UnknownAccess("has tensors of no known shape of one image")
+            if pixels[:2] != tensors[tensor].sizes:
+                raise UnknownAccess("sees a tensor in another shape than it has")
+            seen.append(pixels)
+            full.append(used)
+        if row.attributes.get("layout", self.layout) != self.layout:
+            raise UnknownAccess("has another layout than the graph")
+        return Facts(
+            row.kind or "", row.attributes, tuple(seen[:-1]), tuple(full[:-1]), seen[-1], full[-1], self.layout
+        )

@@ -1,0 +1,208 @@
+"""The access maps of each kind of operation; a kind that is not in the table is a barrier.
+
+The attributes of a kind are lists of two integers for rows and columns: `kernel`, `strides`, `dilations`; `pads` are
+those before rows, before columns, behind rows, behind columns; `groups` is one integer, as is `axis`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from memplan.planner.operations.access.facts import Facts, UnknownAccess
+from memplan.planner.operations.access.window import (
+    SAME,
+    Window,
+    blocks,
+    gathered,
+    linear,
+    linear_asymmetric,
+    linear_corners,
+    nearest,
+    nearest_centred,
+    shifted,
+    sliding,
+    transposed,
+    whole,
+)
+
+Windows = tuple[Window, Window]
+
+
+class KindAccess(NamedTuple):
+    """The access maps for each input, multiplications for a pixel of the output, and whether it is a sum over rows."""
+
+    windows: tuple[Windows, ...]
+    macs: int = 0
+    is_sum: bool = False
+
+
+def access_of(facts: Facts) -> KindAccess:
+    """Return the access maps of an operation; raises UnknownAccess, which says why it must run whole."""
+    if facts.kind in _POINTWISE:
+        return _pointwise(facts)
+    if facts.kind not in _KINDS:
+        raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
+    return _KINDS[facts.kind](facts)
+
+
+def _sliding(facts: Facts) -> Windows:
+    """Return the maps of kernel, strides, dilations and pads, checked against the sizes of the output."""
+    kernel, strides = facts.integers("kernel", 2), facts.integers("strides", 2, 1)
+    dilations, pads = facts.integers("dilations", 2, 1), facts.integers("pads", 4, 0)
+    if min(*kernel, *strides, *dilations) < 1:
+        raise UnknownAccess("kernel, strides and dilations must be at least 1")
+    rows, columns = (
+        sliding(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1)
+    )
+    return rows, columns
+
+
+def _convolution(facts: Facts) -> KindAccess:
+    kernel, groups = facts.integers("kernel", 2), facts.integer("groups", 1)
+    if groups < 1 or facts.inputs[0].channels % groups:
+        raise UnknownAccess(f"groups must divide the channels, got {groups}")
+    taps = kernel[0] * kernel[1] * (facts.inputs[0].channels // groups)
+    return KindAccess((_sliding(facts),), taps * facts.output.channels)
+
+
+def _depthwise(facts: Facts) -> KindAccess:
+    kernel = facts.integers("kernel", 2)
+    return KindAccess((_sliding(facts),), kernel[0] * kernel[1] * facts.output.channels)
+
+
+def _pool(facts: Facts) -> KindAccess:
+    return KindAccess((_sliding(facts),))
+
+
+def _transposed(facts: Facts) -> KindAccess:
+    kernel, strides = facts.integers("kernel", 2), facts.integers("strides", 2, 1)
+    dilations, pads = facts.integers("dilations", 2, 1), facts.integers("pads", 4, 0)
+    if min(*kernel, *strides, *dilations) < 1:
+        raise UnknownAccess("kernel, strides and dilations must be at least 1")
+    groups = facts.integer("groups", 1)
+    rows, columns = (
+        transposed(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1)
+    )
+    taps = kernel[0] * kernel[1] * facts.inputs[0].channels // (strides[0] * strides[1]) // max(1, groups)
+    return KindAccess(((rows, columns),), taps * facts.output.channels)
+
+
+def _pointwise(facts: Facts) -> KindAccess:
+    """Element by element, as numpy broadcasts."""
+    macs = facts.output.channels if facts.kind in ("mul", "div") else 0
+    maps: list[Windows] = []
+    for seen in facts.inputs:
+        rows, columns = (
+            SAME if seen[axis] == facts.output[axis] else whole(1) if seen[axis] == 1 else None for axis in (0, 1)
+        )
+        if rows is None or columns is None or seen.channels not in (1, facts.output.channels):
+            raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
+        maps.append((rows, columns))
+    return KindAccess(tuple(maps), macs)
+
+
+def _by_channels(facts: Facts) -> KindAccess:
+    """Each pixel by itself, over its channels: softmax and normalisation along the channels."""
+    if facts.axis("axis", -1) != 2 or facts.inputs[0] != facts.output:
+        raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
+    return KindAccess(tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _all(seen) for seen in facts.inputs))
+
+
+def _all(seen: tuple[int, int, int]) -> Windows:
+    return whole(seen[0]), whole(seen[1])
+
+
+def _concat(facts: Facts) -> KindAccess:
+    axis = facts.axis("axis", -1)
+    if axis == 2:
+        return KindAccess(tuple((SAME, SAME) for _ in facts.inputs))
+    if axis < 0:
+        raise UnknownAccess("concat of batches runs whole")
+    maps, offset = [], 0
+    for seen in facts.inputs:
+        moved = shifted(-offset)
+        maps.append((moved, SAME) if axis == 0 else (SAME, moved))
+        offset += seen[axis]
+    return KindAccess(tuple(maps))
+
+
+def _pad(facts: Facts) -> KindAccess:
+    before = facts.integers("pads", 4)
+    if facts.word("mode", "constant") != "constant":
+        raise UnknownAccess("pad by reflection or repetition runs whole")
+    return KindAccess(((shifted(-before[0]), shifted(-before[1])),))
+
+
+def _slice(facts: Facts) -> KindAccess:
+    starts, steps = facts.integers("starts", 2, 0), facts.integers("steps", 2, 1)
+    if min(steps) < 1 or min(starts) < 0:
+        raise UnknownAccess("slice backwards runs whole")
+    return KindAccess(((shifted(starts[0], steps[0]), shifted(starts[1], steps[1])),))
+
+
+def _resize(facts: Facts) -> KindAccess:
+    mode, place = facts.word("mode", "nearest"), facts.word("coordinates", "half_pixel")
+    maps: dict[tuple[str, str], Callable[[int, int], Window]] = {
+        ("nearest", "asymmetric"): nearest,
+        ("nearest", "half_pixel"): nearest_centred,
+        ("linear", "half_pixel"): linear,
+        ("linear", "align_corners"): linear_corners,
+        ("linear", "asymmetric"): linear_asymmetric,
+    }
+    found = maps.get((mode, place))
+    if found is None or facts.inputs[0].channels != facts.output.channels:
+        raise UnknownAccess(f"resize by {mode}, {place} runs whole")
+    rows, columns = (found(facts.inputs[0][axis], facts.output[axis]) for axis in (0, 1))
+    return KindAccess(((rows, columns),))
+
+
+def _depth_to_space(facts: Facts) -> KindAccess:
+    factor = facts.integer("block")
+    return KindAccess(((blocks(factor), blocks(factor)),))
+
+
+def _space_to_depth(facts: Facts) -> KindAccess:
+    factor = facts.integer("block")
+    return KindAccess(((gathered(factor), gathered(factor)),))
+
+
+def _global_pool(facts: Facts) -> KindAccess:
+    if facts.output[:2] != (1, 1) or facts.inputs[0].channels != facts.output.channels:
+        raise UnknownAccess(f"{facts.kind} of less than all rows and columns runs whole")
+    return KindAccess((_all(facts.inputs[0]),), is_sum=True)
+
+
+def _matmul(facts: Facts) -> KindAccess:
+    """Rows of the first operand; all of a second one that is no constant."""
+    first = facts.inputs[0]
+    if first[:2] != facts.output[:2]:
+        raise UnknownAccess(f"{facts.kind} that mixes rows runs whole")
+    if facts.attributes.get("transpose_a", False) or facts.attributes.get("adj_x", False):
+        raise UnknownAccess(f"{facts.kind} of a transposed operand runs whole")
+    return KindAccess(((SAME, SAME), *map(_all, facts.inputs[1:])), first.channels * facts.output.channels)
+
+
+_POINTWISE = frozenset(
+    "add sub mul div maximum minimum pow relu relu6 leaky_relu prelu elu gelu hard_swish hard_sigmoid sigmoid tanh "
+    "clip neg abs exp log sqrt rsqrt square quantize dequantize requantize cast copy identity where equal greater less "
+    "batch_norm silu mish floor ceil round sign erf softplus dropout".split()
+)
+_KINDS: dict[str, Callable[[Facts], KindAccess]] = {
+    "conv2d": _convolution,
+    "depthwise_conv2d": _depthwise,
+    "conv2d_transpose": _transposed,
+    "max_pool2d": _pool,
+    "average_pool2d": _pool,
+    "global_average_pool": _global_pool,
+    "concat": _concat,
+    "pad": _pad,
+    "slice": _slice,
+    "resize": _resize,
+    "depth_to_space": _depth_to_space,
+    "space_to_depth": _space_to_depth,
+    "softmax": _by_channels,
+    "layer_norm": _by_channels,
+    "fully_connected": _matmul,
+    "matmul": _matmul,
+}

@@ -1,0 +1,160 @@
+"""A cascade: a graph with access maps, and the regions that it runs in, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Literal
+
+from memplan.planner.operations.access.access_graph import AccessGraph
+
+RegionKind = Literal["whole", "rows", "tiles", "panels"]
+Mode = Literal["roll", "recompute", "whole"]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The buffer of a tensor inside a region: so many rows and columns of pixels; element r lies at r mod capacity.
+
+    `mode`: each row is made once (`roll`), or all that a step needs are made in it (`recompute`), or the tensor is
+    there as a whole. A `kept` buffer holds something from one step to the next.
+    """
+
+    mode: Mode
+    rows: int
+    columns: int
+    kept: bool
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Slide:
+    """A region's output that begins `down` bytes below an input that dies, and grows into it."""
+
+    tensor: int
+    output: int
+    down: int
+
+
+@dataclass(frozen=True)
+class Stripes:
+    """The ranges of rows, and those of columns, that are made in each step of either axis."""
+
+    rows: tuple[Span, ...]
+    columns: tuple[Span, ...]
+
+
+@dataclass(frozen=True)
+class CascadeRegion:
+    """Operations [first, end) that run together: in every step each of them, in order, makes its ranges.
+
+    A region of kind `whole` is one operation that runs whole. `made` has the ranges of each operation; of a sum, those
+    of its input. `pieces` has those of the inputs that come in pieces, before the operations of a step. `holds` has the
+    buffers of tensors that live in the region only, and of those that are made there whole.
+    """
+
+    first: int
+    end: int
+    kind: RegionKind
+    stride: Span = (0, 0)
+    made: Mapping[int, Stripes] = field(default_factory=dict)
+    pieces: Mapping[int, Stripes] = field(default_factory=dict)
+    holds: Mapping[int, Hold] = field(default_factory=dict)
+    slide: Slide | None = None
+
+    @property
+    def steps(self) -> Span:
+        """The number of steps along rows and columns; (1, 1) for a whole operation."""
+        if self.kind == "whole":
+            return 1, 1
+        last = self.made[self.end - 1]
+        return len(last.rows), len(last.columns)
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """A graph and its regions, which cover the operations in their order."""
+
+    graph: AccessGraph
+    regions: tuple[CascadeRegion, ...]
+    streamed: frozenset[int] = frozenset()
+
+
+def macs_of(cascade: Cascade) -> int:
+    """Return the multiplications of a cascade, counted from its ranges."""
+    graph, total = cascade.graph, 0
+    for region in cascade.regions:
+        for v in range(region.first, region.end):
+            row = graph.operations[v]
+            if region.kind == "whole" or row.role != "striped":
+                total += graph.macs_of(v)
+            else:
+                total += row.macs * _length(region.made[v].rows) * _length(region.made[v].columns)
+    return total
+
+
+def traffic_of(cascade: Cascade) -> int:
+    """Return the bytes that all runs of operations read and write, with the constants that each run reads again."""
+    graph, total = cascade.graph, 0
+    for region in cascade.regions:
+        for v in range(region.first, region.end):
+            row = graph.operations[v]
+            if region.kind == "whole":
+                total += row.weights + sum(graph.tensors[t].bytes for t in row.outputs)
+                total += sum(graph.tensors[read.tensor].bytes for read in row.reads)
+                continue
+            made, out = region.made[v], graph.tensors[row.outputs[0]]
+            total += row.weights * _runs(made.rows) * _runs(made.columns)
+            total += out.bytes if row.role == "sum" else _length(made.rows) * _length(made.columns) * out.pixel
+            for read in row.reads:
+                source = graph.tensors[read.tensor]
+                area = 1
+                for spans, window, size in zip((made.rows, made.columns), read.windows, source.sizes, strict=True):
+                    if row.role == "sum":
+                        area *= _length(spans)
+                    else:
+                        area *= _length([window.source(a, b, size) for a, b in spans if b > a])
+                total += area * source.pixel
+    return total
+
+
+def runs_of(cascade: Cascade) -> int:
+    """Return how often an operation runs, in whole or in part."""
+    total = 0
+    for region in cascade.regions:
+        if region.kind == "whole":
+            total += 1
+        for made in region.made.values():
+            total += _runs(made.rows) * _runs(made.columns)
+    return total
+
+
+def steps_of(region: CascadeRegion) -> product[tuple[int, int]]:
+    """Return the steps of a region, rows first."""
+    rows, columns = region.steps
+    return product(range(rows), range(columns))
+
+
+def _length(spans: Iterable[Span]) -> int:
+    return sum(b - a for a, b in spans)
+
+
+def _runs(spans: tuple[Span, ...]) -> int:
+    return sum(b > a for a, b in spans)
+
+
+def whole_name(tensor: int) -> str:
+    """Return the buffer of a whole tensor, in the operations of a cascade."""
+    return f"t{tensor}"
+
+
+def held_name(region: int, tensor: int) -> str:
+    """Return the buffer of a tensor that lives in one region only."""
+    return f"t{tensor}.r{region}"
+
+
+def sums_name(region: int, tensor: int) -> str:
+    """Return the buffer of the sums of a region that ends with one."""
+    return f"t{tensor}.r{region}.sums"

@@ -1,0 +1,107 @@
+"""From a cascade to operations that memplan plans: a region is a loop of one statement for each of its operations.
+
+A buffer that lives within a step is written whole; one that is kept over steps, or that belongs to others too, is also
+an input of what writes it, so it is alive for the loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.planner.liveness import problem_of
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.cascade.regions import (
+    Cascade,
+    CascadeRegion,
+    Slide,
+    held_name,
+    sums_name,
+    whole_name,
+)
+from memplan.planner.operations.operations import Operations, operations_from
+from memplan.solvers.cascade.tables import rounded_up
+
+FUNCTION = "main"
+
+
+def program_of(cascade: Cascade, alignment: int) -> Operations:
+    """Return the operations of a cascade, with buffers of whole tensors and of what regions hold."""
+    return _Lowering(cascade, alignment).run()
+
+
+def problem_with(operations: Operations, slides: list[Slide]) -> Problem:
+    """Return the problem of a cascade's operations, in which outputs begin at the distance of their slides."""
+    problem = problem_of(operations)
+    if not slides:
+        return problem
+    rows: dict[str, Any] = problem.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    buffers = {row["id"]: row for row in rows["buffers"]}
+    for slide in slides:
+        name = f"{FUNCTION}/{whole_name(slide.output)}"
+        buffers[f"{FUNCTION}/{whole_name(slide.tensor)}"]["relative"] = {"to": name, "offset": slide.down}
+    return Problem.model_validate(rows)
+
+
+class _Lowering:
+    """Writes the statements of a cascade."""
+
+    def __init__(self, cascade: Cascade, alignment: int) -> None:
+        self.cascade, self.graph, self.alignment = cascade, cascade.graph, alignment
+        self.buffers: dict[str, int] = {}
+
+    def run(self) -> Operations:
+        body: list[dict[str, Any]] = []
+        for number, region in enumerate(self.cascade.regions):
+            body += self._whole(region.first) if region.kind == "whole" else self._loop(number, region)
+        held = {tensor for region in self.cascade.regions for tensor in region.pieces}
+        params = [self._buffer(t) for t in self.graph.inputs if t not in held]
+        results = [self._buffer(t) for t in self.graph.kept if t not in self.cascade.streamed]
+        buffers = [{"id": name, "size": size, "alignment": self.alignment} for name, size in self.buffers.items()]
+        main = {"params": params, "results": results, "buffers": buffers, "body": body}
+        return operations_from({"functions": {FUNCTION: main}, "name": self.graph.name or None})
+
+    def _buffer(self, tensor: int) -> str:
+        return self._named(whole_name(tensor), rounded_up(self.graph.tensors[tensor].bytes, self.alignment))
+
+    def _named(self, name: str, size: int) -> str:
+        self.buffers[name] = size
+        return name
+
+    def _word(self, v: int) -> str:
+        return f"{self.graph.operations[v].kind or 'operation'}_{v}"
+
+    def _whole(self, v: int) -> list[dict[str, Any]]:
+        row = self.graph.operations[v]
+        reads = [self._buffer(tensor) for tensor in dict.fromkeys(read.tensor for read in row.reads)]
+        # What an operation makes again it changes where it lies.
+        reads += [self._buffer(t) for t in row.outputs if self.graph.maker[t] != v]
+        outputs = [self._buffer(tensor) for tensor in row.outputs]
+        work = [self._named(f"work_{v}", row.work)] if row.work else []
+        inputs = list(dict.fromkeys(reads))
+        return [{"op": self._word(v), "inputs": inputs, "outputs": outputs, "temporaries": work}]
+
+    def _loop(self, number: int, region: CascadeRegion) -> list[dict[str, Any]]:
+        steps: list[dict[str, Any]] = []
+        for tensor in region.pieces:
+            hold = region.holds[tensor]
+            name = self._named(held_name(number, tensor), hold.bytes)
+            steps.append({"op": f"input_{tensor}", "inputs": [name] if hold.kept else [], "outputs": [name]})
+        finish: list[dict[str, Any]] = []
+        for v in range(region.first, region.end):
+            row = self.graph.operations[v]
+            tensor = row.outputs[0]
+            reads = [self._inside(number, region, t) for t in dict.fromkeys(read.tensor for read in row.reads)]
+            if row.role == "sum":
+                out, kept = self._named(sums_name(number, tensor), rounded_up(row.sums, self.alignment)), True
+                finish.append({"op": "finish", "inputs": [out], "outputs": [self._buffer(tensor)]})
+            else:
+                out, kept = self._inside(number, region, tensor), region.holds[tensor].kept
+            steps.append({"op": self._word(v), "inputs": [*reads, *([out] if kept else [])], "outputs": [out]})
+        rows, columns = region.steps
+        return [{"loop": steps, "trips": rows * columns}, *finish]
+
+    def _inside(self, number: int, region: CascadeRegion, tensor: int) -> str:
+        hold = region.holds.get(tensor)
+        if hold is None or hold.mode == "whole":
+            return self._buffer(tensor)
+        return self._named(held_name(number, tensor), hold.bytes)

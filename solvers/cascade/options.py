@@ -1,0 +1,46 @@
+"""The options of a search for cascades."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from memplan.planner.errors import OptionError
+from memplan.planner.model.rows import MAX_BYTES
+
+Delivery = Literal["resident", "streamed"]
+
+
+@dataclass(frozen=True)
+class CascadeOptions:
+    """Options of a search for cascades.
+
+    `input` and `output`: whether those of the network lie whole in memory, or come and go in pieces. `sliding`: outputs
+    may grow into inputs that die. `alignment`: bytes that buffers are rounded up to. `fit`: the most bytes, `macs`: the
+    most multiplications as a multiple of those layer by layer; points outside are left out. `beam`: states kept while a
+    region grows; `longest`: operations in a region.
+    """
+
+    input: Delivery = "resident"
+    output: Delivery = "resident"
+    sliding: bool = False
+    alignment: int = 1
+    fit: int | None = None
+    macs: float | None = None
+    beam: int = 12
+    longest: int = 40
+
+    def __post_init__(self) -> None:
+        for name in ("input", "output"):
+            if getattr(self, name) not in ("resident", "streamed"):
+                raise OptionError(f"{name}: must be resident or streamed, got {getattr(self, name)!r}")
+        if not 1 <= self.alignment <= 1 << 30 or self.alignment & (self.alignment - 1):
+            raise OptionError(f"alignment: must be a power of two of at most 2^30, got {self.alignment}")
+        if self.fit is not None and not 0 <= self.fit <= MAX_BYTES:
+            raise OptionError(f"fit: must be from 0 to {MAX_BYTES} bytes, got {self.fit}")
+        if self.macs is not None and not 1 <= self.macs <= 1000:
+            raise OptionError(f"macs: must be from 1 to 1000 times those layer by layer, got {self.macs}")
+        if not 1 <= self.beam <= 256:
+            raise OptionError(f"beam: must be from 1 to 256 states, got {self.beam}")
+        if not 1 <= self.longest <= 60:
+            raise OptionError(f"longest: must be from 1 to 60 operations, got {self.longest}")

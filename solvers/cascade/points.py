@@ -1,0 +1,81 @@
+"""Points of the front as verified plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.cascade.regions import Cascade, Slide, macs_of, runs_of, traffic_of
+from memplan.planner.operations.operations import Operations
+from memplan.solvers.cascade.front import Chain
+from memplan.solvers.cascade.lowering import FUNCTION, problem_with, program_of
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.schedule import region_of
+from memplan.solvers.cascade.tables import rounded_up, streamed_tensors
+from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.portfolio.solve import solve
+
+
+@dataclass(frozen=True)
+class CascadePoint:
+    """A cascade with its plan: `peak` is that of the placements, `estimate` what the search counted.
+
+    `macs`, `traffic` and `runs` are counted from the ranges of the regions; `macs_ratio` is to those layer by layer.
+    `slides` are the outputs that grow into dying inputs, where the peak needs it.
+    """
+
+    peak: int
+    estimate: int
+    macs: int
+    macs_ratio: float
+    traffic: int
+    runs: int
+    cascade: Cascade
+    slides: tuple[Slide, ...]
+    operations: Operations
+    problem: Problem
+    plan: Plan
+
+    def offsets(self) -> dict[str, int]:
+        """Return the offset of each buffer by its name in the operations."""
+        return {row.id.removeprefix(f"{FUNCTION}/"): row.offset for row in self.plan.placements}
+
+
+def cascade_of(graph: AccessGraph, options: CascadeOptions, found: Rows, chain: Chain) -> Cascade:
+    """Return the regions of a chain, with their ranges and buffers."""
+    regions = tuple(region_of(graph, options, found[row].tolist()) for row in chain.rows)
+    return Cascade(graph, regions, streamed_tensors(graph, options))
+
+
+def planned(
+    graph: AccessGraph, options: CascadeOptions, found: Rows, chain: Chain, time_limit_s: float
+) -> CascadePoint | None:
+    """Plan a chain of regions; None where no plan was found in time."""
+    cascade = cascade_of(graph, options, found, chain)
+    operations = program_of(cascade, options.alignment)
+    slides = needed_slides(cascade, [int(found[row, 2]) for row in chain.rows], chain.peak, options.alignment)
+    problem = problem_with(operations, slides)
+    plan = solve(problem, time_limit_s=time_limit_s, deterministic=True)
+    if plan.peak is None:
+        return None
+    macs = macs_of(cascade)
+    ratio = macs / graph.macs if graph.macs else 1.0
+    counts = (macs, ratio, traffic_of(cascade), runs_of(cascade))
+    return CascadePoint(plan.peak, chain.peak, *counts, cascade, tuple(slides), operations, problem, plan)
+
+
+def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> list[Slide]:
+    """Return the slides of the regions that would not stay within the limit without."""
+    found = []
+    for region, peak in zip(cascade.regions, peaks, strict=True):
+        if region.slide is None:
+            continue
+        inside, out = (
+            rounded_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
+        )
+        saved = inside + out - max(region.slide.down + inside, out)
+        if peak + saved > limit:
+            found.append(region.slide)
+    return found

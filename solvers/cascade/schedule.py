@@ -1,0 +1,224 @@
+"""From a region that the search found to the ranges and buffers of its steps, in plain numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.operations.access.access_graph import AXES, AccessGraph, Read, driven
+from memplan.planner.operations.access.window import Window
+from memplan.planner.operations.cascade.regions import (
+    CascadeRegion,
+    Hold,
+    Mode,
+    RegionKind,
+    Slide,
+    Span,
+    Stripes,
+)
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.search import WARM_UP
+from memplan.solvers.cascade.tables import last_uses, rounded_up, streamed_tensors
+from memplan.solvers.kernels.cascade.access import NEVER
+from memplan.solvers.kernels.cascade.rows import KIND_PANELS, KIND_ROWS, KIND_TILES, KIND_WHOLE
+
+_KINDS: dict[int, RegionKind] = {KIND_WHOLE: "whole", KIND_ROWS: "rows", KIND_TILES: "tiles", KIND_PANELS: "panels"}
+
+
+class Made(NamedTuple):
+    """The ranges made in each step along one axis, how far they would reach without borders, and what that takes."""
+
+    first: I64
+    end: I64
+    reach: I64
+    capacity: int = 0
+    kept: bool = False
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The ranges as pairs, (0, 0) where nothing is made."""
+        pairs = zip(self.first.tolist(), self.end.tolist(), strict=True)
+        return tuple((a, b) if a < b else (0, 0) for a, b in pairs)
+
+
+def region_of(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -> CascadeRegion:
+    """Return the ranges and buffers of a region found."""
+    first, end, kind = int(row[0]), int(row[1]), _KINDS[int(row[6])]
+    if kind == "whole":
+        return CascadeRegion(first, end, kind)
+    return _Scheduling(graph, options, (first, end), kind, (int(row[7]), int(row[8]))).region()
+
+
+class _Scheduling:
+    """Follows a region backwards from its last operation, along each axis."""
+
+    def __init__(
+        self, graph: AccessGraph, options: CascadeOptions, ends: Span, kind: RegionKind, numbers: Span
+    ) -> None:
+        self.graph, self.options, self.kind, self.numbers = graph, options, kind, numbers
+        self.first, self.end = ends
+        self.last = last_uses(graph, options)
+        self.streamed = streamed_tensors(graph, options)
+        self.pieces = [
+            t
+            for t in sorted(self.streamed)
+            if graph.maker[t] is None and graph.readers[t] and self.first <= graph.readers[t][0] and self.last[t] < self.end
+        ]
+
+    def region(self) -> CascadeRegion:
+        graph = self.graph
+        along = [self._along(axis) for axis in AXES]
+        made = {v: Stripes(*(along[axis][v].spans for axis in AXES)) for v in range(self.first, self.end)}
+        pieces = {t: Stripes(*(along[axis][-1 - t].spans for axis in AXES)) for t in self.pieces}
+        holds: dict[int, Hold] = {}
+        for v in range(self.first, self.end):
+            tensor = graph.operations[v].outputs[0]
+            is_sink, is_sum = v == self.end - 1, graph.operations[v].role == "sum"
+            if is_sum:
+                continue
+            if self.last[tensor] >= self.end or (is_sink and tensor not in self.streamed):
+                row = graph.tensors[tensor]
+                bytes_ = rounded_up(row.bytes, self.options.alignment)
+                holds[tensor] = Hold("whole", row.rows, row.columns, True, bytes_)
+            else:
+                holds[tensor] = self._hold(tensor, along[0][v], along[1][v], self._mode(v))
+        for tensor in self.pieces:
+            mode: Mode = "roll" if self.kind == "rows" else "recompute"
+            holds[tensor] = self._hold(tensor, along[0][-1 - tensor], along[1][-1 - tensor], mode)
+        stride = (self.numbers[0], driven(graph, self.end - 1).columns) if self.kind == "rows" else self.numbers
+        return CascadeRegion(
+            self.first, self.end, self.kind, stride, made, pieces, holds, self._slide(along[0])
+        )
+
+    def _mode(self, v: int) -> Mode:
+        if self.kind == "rows":
+            return "recompute" if self.numbers[1] >> (self.end - 1 - v) & 1 else "roll"
+        return "recompute" if self.kind == "tiles" else "roll"
+
+    def _hold(self, tensor: int, rows: Made, columns: Made, mode: Mode) -> Hold:
+        pixel = self.graph.tensors[tensor].pixel
+        bytes_ = rounded_up(rows.capacity * columns.capacity * pixel, self.options.alignment)
+        return Hold(mode, rows.capacity, columns.capacity, rows.kept or columns.kept, bytes_)
+
+    def _along(self, axis: int) -> dict[int, Made]:
+        """Return the ranges of each operation, and of the pieces of input t at -1 - t, along an axis."""
+        graph, last = self.graph, self.end - 1
+        size = driven(graph, last).sizes[axis]
+        is_whole_rows = self.kind == "rows" and axis == 1
+        stride = size if is_whole_rows else self.numbers[axis]
+        warms_up = (self.kind == "rows" and axis == 0) or (self.kind == "panels" and axis == 1)
+        made = {last: _cut(size, stride, WARM_UP // stride if warms_up and stride < size else 0)}
+        for v in range(last - 1, self.first - 1, -1):
+            made[v] = self._made(graph.operations[v].outputs[0], made, axis, is_whole_rows, self._mode(v))
+        for tensor in self.pieces:
+            mode: Mode = "roll" if self.kind == "rows" else "recompute"
+            made[-1 - tensor] = self._made(tensor, made, axis, is_whole_rows, mode)
+        return made
+
+    def _made(self, tensor: int, made: dict[int, Made], axis: int, is_whole_rows: bool, mode: Mode) -> Made:
+        size = self.graph.tensors[tensor].sizes[axis]
+        if is_whole_rows:
+            zero, full = np.zeros(1, np.int64), np.full(1, size, np.int64)
+            return Made(zero, full, full, size)
+        low, high, up = self.need(tensor, made, axis)
+        rolls = mode == "roll" and (self.kind == "rows" or axis == 1)
+        if self.last[tensor] < self.end:
+            return _rolled(low, high, up, None) if rolls else _recomputed(low, high, up)
+        if self.kind == "rows" or (self.kind == "panels" and axis == 1):
+            return _rolled(low, high, up, size)
+        return _again(low, high, up, size)
+
+    def need(self, tensor: int, made: dict[int, Made], axis: int) -> tuple[I64, I64, I64]:
+        """Return the hull of what the region reads of a tensor in each step, and how far it would go without borders."""
+        graph, size = self.graph, self.graph.tensors[tensor].sizes[axis]
+        steps = len(made[self.end - 1].first)
+        low, high, up = (np.full(steps, value, np.int64) for value in (NEVER, -1, -NEVER))
+        for reader in graph.readers[tensor]:
+            if not self.first <= reader < self.end:
+                continue
+            for read in graph.operations[reader].reads:
+                if read.tensor != tensor:
+                    continue
+                a, b, c = _read_of(graph.operations[reader].role == "sum", read, axis, made[reader], size)
+                some = b > a
+                low = np.where(some, np.minimum(low, a), low)
+                high = np.where(some, np.maximum(high, b), high)
+                up = np.maximum(up, c)
+        return low, high, up
+
+    def _slide(self, along: dict[int, Made]) -> Slide | None:
+        """Return the input whose dying rows save the most bytes if the output grows into them, if that is asked for."""
+        graph, alignment = self.graph, self.options.alignment
+        sink = graph.operations[self.end - 1].outputs[0]
+        if not self.options.sliding or self.kind != "rows" or graph.operations[self.end - 1].role == "sum":
+            return None
+        if sink in self.streamed:
+            return None
+        best, found = 0, None
+        out = graph.tensors[sink]
+        for tensor in _read_by(graph, range(self.first, self.end)):
+            maker = graph.maker[tensor]
+            if (maker is not None and maker >= self.first) or self.last[tensor] >= self.end or tensor in self.pieces:
+                continue
+            row = graph.tensors[tensor]
+            low = np.minimum.accumulate(self.need(tensor, along, 0)[0][::-1])[::-1]
+            ahead = along[self.end - 1].end * out.columns * out.pixel
+            ahead = ahead - np.minimum(low, row.rows) * row.columns * row.pixel
+            down = rounded_up(max(0, int(ahead.max())), alignment)
+            whole, made = rounded_up(row.bytes, alignment), rounded_up(out.bytes, alignment)
+            saved = whole + made - max(down + whole, made)
+            if saved > best:
+                best, found = saved, Slide(tensor, sink, down)
+        return found
+
+
+def _read_by(graph: AccessGraph, operations: Iterable[int]) -> dict[int, None]:
+    return dict.fromkeys(read.tensor for v in operations for read in graph.operations[v].reads)
+
+
+def _cut(size: int, stride: int, warm_up: int) -> Made:
+    up = (np.arange(-warm_up, -(-size // stride), dtype=np.int64) + 1) * stride
+    return Made(np.clip(up - stride, 0, size), np.clip(up, 0, size), np.minimum(up, size), min(stride, size))
+
+
+def _read_of(is_sum: bool, read: Read, axis: int, made: Made, size: int) -> tuple[I64, I64, I64]:
+    first, end, reach = made[:3]
+    if is_sum:
+        return first, end, reach
+    window: Window = read.windows[axis]
+    a = np.clip((first * window.scale + window.low) // window.divisor, 0, size)
+    b = np.clip(((end - 1) * window.scale + window.high) // window.divisor + 1, 0, size)
+    c = ((reach - 1) * window.scale + window.high) // window.divisor + 1
+    return np.where(end > first, a, 0), np.where(end > first, b, 0), c
+
+
+def _recomputed(low: I64, high: I64, up: I64) -> Made:
+    some = high > low
+    return Made(np.where(some, low, 0), np.where(some, high, 0), up, int((high - low)[some].max(initial=0)))
+
+
+def _rolled(low: I64, high: I64, up: I64, size: int | None) -> Made:
+    top = np.maximum.accumulate(np.maximum(high, np.clip(up, 0, max(0, int(high.max())))))
+    before = np.concatenate([[0], top[:-1]])
+    if size is not None:
+        top[-1] = size
+        return Made(before, top, up, size, True)
+    needed = np.minimum.accumulate(low[::-1])[::-1]
+    start = np.minimum(np.maximum(before, needed), top)
+    live = needed < NEVER
+    capacity = int((top - needed)[live].max(initial=0))
+    return Made(start, top, up, capacity, bool(((top[:-1] > needed[1:]) & live[1:]).any()))
+
+
+def _again(low: I64, high: I64, up: I64, size: int) -> Made:
+    """Return the ranges of a tensor that is recomputed, and that somebody outside wants: all of it is made."""
+    first, end, top = np.zeros(len(low), np.int64), np.zeros(len(low), np.int64), 0
+    for y in range(len(low)):
+        a, b = (int(low[y]), int(high[y])) if high[y] > low[y] else (top, top)
+        b = size if y + 1 == len(low) else b
+        first[y], end[y] = (min(a, top) if b > top else a), b
+        top = max(top, b)
+    return Made(first, end, up, size)

@@ -1,0 +1,170 @@
+"""All regions that are worth having: for each last operation, in stripes of rows and in tiles, grown backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.operations.access.access_graph import AccessGraph, driven
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.tables import access_tables
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.cascade.access import Access, Ranges
+from memplan.solvers.kernels.cascade.front import Cull, cull
+from memplan.solvers.kernels.cascade.rows import (
+    COUNT,
+    CUTS,
+    EVALUATED,
+    FOUND_FROM,
+    FOUND_MACS,
+    FOUND_PEAK,
+    FOUND_TO,
+    FOUND_TRAFFIC,
+    KIND_WHOLE,
+    LOST,
+    N_FOUND,
+    RowSearch,
+    grow_rows,
+)
+from memplan.solvers.kernels.cascade.tiles import TileSearch, grow_tiles
+from memplan.solvers.kernels.tables import Rows
+
+STRIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
+MOST_PARTS = 8
+MOST_STEPS = 1024
+WARM_UP = 32
+"""Rows of the output by which a region starts early, so that no border makes a step do several steps' work."""
+WORST = 2.5
+_ROOM = 60_000
+
+
+@dataclass
+class Effort:
+    """The regions looked at, those that a beam cut, and those for which there was no room."""
+
+    evaluated: int = 0
+    beam_cuts: int = 0
+    lost: int = 0
+    skipped_strides: int = 0
+
+
+def strides_of(size: int) -> list[int]:
+    """Return the heights or widths of stripes that are tried along an axis: small ones, and even parts of it."""
+    wanted = {*STRIDES, *(-(-size // parts) for parts in range(2, MOST_PARTS + 1))}
+    return sorted(stride for stride in wanted if stride < size)
+
+
+class RegionSearch:
+    """The regions of a graph, found one last operation after the other; `rows` are those that are worth having."""
+
+    def __init__(self, graph: AccessGraph, options: CascadeOptions) -> None:
+        self.graph, self.options = graph, options
+        self.effort, self.reached = Effort(), 0
+        self.tables: Access = access_tables(graph, options)
+        self._access = Reference(self.tables)
+        self._parts: list[Rows] = []
+        longest = min(options.longest, max(1, len(graph.operations)))
+        edges = max((len(row.reads) for row in graph.operations), default=1) * longest + 1
+        self._found = np.zeros((_ROOM, N_FOUND), np.int64)
+        self._answer = np.zeros(4, np.int64)
+        self._rows = _row_search(options, longest, self._found, self._answer)
+        self._tiles = _tile_search(longest, edges, self._found, self._answer)
+        self._ranges: dict[int, Reference[Ranges]] = {}
+        self._slots = 2 + 2 * options.beam * longest
+
+    def layers(self) -> Rows:
+        """Return the regions of one operation that runs whole."""
+        graph, tables = self.graph, self.tables
+        found = np.zeros((len(graph.operations), N_FOUND), np.int64)
+        for v, row in enumerate(graph.operations):
+            made = sum(int(tables.whole[t]) for t in row.outputs if graph.maker[t] == v)
+            read = sum(graph.tensors[read.tensor].bytes for read in row.reads)
+            written = sum(graph.tensors[t].bytes for t in row.outputs)
+            peak = int(tables.live[v]) + made + row.work
+            found[v] = (v, v + 1, peak, graph.macs_of(v), read + written + row.weights, 1, KIND_WHOLE, 0, 0, 0)
+        return found
+
+    def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
+        """Return the regions found, sorted by where they end; those of the operations reached before it is over."""
+        parts = [self.layers()]
+        for j in range(1, len(self.graph.operations) + 1):
+            if is_over():
+                break
+            self.reached = j
+            if self.graph.operations[j - 1].role != "barrier":
+                parts.append(self._ending_at(j))
+        rows = np.concatenate(parts)
+        return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
+
+    def _ending_at(self, j: int) -> Rows:
+        self._answer[COUNT] = 0
+        rows, columns = driven(self.graph, j - 1).sizes
+        for height in strides_of(rows):
+            steps = WARM_UP // height + -(-rows // height)
+            if steps > MOST_STEPS:
+                self.effort.skipped_strides += 1
+                continue
+            ranges = self._room(self._slots, steps)
+            asked = self._rows._replace(j=j, height=height, warm_up=WARM_UP // height, steps=steps)
+            grow_rows(self._access, ranges, Reference(asked))
+            grow_rows(self._access, ranges, Reference(asked._replace(can_roll=False)))
+        strides = [strides_of(rows), strides_of(columns)]
+        if columns > 1 and all(strides):
+            self._tile(j, strides, max(rows, columns) + WARM_UP)
+        self.effort.evaluated += int(self._answer[EVALUATED])
+        self.effort.beam_cuts += int(self._answer[CUTS])
+        self.effort.lost += int(self._answer[LOST])
+        self._answer[1:] = 0
+        return worth_having(self._found[: self._answer[COUNT]])
+
+    def _tile(self, j: int, strides: list[list[int]], steps: int) -> None:
+        for axis in (0, 1):
+            row = self._tiles.stride[axis]
+            row[:] = 0
+            fitting = [stride for stride in strides[axis] if steps // stride <= MOST_STEPS]
+            row[: len(fitting)] = fitting
+        ranges = self._room(self._slots, min(steps, MOST_STEPS + WARM_UP))
+        for rolls in (False, True):
+            grow_tiles(self._access, ranges, Reference(self._tiles._replace(j=j, rolls=rolls)))
+
+    def _room(self, slots: int, steps: int) -> Reference[Ranges]:
+        wanted = next((size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps))
+        if wanted not in self._ranges:
+            tables = [np.zeros((slots, wanted), np.int64) for _ in range(3)]
+            columns: list[I64] = [np.zeros(size, np.int64) for size in (slots, slots, wanted, wanted, wanted)]
+            self._ranges[wanted] = Reference(Ranges(*tables, *columns))
+        return self._ranges[wanted]
+
+
+def worth_having(found: Rows) -> Rows:
+    """Return the regions of which none with the same ends is as good in peak, multiplications and traffic."""
+    keys = [found[:, column] for column in (FOUND_TRAFFIC, FOUND_MACS, FOUND_PEAK, FOUND_FROM, FOUND_TO)]
+    order = np.lexsort(keys).astype(np.int64)
+    table = Cull(np.ascontiguousarray(found), order, np.zeros(len(found), np.int64))
+    count = cull(Reference(table))
+    return found[table.kept[:count]]
+
+
+def _row_search(options: CascadeOptions, longest: int, found: Rows, answer: I64) -> RowSearch:
+    beam = options.beam
+    return RowSearch(
+        *(0, 0, 0, 0, longest, True, True, options.sliding, WORST),
+        slot=np.zeros((3 * beam, longest), np.int64),
+        profile=np.zeros((3 * beam, longest), np.int64),
+        state=np.zeros((3 * beam, 8), np.int64),
+        worth=np.zeros((2 * beam, 4), np.int64),
+        ranked=np.zeros(2 * beam, np.int64),
+        found=found,
+        answer=answer,
+    )
+
+
+def _tile_search(longest: int, edges: int, found: Rows, answer: I64) -> TileSearch:
+    strides = len(STRIDES) + MOST_PARTS
+    per_line = [np.zeros((2 * strides, longest), np.int64) for _ in range(3)]
+    per_edge = [np.zeros((2 * strides, edges), np.int64) for _ in range(2)]
+    stride, latest, profile = np.zeros((2, strides), np.int64), np.zeros(longest, np.int64), np.zeros(longest, np.int64)
+    return TileSearch(0, longest, False, WARM_UP, WORST, stride, latest, *per_line, *per_edge, profile, found, answer)

@@ -1,0 +1,211 @@
+"""Cascades of a graph: the front of peak and multiplications, each point of it a verified plan."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from memplan.planner.errors import OptionError
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.access.from_graph import access_graph
+from memplan.planner.operations.cascade.execution import check_by_value
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.cascade.front import Chain, front
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.points import CascadePoint, planned
+from memplan.solvers.cascade.search import Effort, RegionSearch, strides_of
+from memplan.solvers.kernels.cache import CASCADE, PLANNING
+from memplan.solvers.kernels.cascade.rows import FOUND_PEAK
+from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.kernels.warm_up import wait
+
+TIME_LIMIT_S = 60.0
+MOST_CHECKED_RUNS = 20_000
+"""The runs of operations up to which a point is checked by value."""
+_PLAN_S = 10.0
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """An operation that runs whole, why, and the bytes alive while it does: no cascade has a lower peak."""
+
+    operation: int
+    kind: str
+    reason: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Exhausted:
+    """The regions that were looked at: all intervals of up to `longest` operations of the given order, or fewer.
+
+    `modes` is False where a beam cut `beam_cuts` mixes of modes off; `strides` are those tried along the longest axis,
+    of which `skipped_strides` regions were left out, as they take too many steps.
+    """
+
+    intervals: bool
+    longest: int
+    strides: tuple[int, ...]
+    modes: bool
+    beam_cuts: int
+    skipped_strides: int
+    evaluated: int
+
+
+@dataclass(frozen=True)
+class CascadeResult:
+    """The points by falling peak and rising multiplications; `layers` is the plan without cascades.
+
+    `checked` are the points that were executed by value, by their positions; empty if that was not asked for.
+    """
+
+    graph: AccessGraph
+    options: CascadeOptions
+    layers: CascadePoint
+    points: tuple[CascadePoint, ...]
+    barriers: tuple[Barrier, ...]
+    exhausted: Exhausted
+    checked: tuple[int, ...]
+    wall_time_s: float
+
+    @property
+    def layers_peak(self) -> int:
+        """The placed peak of the graph layer by layer."""
+        return self.layers.peak
+
+    @property
+    def best(self) -> CascadePoint | None:
+        """The point with the lowest peak; None where none fits."""
+        return self.points[-1] if self.points else None
+
+
+def cascade(
+    graph: OperationGraph | AccessGraph,
+    options: CascadeOptions | None = None,
+    *,
+    brick: int = 1,
+    check: bool = False,
+    time_limit_s: float = TIME_LIMIT_S,
+    cancelled: threading.Event | None = None,
+) -> CascadeResult:
+    """Find regions of operations to run in stripes: the front of peak and multiplications, every point planned.
+
+    `brick`: channels are padded to a multiple of it. `check` executes points by value, those of up to
+    MOST_CHECKED_RUNS runs of operations. Raises OptionError for a wrong option, OperationsError for a graph that has no
+    access maps, and InvalidPlanError for a point that the check by value rejects.
+    """
+    options = CascadeOptions() if options is None else options
+    if not 0 <= time_limit_s < float("inf"):
+        raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
+    started = time.monotonic()
+
+    def is_over() -> bool:
+        return time.monotonic() - started >= time_limit_s or (cancelled is not None and cancelled.is_set())
+
+    access = graph if isinstance(graph, AccessGraph) else access_graph(graph, brick=brick)
+    flag = np.zeros(1, np.int64)
+    for group in (PLANNING, CASCADE):
+        wait(flag, group)
+    search = RegionSearch(access, options)
+    layers = _planned_layers(access, options, search.layers())
+    found = search.run(is_over)
+    chains = front(found, len(access.operations)) if access.operations else []
+    if options.sliding:
+        chains, found = _with_resting(access, options, is_over, chains, found)
+    points = _points(access, options, found, _wanted(access, options, chains), is_over)
+    barriers = _barriers(access, search.layers())
+    kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
+    checked = _checked(kept) if check else ()
+    told = _exhausted(access, options, search.effort, search.reached)
+    return CascadeResult(
+        access, options, layers, kept, barriers, told, checked, round(time.monotonic() - started, 6)
+    )
+
+
+def _with_resting(
+    graph: AccessGraph, options: CascadeOptions, is_over: Callable[[], bool], chains: list[Chain], found: Rows
+) -> tuple[list[Chain], Rows]:
+    """Add the chains in which nothing slides: slides that follow each other may not all be had at once."""
+    others = RegionSearch(graph, replace(options, sliding=False)).run(is_over)
+    added = [
+        replace(chain, rows=tuple(row + len(found) for row in chain.rows))
+        for chain in front(others, len(graph.operations))
+    ]
+    return chains + added, np.concatenate([found, others])
+
+
+def _wanted(graph: AccessGraph, options: CascadeOptions, chains: Sequence[Chain]) -> list[Chain]:
+    """Return the chains within the bounds that the options set."""
+    most = None if options.macs is None else graph.macs * options.macs + 0.5
+    found = [chain for chain in chains if most is None or chain.macs <= most]
+    return [chain for chain in found if options.fit is None or chain.peak <= options.fit]
+
+
+def _points(
+    graph: AccessGraph, options: CascadeOptions, found: Rows, chains: list[Chain], is_over: Callable[[], bool]
+) -> list[CascadePoint]:
+    """Plan chains, the lowest peaks and the fewest multiplications first; return those that no other is as good as."""
+    order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
+    points: list[CascadePoint] = []
+    for k in order:
+        if points and is_over():
+            break
+        point = planned(graph, options, found, chains[k], _PLAN_S)
+        if point is not None:
+            points.append(point)
+    points.sort(key=lambda point: (point.peak, point.macs, point.traffic))
+    best: list[CascadePoint] = []
+    for point in points:
+        if not best or point.macs < best[-1].macs:
+            best.append(point)
+    return best[::-1]
+
+
+def _planned_layers(graph: AccessGraph, options: CascadeOptions, layers: Rows) -> CascadePoint:
+    """Plan the graph layer by layer."""
+    rows = tuple(range(len(layers)))
+    peak = int(layers[:, FOUND_PEAK].max(initial=0))
+    point = planned(graph, options, layers, Chain(rows, peak, graph.macs, 0), _PLAN_S)
+    if point is None:
+        raise OptionError("time_limit_s: must be enough to plan the graph layer by layer")
+    return point
+
+
+def _barriers(graph: AccessGraph, layers: Rows) -> tuple[Barrier, ...]:
+    """Return the operations that run whole because of their kind, the most bytes first."""
+    found = [
+        Barrier(v, row.kind, row.reason, int(layers[v, FOUND_PEAK]))
+        for v, row in enumerate(graph.operations)
+        if row.role == "barrier"
+    ]
+    return tuple(sorted(found, key=lambda barrier: (-barrier.bytes, barrier.operation)))
+
+
+def _checked(points: tuple[CascadePoint, ...]) -> tuple[int, ...]:
+    """Execute points by value; return those that were small enough for it."""
+    checked = []
+    for k, point in enumerate(points):
+        if point.runs <= MOST_CHECKED_RUNS:
+            check_by_value(point.cascade, point.offsets(), point.peak)
+            checked.append(k)
+    return tuple(checked)
+
+
+def _exhausted(graph: AccessGraph, options: CascadeOptions, effort: Effort, reached: int) -> Exhausted:
+    is_whole = reached == len(graph.operations) and effort.lost == 0
+    most = max((size for row in graph.tensors for size in row.sizes), default=1)
+    return Exhausted(
+        intervals=is_whole,
+        longest=options.longest,
+        strides=tuple(strides_of(most)),
+        modes=effort.beam_cuts == 0,
+        beam_cuts=effort.beam_cuts,
+        skipped_strides=effort.skipped_strides,
+        evaluated=effort.evaluated,
+    )
+

@@ -1,0 +1,92 @@
+"""The tables that the kernels read of a graph with access maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import accumulate
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.kernels.cascade.access import BARRIER, STRIPED, SUM, Access
+from memplan.solvers.kernels.tables import Rows
+
+_ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
+
+
+def rounded_up(bytes_: int, alignment: int) -> int:
+    """Return bytes rounded up to the alignment."""
+    return -(-bytes_ // alignment) * alignment
+
+
+def access_tables(graph: AccessGraph, options: CascadeOptions) -> Access:
+    """Return the tables of a graph, with the bytes and the streams that the options ask for."""
+    operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
+    streamed = streamed_tensors(graph, options)
+    whole = np.array([rounded_up(row.bytes, options.alignment) for row in tensors], np.int64)
+    maker = np.array([-1 if made is None else made for made in graph.maker], np.int64)
+    last = np.array(last_uses(graph, options), np.int64)
+    edges = [(position, read) for position, row in enumerate(operations) for read in row.reads]
+    reads = sorted(range(len(edges)), key=lambda edge: edges[edge][1].tensor)
+    counts = np.bincount([read.tensor for _, read in edges], minlength=len(tensors)) if edges else [0] * len(tensors)
+    change = np.zeros(n + 2, np.int64)
+    for tensor in range(len(tensors)):
+        if last[tensor] > maker[tensor]:
+            change[maker[tensor] + 1] += whole[tensor]
+            change[last[tensor] + 1] -= whole[tensor]
+    return Access(
+        role=_column(_ROLES[row.role] for row in operations),
+        out=_column(row.outputs[0] if row.outputs else 0 for row in operations),
+        macs=_column(row.macs for row in operations),
+        weights=_column(row.weights for row in operations),
+        sums=_column(rounded_up(row.sums, options.alignment) for row in operations),
+        edge_first=_firsts(len(row.reads) for row in operations),
+        source=_column(read.tensor for _, read in edges),
+        reader=_column(position for position, _ in edges),
+        window=_table([[*read.rows, *read.columns] for _, read in edges], 8),
+        size=_table([row.sizes for row in tensors], 2),
+        pixel=_column(row.pixel for row in tensors),
+        whole=whole,
+        maker=maker,
+        last=last,
+        is_streamed=_column(tensor in streamed for tensor in range(len(tensors))),
+        reader_first=_firsts(counts),
+        reading=_column(reads),
+        live=np.cumsum(change)[: n + 1],
+        alignment=options.alignment,
+    )
+
+
+def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[int]:
+    """Return the inputs and outputs that come and go in pieces; an output that is read again does not."""
+    found: set[int] = set()
+    if options.input == "streamed":
+        found.update(tensor for tensor in graph.inputs if tensor not in graph.kept)
+    if options.output == "streamed":
+        found.update(t for t in graph.kept if graph.maker[t] is not None and not graph.readers[t])
+    return frozenset(found)
+
+
+def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
+    """Return the last use of each tensor; of an output that goes in pieces, the operation that makes it."""
+    streamed = streamed_tensors(graph, options)
+    found = list(graph.last)
+    for tensor in streamed:
+        maker = graph.maker[tensor]
+        if maker is not None:
+            found[tensor] = maker
+    return found
+
+
+def _column(values: Iterable[int]) -> I64:
+    return np.array([int(value) for value in values], np.int64)
+
+
+def _table(rows: Iterable[Iterable[int]], width: int) -> Rows:
+    return np.array([list(row) for row in rows], np.int64).reshape(-1, width)
+
+
+def _firsts(counts: Iterable[int]) -> I64:
+    return _column(accumulate(map(int, counts), initial=0))

@@ -1,0 +1,1 @@
+"""Kernels of the search for cascades: ranges, growing of regions, fronts."""

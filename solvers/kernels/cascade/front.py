@@ -1,0 +1,81 @@
+"""The front of regions by peak, multiplications and traffic; and the best chain of regions below a peak."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.cache import CASCADE
+from memplan.solvers.kernels.cascade.rows import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_SAVED, FOUND_TO, FOUND_TRAFFIC
+from memplan.solvers.kernels.kernel import Kernel
+from memplan.solvers.kernels.tables import Rows
+
+
+class Cull(NamedTuple):
+    """Regions, and their order: by where they begin and end, by peak, multiplications and traffic."""
+
+    found: Rows  # (f, 10)
+    order: I64  # (f,)
+    kept: I64  # (f,): filled with the positions of those that are kept
+
+
+class Chains(NamedTuple):
+    """Regions by their ends, and a limit of the peak; for each cut the best chain that reaches it."""
+
+    limit: int
+    found: Rows  # (f, 10)
+    macs: I64  # (ops + 1,): -1 where no chain reaches the cut
+    slides: I64  # (ops + 1,): regions that stay within the limit by sliding only
+    traffic: I64  # (ops + 1,)
+    by: I64  # (ops + 1,): the last region of the chain
+
+
+@partial(Kernel, group=CASCADE)
+def cull(table: Cull) -> int:
+    """Write the regions of which none with the same ends is as good in everything; return their number."""
+    found, kept = table.found, table.kept
+    count, start = 0, 0
+    for at in range(len(table.order)):
+        row = table.order[at]
+        if count == start or (
+            found[kept[start], FOUND_FROM] != found[row, FOUND_FROM]
+            or found[kept[start], FOUND_TO] != found[row, FOUND_TO]
+        ):
+            start = count
+        is_worse = False
+        for k in range(start, count):
+            other = kept[k]
+            if found[other, FOUND_MACS] <= found[row, FOUND_MACS]:
+                if found[other, FOUND_TRAFFIC] <= found[row, FOUND_TRAFFIC]:
+                    is_worse = True
+                    break
+        if not is_worse:
+            kept[count] = row
+            count += 1
+    return count
+
+
+@partial(Kernel, group=CASCADE)
+def best_chain(table: Chains) -> int:
+    """Find the chain with the fewest multiplications, then slides, then the least traffic, within the limit of the peak.
+
+    Returns 1 if there is one, else 0.
+    """
+    found, macs, slides, traffic = table.found, table.macs, table.slides, table.traffic
+    n = len(macs) - 1
+    for cut in range(n + 1):
+        macs[cut] = -1
+    macs[0], slides[0], traffic[0] = 0, 0, 0
+    for row in range(len(found)):
+        source, cut, peak = found[row, FOUND_FROM], found[row, FOUND_TO], found[row, FOUND_PEAK]
+        if peak > table.limit or macs[source] < 0:
+            continue
+        a, c = macs[source] + found[row, FOUND_MACS], traffic[source] + found[row, FOUND_TRAFFIC]
+        b = slides[source]
+        if peak + found[row, FOUND_SAVED] > table.limit:
+            b += 1
+        is_less = macs[cut] < 0 or a < macs[cut]
+        if is_less or (a == macs[cut] and (b < slides[cut] or (b == slides[cut] and c < traffic[cut]))):
+            macs[cut], slides[cut], traffic[cut], table.by[cut] = a, b, c, row
+    return 1 if macs[n] >= 0 else 0

@@ -1,0 +1,236 @@
+"""Regions in tiles: rows recomputed, columns recomputed or rolled inside each panel of rows.
+
+The axes are independent of each other, so each height and each width is followed once; then all pairs are put together.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.kernels.cache import CASCADE
+from memplan.solvers.kernels.cascade.access import (
+    FULL,
+    RECOMPUTE,
+    ROLL,
+    STRIPED,
+    SUM,
+    Access,
+    Ranges,
+    add_need,
+    bytes_read,
+    cut_in_steps,
+    make,
+    make_whole_again,
+    rounded,
+    start_need,
+)
+from memplan.solvers.kernels.cascade.rows import (
+    COUNT,
+    EVALUATED,
+    FOUND_FROM,
+    FOUND_HEIGHT,
+    FOUND_KIND,
+    FOUND_MACS,
+    FOUND_PEAK,
+    FOUND_RUNS,
+    FOUND_SAVED,
+    FOUND_TO,
+    FOUND_TRAFFIC,
+    FOUND_WIDTH,
+    KIND_PANELS,
+    KIND_TILES,
+    LOST,
+)
+from memplan.solvers.kernels.kernel import Kernel
+from memplan.solvers.kernels.tables import Rows, step
+
+
+class TileSearch(NamedTuple):
+    """One last operation `j - 1` with all heights and widths of tiles; l operations in the longest region.
+
+    The operations count from the last one backwards, the edges from the last edge of operation j - 1.
+    """
+
+    j: int
+    longest: int
+    rolls: bool
+    warm_up: int  # rows or columns
+    worst: float
+    stride: Rows  # (2, s): heights and widths, 0 behind the last
+    latest: I64  # (l,): the last operation of the region that reads what an operation makes
+    total: Rows  # (2s, l): rows or columns made; heights first, then widths
+    runs: Rows  # (2s, l)
+    capacity: Rows  # (2s, l): negative for what is kept from step to step
+    reads: Rows  # (2s, e): rows or columns read, for each edge
+    piece: Rows  # (2s, e): of a streamed input, at its first edge
+    profile: I64  # (l,)
+    found: Rows  # (f, 10)
+    answer: I64  # (4,)
+
+
+@step
+def length_of(access: Access, search: TileSearch) -> int:
+    """Return the number of operations in the longest region that ends with operation j - 1; write their last readers."""
+    j, n = search.j, 1
+    for v in range(j - 2, max(-1, j - 1 - search.longest), -1):
+        tensor = access.out[v]
+        if access.role[v] != STRIPED:
+            break
+        latest = -1
+        for k in range(access.reader_first[tensor], access.reader_first[tensor + 1]):
+            reader = access.reader[access.reading[k]]
+            if reader < j:
+                latest = max(latest, reader)
+        if latest < 0:
+            break
+        search.latest[j - 1 - v] = latest
+        n += 1
+    return n
+
+
+@step
+def read_by(access: Access, ranges: Ranges, search: TileSearch, tensor: int, first: int, axis: int, steps: int) -> None:
+    """Write what the operations [first, j) read of a tensor in each step; operation j - 1 - k makes slot k."""
+    start_need(ranges, steps)
+    for k in range(access.reader_first[tensor], access.reader_first[tensor + 1]):
+        edge = access.reading[k]
+        reader = access.reader[edge]
+        if first <= reader < search.j:
+            add_need(access, ranges, edge, search.j - 1 - reader, axis, steps)
+
+
+@step
+def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice: int, n: int) -> None:
+    """Follow one height or width through a region of n operations: rows or columns made, read and held."""
+    j, stride = search.j, search.stride[axis, choice]
+    line = axis * search.stride.shape[1] + choice
+    is_sum = access.role[j - 1] == SUM
+    drives = access.source[access.edge_first[j - 1]] if is_sum else access.out[j - 1]
+    size = access.size[drives, axis]
+    warm_up = search.warm_up // stride if axis == 1 and search.rolls and stride < size else 0
+    steps = warm_up + (size + stride - 1) // stride
+    last_edge = access.edge_first[j] - 1
+    for k in range(n):
+        v = j - 1 - k
+        tensor = access.out[v]
+        if k == 0:
+            cut_in_steps(ranges, 0, size, stride, warm_up, steps)
+            search.capacity[line, 0] = min(stride, size)
+        else:
+            read_by(access, ranges, search, tensor, v, axis, steps)
+            is_rolled = axis == 1 and search.rolls
+            if access.last[tensor] < j:
+                mode = ROLL if is_rolled else RECOMPUTE
+                search.capacity[line, k] = make(ranges, k, mode, access.size[tensor, axis], steps)
+            elif is_rolled:
+                search.capacity[line, k] = make(ranges, k, FULL, access.size[tensor, axis], steps)
+            else:
+                make_whole_again(ranges, k, access.size[tensor, axis], steps)
+        search.total[line, k], search.runs[line, k] = ranges.total[k], ranges.runs[k]
+        for edge in range(access.edge_first[v], access.edge_first[v + 1]):
+            search.reads[line, last_edge - edge] = bytes_read(access, ranges, edge, k, axis, steps)
+            if is_piece(access, edge, j):
+                read_by(access, ranges, search, access.source[edge], v, axis, steps)
+                size_in = access.size[access.source[edge], axis]
+                search.piece[line, last_edge - edge] = make(ranges, len(ranges.total) - 1, RECOMPUTE, size_in, steps)
+
+
+@step
+def is_piece(access: Access, edge: int, j: int) -> bool:
+    """Return True if an edge is the first to read an input that comes in pieces, and a region up to j is the only one."""
+    tensor = access.source[edge]
+    is_first = access.reading[access.reader_first[tensor]] == edge
+    return bool(access.maker[tensor] < 0 and access.is_streamed[tensor] == 1 and is_first and access.last[tensor] < j)
+
+
+@step
+def put_together(access: Access, search: TileSearch, a: int, b: int, n: int) -> None:
+    """Offer the regions of 1 to n operations in tiles of one height and one width."""
+    j, answer, found, profile = search.j, search.answer, search.found, search.profile
+    w = search.stride.shape[1] + b
+    sink, last_edge = access.out[j - 1], access.edge_first[j] - 1
+    is_sum = access.role[j - 1] == SUM
+    after = 0
+    if is_sum:
+        after = access.sums[j - 1] + access.live[j] + (access.whole[sink] if access.last[sink] < j else 0)
+    inside, kept, lead, macs, traffic, runs, base = 0, 0, 0, 0, 0, 0, 0
+    for k in range(n):
+        # 1. Its work, and its reads.
+        v = j - 1 - k
+        tensor = access.out[v]
+        times = search.runs[a, k] * search.runs[w, k]
+        area = search.total[a, k] * search.total[w, k]
+        runs += times
+        traffic += access.weights[v] * times
+        if is_sum and k == 0:
+            macs, base, traffic = macs + access.macs[v], base + access.macs[v], traffic + access.whole[tensor]
+        else:
+            macs += area * access.macs[v]
+            base += access.macs[v] * access.size[tensor, 0] * access.size[tensor, 1]
+            traffic += area * access.pixel[tensor]
+        for edge in range(access.edge_first[v], access.edge_first[v + 1]):
+            at = last_edge - edge
+            traffic += search.reads[a, at] * search.reads[w, at] * access.pixel[access.source[edge]]
+
+        # 2. Its buffer.
+        profile[k] = lead
+        if k == 0 and is_sum:
+            inside += access.sums[v]
+        elif access.last[tensor] >= j or (k == 0 and access.is_streamed[tensor] == 0):
+            inside += access.whole[tensor]
+        else:
+            area = search.capacity[a, k] * abs(search.capacity[w, k])
+            bytes_ = rounded(area * access.pixel[tensor], access.alignment)
+            if search.capacity[w, k] < 0:
+                kept += bytes_
+            else:
+                for i in range(0 if k == 0 else j - 1 - search.latest[k], k + 1):
+                    profile[i] += bytes_
+
+        # 3. Inputs that come in pieces.
+        for edge in range(access.edge_first[v], access.edge_first[v + 1]):
+            if is_piece(access, edge, j):
+                source = access.source[edge]
+                area = search.piece[a, last_edge - edge] * abs(search.piece[w, last_edge - edge])
+                bytes_ = rounded(area * access.pixel[source], access.alignment)
+                inside -= access.whole[source]
+                lead += bytes_
+                latest = access.last[source]
+                for i in range(j - 1 - latest, k + 1):
+                    profile[i] += bytes_
+
+        # 4. The region that begins here.
+        answer[EVALUATED] += 1
+        if macs > int(search.worst * base) + 1:
+            continue
+        within = 0
+        for i in range(k + 1):
+            within = max(within, profile[i])
+        row = answer[COUNT]
+        if row == len(found):
+            answer[LOST] += 1
+            continue
+        answer[COUNT] += 1
+        found[row, FOUND_FROM], found[row, FOUND_TO] = v, j
+        found[row, FOUND_PEAK] = max(access.live[v] + inside + kept + within, after)
+        found[row, FOUND_MACS], found[row, FOUND_TRAFFIC], found[row, FOUND_RUNS] = macs, traffic, runs
+        found[row, FOUND_KIND] = KIND_PANELS if search.rolls else KIND_TILES
+        found[row, FOUND_HEIGHT], found[row, FOUND_WIDTH] = search.stride[0, a], search.stride[1, b]
+        found[row, FOUND_SAVED] = 0
+
+
+@partial(Kernel, group=CASCADE)
+def grow_tiles(access: Access, ranges: Ranges, search: TileSearch) -> int:
+    """Write the regions in tiles that end with operation j - 1; return their number."""
+    n = length_of(access, search)
+    for axis in range(2):
+        for choice in range(search.stride.shape[1]):
+            if search.stride[axis, choice] > 0:
+                follow(access, ranges, search, axis, choice, n)
+    for a in range(search.stride.shape[1]):
+        for b in range(search.stride.shape[1]):
+            if search.stride[0, a] > 0 and search.stride[1, b] > 0:
+                put_together(access, search, a, b, n)
+    return search.answer[COUNT]
