@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 _MODULE_OF = {
     "BankUse": "planner.model.problem_fields",
     "Buffer": "planner.model.rows",
+    "CascadeOptions": "solvers.cascade.options",
+    "CascadeResult": "solvers.cascade.solve",
     "FileError": "planner.errors",
     "FormatError": "planner.errors",
     "InputError": "planner.errors",
@@ -44,6 +46,7 @@ _MODULE_OF = {
     "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
     "__version__": "planner",
+    "cascade": "solvers.cascade.solve",
     "diff": "solvers.studies.replanning.diff",
     "order_and_place": "solvers.order.placement.joint",
     "order_operations": "solvers.order.solve",
@@ -86,6 +89,9 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import Relative as Relative
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
     from memplan.planner.verify.violation import Violation as Violation
+    from memplan.solvers.cascade.options import CascadeOptions as CascadeOptions
+    from memplan.solvers.cascade.solve import CascadeResult as CascadeResult
+    from memplan.solvers.cascade.solve import cascade as cascade
     from memplan.solvers.order.placement.joint import PlacedOrder as PlacedOrder
     from memplan.solvers.order.placement.joint import order_and_place as order_and_place
     from memplan.solvers.order.recompute.frontier import RecomputeFrontier as RecomputeFrontier

@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": "compare",
     "liveness": "liveness",
     "order": "order",
+    "cascade": "cascade",
     "shadow": "shadow",
     "solvers": "solver_list",
     "model": "model",

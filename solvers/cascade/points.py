@@ -40,7 +40,7 @@ class CascadePoint:
 
     def offsets(self) -> dict[str, int]:
         """Return the offset of each buffer by its name in the operations."""
-        return {row.id.removeprefix(f"{FUNCTION}/"): row.offset for row in self.plan.placements}
+        return {str(row.id).removeprefix(f"{FUNCTION}/"): row.offset for row in self.plan.placements}
 
 
 def cascade_of(graph: AccessGraph, options: CascadeOptions, found: Rows, chain: Chain) -> Cascade:

@@ -65,7 +65,10 @@ class _Scheduling:
         self.pieces = [
             t
             for t in sorted(self.streamed)
-            if graph.maker[t] is None and graph.readers[t] and self.first <= graph.readers[t][0] and self.last[t] < self.end
+            if graph.maker[t] is None
+            and graph.readers[t]
+            and self.first <= graph.readers[t][0]
+            and self.last[t] < self.end
         ]
 
     def region(self) -> CascadeRegion:
@@ -89,9 +92,7 @@ class _Scheduling:
             mode: Mode = "roll" if self.kind == "rows" else "recompute"
             holds[tensor] = self._hold(tensor, along[0][-1 - tensor], along[1][-1 - tensor], mode)
         stride = (self.numbers[0], driven(graph, self.end - 1).columns) if self.kind == "rows" else self.numbers
-        return CascadeRegion(
-            self.first, self.end, self.kind, stride, made, pieces, holds, self._slide(along[0])
-        )
+        return CascadeRegion(self.first, self.end, self.kind, stride, made, pieces, holds, self._slide(along[0]))
 
     def _mode(self, v: int) -> Mode:
         if self.kind == "rows":
@@ -132,7 +133,7 @@ class _Scheduling:
         return _again(low, high, up, size)
 
     def need(self, tensor: int, made: dict[int, Made], axis: int) -> tuple[I64, I64, I64]:
-        """Return the hull of what the region reads of a tensor in each step, and how far it would go without borders."""
+        """Return the hull of what the region reads of a tensor in each step, and how far it goes without borders."""
         graph, size = self.graph, self.graph.tensors[tensor].sizes[axis]
         steps = len(made[self.end - 1].first)
         low, high, up = (np.full(steps, value, np.int64) for value in (NEVER, -1, -NEVER))

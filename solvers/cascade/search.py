@@ -131,7 +131,7 @@ class RegionSearch:
             grow_tiles(self._access, ranges, Reference(self._tiles._replace(j=j, rolls=rolls)))
 
     def _room(self, slots: int, steps: int) -> Reference[Ranges]:
-        wanted = next((size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps))
+        wanted = next(size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps)
         if wanted not in self._ranges:
             tables = [np.zeros((slots, wanted), np.int64) for _ in range(3)]
             columns: list[I64] = [np.zeros(size, np.int64) for size in (slots, slots, wanted, wanted, wanted)]
@@ -167,4 +167,16 @@ def _tile_search(longest: int, edges: int, found: Rows, answer: I64) -> TileSear
     per_line = [np.zeros((2 * strides, longest), np.int64) for _ in range(3)]
     per_edge = [np.zeros((2 * strides, edges), np.int64) for _ in range(2)]
     stride, latest, profile = np.zeros((2, strides), np.int64), np.zeros(longest, np.int64), np.zeros(longest, np.int64)
-    return TileSearch(0, longest, False, WARM_UP, WORST, stride, latest, *per_line, *per_edge, profile, found, answer)
+    return TileSearch(
+        *(0, longest, False, WARM_UP, WORST),
+        stride=stride,
+        latest=latest,
+        total=per_line[0],
+        runs=per_line[1],
+        capacity=per_line[2],
+        reads=per_edge[0],
+        piece=per_edge[1],
+        profile=profile,
+        found=found,
+        answer=answer,
+    )

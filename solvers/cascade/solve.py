@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -122,9 +121,7 @@ def cascade(
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
     checked = _checked(kept) if check else ()
     told = _exhausted(access, options, search.effort, search.reached)
-    return CascadeResult(
-        access, options, layers, kept, barriers, told, checked, round(time.monotonic() - started, 6)
-    )
+    return CascadeResult(access, options, layers, kept, barriers, told, checked, round(time.monotonic() - started, 6))
 
 
 def _with_resting(
@@ -208,4 +205,3 @@ def _exhausted(graph: AccessGraph, options: CascadeOptions, effort: Effort, reac
         skipped_strides=effort.skipped_strides,
         evaluated=effort.evaluated,
     )
-

@@ -16,6 +16,8 @@ import memplan
 OFFERED = [
     "BankUse",
     "Buffer",
+    "CascadeOptions",
+    "CascadeResult",
     "FileError",
     "FormatError",
     "InputError",
@@ -39,6 +41,7 @@ OFFERED = [
     "SolveControl",
     "Violation",
     "__version__",
+    "cascade",
     "diff",
     "order_and_place",
     "order_operations",

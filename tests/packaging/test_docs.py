@@ -70,6 +70,15 @@ def test_programs_are_built_as_their_page_says() -> None:
     assert solve(ran("liveness.md")["problem"]).status == "optimal"
 
 
+def test_cascades_are_found_as_their_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    points = ran("cascades.md")["result"].points
+    assert [(point.peak, round(100 * (point.macs_ratio - 1), 2)) for point in (points[0], points[-1])] == [
+        (283_136, 0.0),
+        (206_888, 8.53),
+    ]
+
+
 def test_the_client_is_used_as_its_page_says(problem: Problem, server: Running) -> None:
     (code,) = blocks("service.md", "python")
     names: dict[str, Any] = {"problem": problem, "problems": [problem, problem]}

@@ -60,17 +60,22 @@ class Network:
             before = (missing[0] // 2, missing[1] // 2)
             behind = (missing[0] - before[0], missing[1] - before[1])
         else:
-            before, behind = ((0, 0), (0, 0)) if pad == "valid" else ((pad, pad), (pad, pad)) if isinstance(pad, int) else pad  # type: ignore[assignment]
+            before, behind = pads_of(pad)
             out = [(sizes[a] + before[a] + behind[a] - reach[a]) // strides[a] + 1 for a in (0, 1)]
         channels = channels or into
         weights = {"conv2d": (channels, *kernel, into // groups), "depthwise_conv2d": (1, *kernel, into)}.get(kind, ())
         attributes = {
-            "kernel": kernel, "strides": strides, "dilations": dilations, "pads": (*before, *behind),
-        }  # fmt: skip
+            "kernel": kernel,
+            "strides": strides,
+            "dilations": dilations,
+            "pads": (*before, *behind),
+        }
         more = {"groups": groups} if groups > 1 else {}
         return self.add_op(kind, [x], (1, *out, channels), weights, **attributes, **more)
 
-    def conv(self, x: int, channels: int, k: int | tuple[int, int] = 3, s: int | tuple[int, int] = 1, **more: Any) -> int:
+    def conv(
+        self, x: int, channels: int, k: int | tuple[int, int] = 3, s: int | tuple[int, int] = 1, **more: Any
+    ) -> int:
         return self.window("conv2d", x, channels, k, s, **more)
 
     def depthwise(self, x: int, k: int | tuple[int, int] = 3, s: int | tuple[int, int] = 1, **more: Any) -> int:
@@ -102,7 +107,9 @@ class Network:
     def deconv(self, x: int, channels: int, k: int, s: int, p: int) -> int:
         _, rows, columns, into = self.shapes[x]
         attributes = {"kernel": (k, k), "strides": (s, s), "pads": (p, p, p, p)}
-        return self.add_op("conv2d_transpose", [x], (1, rows * s, columns * s, channels), (channels, k, k, into), **attributes)
+        return self.add_op(
+            "conv2d_transpose", [x], (1, rows * s, columns * s, channels), (channels, k, k, into), **attributes
+        )
 
     def global_pool(self, x: int) -> int:
         return self.add_op("global_average_pool", [x], (1, 1, 1, self.shapes[x][3]))
@@ -124,6 +131,12 @@ class Network:
         ]
         said = {"size": size, "kept": outputs, "resident": self.weights, "tensors": facts, "ops": self.ops}
         return graph_from({**said, "name": self.name} if self.name else said)
+
+
+def pads_of(pad: Pads) -> tuple[tuple[int, int], tuple[int, int]]:
+    if isinstance(pad, str):
+        return (0, 0), (0, 0)
+    return ((pad, pad), (pad, pad)) if isinstance(pad, int) else pad
 
 
 def product(sizes: Sequence[int]) -> int:
@@ -175,8 +188,15 @@ def inverted(
     return net.add(x, y) if s == 1 and into == channels else y
 
 
-MOBILENET_V2 = ((1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 32, 3, 2, 3), (6, 64, 4, 2, 3), (6, 96, 3, 1, 3), (6, 160, 3, 2, 3), (6, 320, 1, 1, 3))  # fmt: skip
-EFFICIENTNET = ((1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3))  # fmt: skip
+MOBILENET_V2 = (
+    *((1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 32, 3, 2, 3), (6, 64, 4, 2, 3)),
+    *((6, 96, 3, 1, 3), (6, 160, 3, 2, 3), (6, 320, 1, 1, 3)),
+)
+EFFICIENTNET = (
+    *((1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3)),
+    *((6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3)),
+)
+"""Expansion, channels, blocks, stride and kernel of each stage."""
 
 
 def mobilenet_v2(

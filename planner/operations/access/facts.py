@@ -69,6 +69,20 @@ class Facts:
         """Return an attribute that is an integer; raises UnknownAccess."""
         return self.integers(name, 1, default)[0]
 
+    def list_of(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """Return an attribute that is a list of integers; raises UnknownAccess."""
+        value = self.attributes.get(name, default)
+        if not isinstance(value, tuple) or not all(isinstance(one, int) for one in value):
+            raise UnknownAccess(f"{name} must be integers")
+        return tuple(int(one) for one in value)
+
+    def by_axis(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
+        """Return numbers given by axes of the shape as those of rows and columns; none may be for the batch."""
+        found = {axis_of(axis, len(self.out_shape), self.layout): value for axis, value in values.items()}
+        if found.get(-1, default) != default:
+            raise UnknownAccess(f"{self.kind} of batches runs whole")
+        return found.get(0, default), found.get(1, default)
+
     def word(self, name: str, default: str) -> str:
         """Return an attribute that is a word."""
         return str(self.attributes.get(name, default))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from memplan.planner.errors import OperationsError
-from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read, padded
+from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read, Role, padded
 from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess, pixels_of
 from memplan.planner.operations.access.kinds import access_of
 from memplan.planner.operations.access.window import whole
@@ -32,9 +32,7 @@ class _Reading:
 
     def __init__(self, graph: OperationGraph, brick: int) -> None:
         self.graph, self.brick = graph, brick
-        self.layout = next(
-            (str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC"
-        )
+        self.layout = next((str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC")
         self.resident = frozenset(graph.resident)
         writers: dict[int, int] = {}
         for row in graph.ops:
@@ -80,12 +78,10 @@ class _Reading:
             reads = tuple(Read(row.inputs[k], *windows[i]) for i, k in enumerate(read))
             macs = self._macs_of_barrier(row, read)
             outputs = tuple(tensor for tensor in row.outputs if tensor not in self.resident)
-            return AccessOperation(
-                kind, reads, outputs, "barrier", macs, weights, 0, row.work, name, str(unknown)
-            )
+            return AccessOperation(kind, reads, outputs, "barrier", macs, weights, 0, row.work, name, str(unknown))
         reads = tuple(Read(row.inputs[k], *found.windows[i]) for i, k in enumerate(read))
         sums = facts.output.channels * max(SUM_BYTES, self._bits(row.outputs[0]) // 8) if found.is_sum else 0
-        role = "sum" if found.is_sum else "striped"
+        role: Role = "sum" if found.is_sum else "striped"
         return AccessOperation(kind, reads, row.outputs, role, found.macs, weights, sums, 0, name)
 
     def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:

@@ -1,7 +1,8 @@
 """The access maps of each kind of operation; a kind that is not in the table is a barrier.
 
 The attributes of a kind are lists of two integers for rows and columns: `kernel`, `strides`, `dilations`; `pads` are
-those before rows, before columns, behind rows, behind columns; `groups` is one integer, as is `axis`.
+those before rows, before columns, behind rows, behind columns; `groups` is one integer, as is `axis`. Those of a pad
+or slice are by the axes of the shape.
 """
 
 from __future__ import annotations
@@ -52,9 +53,7 @@ def _sliding(facts: Facts) -> Windows:
     dilations, pads = facts.integers("dilations", 2, 1), facts.integers("pads", 4, 0)
     if min(*kernel, *strides, *dilations) < 1:
         raise UnknownAccess("kernel, strides and dilations must be at least 1")
-    rows, columns = (
-        sliding(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1)
-    )
+    rows, columns = (sliding(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     return rows, columns
 
 
@@ -81,9 +80,7 @@ def _transposed(facts: Facts) -> KindAccess:
     if min(*kernel, *strides, *dilations) < 1:
         raise UnknownAccess("kernel, strides and dilations must be at least 1")
     groups = facts.integer("groups", 1)
-    rows, columns = (
-        transposed(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1)
-    )
+    rows, columns = (transposed(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     taps = kernel[0] * kernel[1] * facts.inputs[0].channels // (strides[0] * strides[1]) // max(1, groups)
     return KindAccess(((rows, columns),), taps * facts.output.channels)
 
@@ -128,17 +125,29 @@ def _concat(facts: Facts) -> KindAccess:
 
 
 def _pad(facts: Facts) -> KindAccess:
-    before = facts.integers("pads", 4)
     if facts.word("mode", "constant") != "constant":
         raise UnknownAccess("pad by reflection or repetition runs whole")
-    return KindAccess(((shifted(-before[0]), shifted(-before[1])),))
+    rank = len(facts.out_shape)
+    before = facts.integers("pads", 2 * rank)[:rank]
+    found = facts.by_axis(dict(enumerate(before)), 0)
+    return KindAccess(((shifted(-found[0]), shifted(-found[1])),))
 
 
 def _slice(facts: Facts) -> KindAccess:
-    starts, steps = facts.integers("starts", 2, 0), facts.integers("steps", 2, 1)
-    if min(steps) < 1 or min(starts) < 0:
-        raise UnknownAccess("slice backwards runs whole")
-    return KindAccess(((shifted(starts[0], steps[0]), shifted(starts[1], steps[1])),))
+    """Along rows and columns; a slice of channels reads whole pixels."""
+    starts = facts.list_of("starts")
+    axes = facts.list_of("axes", tuple(range(len(starts))))
+    steps = facts.list_of("steps", (1,) * len(starts))
+    if not len(starts) == len(axes) == len(steps) or min(steps, default=1) < 1:
+        raise UnknownAccess("slice backwards, or of unknown axes, runs whole")
+    rank, shape = len(facts.out_shape), facts.shapes[0]
+    named = [axis % rank for axis in axes if -rank <= axis < rank]
+    begins = {axis: start + shape[axis] if start < 0 else start for axis, start in zip(named, starts, strict=False)}
+    offset = facts.by_axis(begins, 0)
+    step = facts.by_axis(dict(zip(named, steps, strict=False)), 1)
+    if min(offset) < 0:
+        raise UnknownAccess("slice from before the beginning runs whole")
+    return KindAccess(((shifted(offset[0], step[0]), shifted(offset[1], step[1])),))
 
 
 def _resize(facts: Facts) -> KindAccess:
@@ -173,6 +182,13 @@ def _global_pool(facts: Facts) -> KindAccess:
     return KindAccess((_all(facts.inputs[0]),), is_sum=True)
 
 
+def _mean(facts: Facts) -> KindAccess:
+    """A mean or sum over all rows and columns, whatever says its axes: the shape of the output does."""
+    if facts.inputs[0][:2] == facts.output[:2]:
+        raise UnknownAccess(f"{facts.kind} of channels runs whole")
+    return _global_pool(facts)
+
+
 def _matmul(facts: Facts) -> KindAccess:
     """Rows of the first operand; all of a second one that is no constant."""
     first = facts.inputs[0]
@@ -184,9 +200,11 @@ def _matmul(facts: Facts) -> KindAccess:
 
 
 _POINTWISE = frozenset(
-    "add sub mul div maximum minimum pow relu relu6 leaky_relu prelu elu gelu hard_swish hard_sigmoid sigmoid tanh "
-    "clip neg abs exp log sqrt rsqrt square quantize dequantize requantize cast copy identity where equal greater less "
-    "batch_norm silu mish floor ceil round sign erf softplus dropout".split()
+    {"add", "sub", "mul", "div", "maximum", "minimum", "pow", "where", "equal", "greater", "less", "not"}
+    | {"relu", "relu6", "leaky_relu", "prelu", "elu", "gelu", "hard_swish", "hard_sigmoid", "sigmoid", "tanh", "silu"}
+    | {"mish", "softplus", "clip", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "square", "erf", "sin", "cos"}
+    | {"quantize", "dequantize", "requantize", "cast", "copy", "identity", "batch_norm", "dropout", "reciprocal"}
+    | {"floor", "ceil", "round", "sign"}
 )
 _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "conv2d": _convolution,
@@ -195,6 +213,10 @@ _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "max_pool2d": _pool,
     "average_pool2d": _pool,
     "global_average_pool": _global_pool,
+    "global_max_pool": _global_pool,
+    "reduce_mean": _mean,
+    "reduce_sum": _mean,
+    "reduce_max": _mean,
     "concat": _concat,
     "pad": _pad,
     "slice": _slice,

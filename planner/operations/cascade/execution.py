@@ -117,7 +117,8 @@ class _Run:
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
             if tensor not in rings:
                 return self._whole(tensor)[slice(*rows), slice(*columns)]
-            return rings[tensor][_places(rings[tensor], rows, columns)]
+            found: Bytes8 = rings[tensor][_places(rings[tensor], rows, columns)]
+            return found
 
         def store(tensor: int, rows: Span, columns: Span, value: Bytes8) -> None:
             if tensor in rings:
@@ -210,12 +211,12 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
         [window.source(at, at + 1, size) for at in range(*span)]
         for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
     ]
-    hulls = [_hull(spans) for spans in windows]
-    value = _weighted(fetch(read.tensor, *hulls), *hulls, salt)
+    across, along = _hull(windows[0]), _hull(windows[1])
+    value = _weighted(fetch(read.tensor, across, along), across, along, salt)
     sums = np.zeros((value.shape[0] + 1, value.shape[1] + 1, value.shape[2]), np.int64)
     sums[1:, 1:] = value.cumsum(axis=0).cumsum(axis=1)
-    low, high = (np.array([max(0, span[k] - hulls[0][0]) for span in windows[0]]) for k in (0, 1))
-    left, right = (np.array([max(0, span[k] - hulls[1][0]) for span in windows[1]]) for k in (0, 1))
+    low, high = (np.array([max(0, span[k] - across[0]) for span in windows[0]]) for k in (0, 1))
+    left, right = (np.array([max(0, span[k] - along[0]) for span in windows[1]]) for k in (0, 1))
     by_rows = sums[high] - sums[low]
     found: Sums = by_rows[:, right] - by_rows[:, left]
     return found
@@ -229,7 +230,8 @@ def _hull(spans: list[Span]) -> Span:
 def _summed(operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
     """Return the part of a sum that a range of rows and of columns adds, for each channel of the input."""
     value = _weighted(fetch(operation.reads[0].tensor, rows, columns), rows, columns, 0)
-    return (value.sum(axis=(0, 1)) & 255).astype(np.uint8)
+    summed: Bytes8 = (value.sum(axis=(0, 1)) & 255).astype(np.uint8)
+    return summed
 
 
 def _finished(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:

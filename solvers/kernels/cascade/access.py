@@ -65,7 +65,7 @@ def first_read(access: Access, edge: int, axis: int, first: int) -> int:
     at = 4 * axis
     window = access.window
     a = (first * window[edge, at + SCALE] + window[edge, at + LOW]) // window[edge, at + DIVISOR]
-    return min(max(a, 0), access.size[access.source[edge], axis])
+    return int(min(max(a, 0), access.size[access.source[edge], axis]))
 
 
 @step
@@ -73,13 +73,13 @@ def uncut_end(access: Access, edge: int, axis: int, end: int) -> int:
     """Return where the range ends that an output up to `end` reads, as if there were no borders."""
     at = 4 * axis
     window = access.window
-    return ((end - 1) * window[edge, at + SCALE] + window[edge, at + HIGH]) // window[edge, at + DIVISOR] + 1
+    return int(((end - 1) * window[edge, at + SCALE] + window[edge, at + HIGH]) // window[edge, at + DIVISOR] + 1)
 
 
 @step
 def end_read(access: Access, edge: int, axis: int, end: int) -> int:
     """Return where the range ends that an output up to `end` reads, cut to the input."""
-    return min(max(uncut_end(access, edge, axis, end), 0), access.size[access.source[edge], axis])
+    return int(min(max(uncut_end(access, edge, axis, end), 0), access.size[access.source[edge], axis]))
 
 
 @step

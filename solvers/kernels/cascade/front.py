@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.cache import CASCADE
-from memplan.solvers.kernels.cascade.rows import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_SAVED, FOUND_TO, FOUND_TRAFFIC
+from memplan.solvers.kernels.cascade.rows import (
+    FOUND_FROM,
+    FOUND_MACS,
+    FOUND_PEAK,
+    FOUND_SAVED,
+    FOUND_TO,
+    FOUND_TRAFFIC,
+)
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import Rows
 
@@ -58,7 +65,7 @@ def cull(table: Cull) -> int:
 
 @partial(Kernel, group=CASCADE)
 def best_chain(table: Chains) -> int:
-    """Find the chain with the fewest multiplications, then slides, then the least traffic, within the limit of the peak.
+    """Find the chain with the fewest multiplications, then slides, then the least traffic, within the limit.
 
     Returns 1 if there is one, else 0.
     """

@@ -13,7 +13,6 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.cache import CASCADE
 from memplan.solvers.kernels.cascade.access import (
     FULL,
-    NEVER,
     RECOMPUTE,
     ROLL,
     STRIPED,
@@ -31,7 +30,9 @@ from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import Rows, step
 
 KEPT, LEAD, MACS, TRAFFIC, RUNS, MASK, INSIDE, IS_ROLLED = range(8)
-FOUND_FROM, FOUND_TO, FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC, FOUND_RUNS, FOUND_KIND, FOUND_HEIGHT, FOUND_WIDTH = range(9)
+FOUND_FROM, FOUND_TO, FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC, FOUND_RUNS, FOUND_KIND, FOUND_HEIGHT, FOUND_WIDTH = range(
+    9
+)
 FOUND_SAVED, N_FOUND = 9, 10
 KIND_WHOLE, KIND_ROWS, KIND_TILES, KIND_PANELS = range(4)
 COUNT, CUTS, LOST, EVALUATED = range(4)
@@ -55,7 +56,9 @@ class RowSearch(NamedTuple):
     worst: float  # the most multiplications of a region, as a multiple of its own layer by layer
     slot: Rows  # (3b, l): the ranges that an operation makes
     profile: Rows  # (3b, l): bytes of what lives within a step, while an operation runs
-    state: Rows  # (3b, 8): bytes kept over steps, of pieces of inputs, macs, traffic, runs, mask, bytes of whole tensors
+    state: (
+        Rows  # (3b, 8): bytes kept over steps, of pieces of inputs, macs, traffic, runs, mask, bytes of whole tensors
+    )
     worth: Rows  # (2b, 4): what states are compared by
     ranked: I64  # (2b,): scratch
     found: Rows  # (f, 10): the regions offered
@@ -205,7 +208,7 @@ def begin(access: Access, ranges: Ranges, search: RowSearch) -> int:
         state[0, INSIDE] = access.whole[sink]
     count_work(access, ranges, search, 0, v, 0)
     stream_inputs(access, ranges, search, 0, v, len(ranges.total) - 1)
-    return access.macs[v] if is_sum else access.macs[v] * access.size[sink, 0] * access.size[sink, 1]
+    return int(access.macs[v] if is_sum else access.macs[v] * access.size[sink, 0] * access.size[sink, 1])
 
 
 @step
@@ -248,7 +251,7 @@ def is_same(ranges: Ranges, a: int, b: int, steps: int) -> bool:
 
 @step
 def weigh(access: Access, ranges: Ranges, search: RowSearch, at: int, row: int, v: int) -> None:
-    """Write what a candidate is compared by: peak so far, bytes kept, multiplications, rows that are still to be read."""
+    """Write what a candidate is compared by: peak so far, bytes kept, multiplications, rows still to be read."""
     j, worth, within, open_rows = search.j, search.worth, 0, 0
     for k in range(j - v):
         within = max(within, search.profile[at, k])
@@ -338,7 +341,9 @@ def grow_rows(access: Access, ranges: Ranges, search: RowSearch) -> int:
                     continue
                 at, slot = beam + candidates, 1 + (k - 1) * 2 * beam + candidates
                 grow(access, ranges, search, parent, at, v, FULL if access.last[tensor] >= j else mode, slot)
-                if search.state[at, MACS] > limit or (last_slot >= 0 and is_same(ranges, last_slot, slot, search.steps)):
+                if search.state[at, MACS] > limit or (
+                    last_slot >= 0 and is_same(ranges, last_slot, slot, search.steps)
+                ):
                     continue
                 last_slot = slot
                 weigh(access, ranges, search, at, candidates, v)
@@ -351,4 +356,4 @@ def grow_rows(access: Access, ranges: Ranges, search: RowSearch) -> int:
         for at in range(states):
             stream_inputs(access, ranges, search, at, v, spare)
             offer(access, ranges, search, at, v, k + 1)
-    return search.answer[COUNT]
+    return int(search.answer[COUNT])

@@ -72,7 +72,7 @@ class TileSearch(NamedTuple):
 
 @step
 def length_of(access: Access, search: TileSearch) -> int:
-    """Return the number of operations in the longest region that ends with operation j - 1; write their last readers."""
+    """Return the operations in the longest region that ends with operation j - 1; write their last readers."""
     j, n = search.j, 1
     for v in range(j - 2, max(-1, j - 1 - search.longest), -1):
         tensor = access.out[v]
@@ -139,7 +139,7 @@ def follow(access: Access, ranges: Ranges, search: TileSearch, axis: int, choice
 
 @step
 def is_piece(access: Access, edge: int, j: int) -> bool:
-    """Return True if an edge is the first to read an input that comes in pieces, and a region up to j is the only one."""
+    """Return True if an edge is the first to read an input in pieces, which nothing behind operation j - 1 reads."""
     tensor = access.source[edge]
     is_first = access.reading[access.reader_first[tensor]] == edge
     return bool(access.maker[tensor] < 0 and access.is_streamed[tensor] == 1 and is_first and access.last[tensor] < j)
@@ -233,4 +233,4 @@ def grow_tiles(access: Access, ranges: Ranges, search: TileSearch) -> int:
         for b in range(search.stride.shape[1]):
             if search.stride[0, a] > 0 and search.stride[1, b] > 0:
                 put_together(access, search, a, b, n)
-    return search.answer[COUNT]
+    return int(search.answer[COUNT])

@@ -1,0 +1,106 @@
+"""`memplan cascade`: run operations in stripes, so that only edges of their tensors are kept."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from functools import partial
+from typing import Annotated
+
+import typer
+from pydantic_core import to_json
+
+from memplan.api.cli.arguments import ListFormat, Quiet
+from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.progress import run_in_thread
+from memplan.api.cli.streams import read_as, refuse_unwritable, say, wants_table, write
+from memplan.api.reports.cascades import facts, lines
+from memplan.api.reports.sizes import parse_size
+from memplan.planner.errors import OptionError
+from memplan.planner.operations.graph import read_graph
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.solve import TIME_LIMIT_S
+from memplan.solvers.cascade.solve import cascade as cascades_of
+
+NOT_WITHIN = 1
+_EXTRA = re.compile(r"\+?([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%", re.ASCII)
+
+
+class Delivery(StrEnum):
+    """The choice of how an input comes, or an output goes."""
+
+    resident = "resident"
+    streamed = "streamed"
+
+
+class Overlap(StrEnum):
+    """The choice of what outputs may overwrite."""
+
+    none = "none"
+    sliding = "sliding"
+
+
+def cascade(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A graph of operations with shapes and kinds, or -.")],
+    output: Annotated[
+        str | None, typer.Option("--write", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
+    ] = None,
+    fit: Annotated[str | None, typer.Option(metavar="BYTES", help="Show points of at most so many bytes.")] = None,
+    macs: Annotated[str | None, typer.Option(metavar="+N%", help="Recompute at most so much more.")] = None,
+    source: Annotated[Delivery, typer.Option("--input", help="Inputs lie whole in memory, or come in pieces.")] = (
+        Delivery.resident
+    ),
+    target: Annotated[Delivery, typer.Option("--output", help="Outputs lie whole in memory, or go in pieces.")] = (
+        Delivery.resident
+    ),
+    overlap: Annotated[Overlap, typer.Option(help="Let outputs grow into dying inputs.")] = Overlap.none,
+    alignment: Annotated[int, typer.Option(min=1, help="Round buffers up to multiples of so many bytes.")] = 1,
+    brick: Annotated[int, typer.Option(min=1, help="Pad channels to a multiple of this.")] = 1,
+    check: Annotated[bool, typer.Option("--check", help="Execute the points by value in their planned arena.")] = False,
+    time_limit: Annotated[float, typer.Option(help="Seconds for the search and the plans.")] = TIME_LIMIT_S,
+    shown: ListFormat = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run operations in stripes: peaks, what they cost in recomputation, each one a verified plan.
+
+    Exit status: 0 there are points, 1 none is within the bounds, 2 wrong input.
+    """
+    refuse_unwritable(output)
+    options = CascadeOptions(
+        input=source.value,
+        output=target.value,
+        sliding=overlap is Overlap.sliding,
+        alignment=alignment,
+        fit=None if fit is None else _bytes(fit),
+        macs=None if macs is None else _ratio(macs),
+    )
+    graph = read_as(model, read_graph)
+    with graceful_interrupts() as cancelled:
+        work = partial(
+            cascades_of, graph, options, brick=brick, check=check, time_limit_s=time_limit, cancelled=cancelled
+        )
+        result = run_in_thread(work, lambda: None)
+    told = to_json(facts(result)) + b"\n"
+    if output is not None:
+        write(output, told)
+        if not quiet:
+            say("\n".join(lines(result)))
+    elif wants_table(shown):
+        write(None, "".join(f"{line}\n" for line in lines(result)).encode())
+    else:
+        write(None, told)
+    raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if result.points else NOT_WITHIN)
+
+
+def _bytes(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise OptionError(f"--fit: {error}") from error
+
+
+def _ratio(text: str) -> float:
+    match = _EXTRA.fullmatch(text.strip())
+    if match is None:
+        raise OptionError(f"--macs: must be a share such as +10%, got {text!r}")
+    return 1 + float(match[1]) / 100

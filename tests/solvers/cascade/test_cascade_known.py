@@ -1,0 +1,107 @@
+"""Cascades of known networks: recorded peaks; every point is planned, verified and as the search counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from memplan.planner.errors import OptionError
+from memplan.planner.liveness.shadow import shadow
+from memplan.planner.operations.access.from_graph import access_graph
+from memplan.planner.operations.cascade.execution import check_by_value
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.schedule import region_of
+from memplan.solvers.cascade.solve import CascadeResult, cascade
+from memplan.solvers.kernels.cascade.rows import KIND_TILES
+from tests.support.networks import NETWORKS, two_convolutions
+
+
+def best_within(result: CascadeResult, percent: float) -> int:
+    return min(point.peak for point in result.points if point.macs_ratio <= 1 + percent / 100)
+
+
+def test_the_example_of_two_convolutions() -> None:
+    result = cascade(two_convolutions(), check=True)
+    graph = result.graph
+    assert [tensor.bytes for tensor in graph.tensors if tensor.rows > 1] == [2_028, 18_432, 4_608]
+    assert result.layers_peak == 23_040
+    assert [(point.peak, point.macs_ratio) for point in result.points] == [(6_668, 1.0)]
+    assert result.checked == (0,)
+    # 16 stripes of 6 x 6 x 32 bytes.
+    region = region_of(graph, result.options, (0, 2, 0, 0, 0, 0, KIND_TILES, 6, 6, 0))
+    assert region.steps == (4, 4)
+    assert region.holds[2].bytes == 1_152
+
+
+def test_rows_alone_and_rows_that_slide() -> None:
+    graph = access_graph(two_convolutions())
+    region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, 1, 1, 0, 0))
+    assert region.holds[2].bytes + sum(graph.tensors[t].bytes for t in (0, 4)) == 7_404
+    (point,) = cascade(two_convolutions(), CascadeOptions(sliding=True), check=True).points
+    assert (point.peak, len(point.slides)) == (5_610, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "recorded"),
+    [
+        ("mobilenet_v1", CascadeOptions(), [(0, 372_736), (5, 279_424), (10, 270_720)]),
+        ("mobilenet_v1", CascadeOptions(sliding=True), [(0, 265_216)]),
+        ("mobilenet_v2", CascadeOptions(), [(0, 283_136), (5, 223_736), (10, 206_888)]),
+        ("mobilenet_v2", CascadeOptions(sliding=True), [(0, 207_872)]),
+        ("mobilenet_v2", CascadeOptions(input="streamed"), [(0, 162_848), (5, 73_208), (10, 61_952)]),
+        ("vgg16", CascadeOptions(), [(0, 781_312), (5, 638_976), (10, 604_928)]),
+        ("vgg16", CascadeOptions(sliding=True), [(0, 630_784)]),
+        ("unet", CascadeOptions(), [(0, 437_248)]),
+        ("espcn", CascadeOptions(input="streamed", output="streamed"), [(0, 191_360)]),
+    ],
+)
+def test_recorded_peaks_hold(name: str, options: CascadeOptions, recorded: list[tuple[int, int]]) -> None:
+    result = cascade(NETWORKS[name](), options)
+    assert all(best_within(result, percent) <= peak for percent, peak in recorded)
+    for point in result.points:
+        assert verify(point.problem, point.plan) == ()
+        assert point.slides or point.peak == point.estimate
+        assert point.slides or not shadow(point.operations, point.plan)
+    peaks, macs = zip(*((point.peak, point.macs) for point in result.points), strict=True)
+    assert list(peaks) == sorted(set(peaks), reverse=True)
+    assert list(macs) == sorted(set(macs))
+
+
+def test_unet_runs_by_value_in_its_arena_as_one_region() -> None:
+    point = cascade(NETWORKS["unet"](), CascadeOptions(macs=1.0)).points[0]
+    assert [(region.first, region.end) for region in point.cascade.regions] == [(0, 27)]
+    assert check_by_value(point.cascade, point.offsets(), point.peak) > 4_000_000
+
+
+def test_bounds_leave_points_out() -> None:
+    graph = NETWORKS["mobilenet_v1"]()
+    within = cascade(graph, CascadeOptions(fit=300_000))
+    assert within.points
+    assert all(point.peak <= 300_000 for point in within.points)
+    assert all(point.macs_ratio <= 1.05 for point in cascade(graph, CascadeOptions(macs=1.05)).points)
+    assert cascade(graph, CascadeOptions(fit=1_000)).points == ()
+
+
+def test_barriers_and_what_was_looked_at_are_told() -> None:
+    result = cascade(NETWORKS["efficientnet_b0"](), CascadeOptions(macs=1.0))
+    assert result.exhausted.intervals
+    assert result.exhausted.evaluated > 0
+    stopped = cascade(NETWORKS["mobilenet_v1"](), time_limit_s=0)
+    assert not stopped.exhausted.intervals
+    assert stopped.layers_peak == 1_204_224
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"input": "held"}, "input: must be resident or streamed, got 'held'"),
+        ({"alignment": 3}, "alignment: must be a power of two"),
+        ({"fit": -1}, "fit: must be from 0"),
+        ({"macs": 0.5}, "macs: must be from 1"),
+        ({"beam": 0}, "beam: must be from 1"),
+        ({"longest": 61}, "longest: must be from 1 to 60"),
+    ],
+)
+def test_wrong_options_are_refused(wrong: dict[str, object], told: str) -> None:
+    with pytest.raises(OptionError, match=told):
+        CascadeOptions(**wrong)  # type: ignore[arg-type]
