@@ -39,7 +39,7 @@ Inclusive = Annotated[
 PlanOutput = Annotated[
     str | None, typer.Option("--output", "-o", metavar="PLAN", help=f"Write the plan here: {SUFFIXES}.")
 ]
-Deterministic = Annotated[bool, typer.Option(help="The same plan on every machine.")]
+Deterministic = Annotated[bool, typer.Option(help="The same plan on every machine: count work, not time.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors to people.")]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
@@ -71,6 +71,10 @@ OrderFile = Annotated[
 ReorderedProblem = Annotated[
     str | None,
     typer.Option("--problem-file", metavar="PROBLEM", help="With --reorder: write the problem in that order here."),
+]
+BundleFile = Annotated[
+    str | None,
+    typer.Option("--bundle", metavar="FILE", help="Write problem, options, versions and answer, for `memplan replay`."),
 ]
 ServerUrl = Annotated[
     str | None,

@@ -15,6 +15,7 @@ COMMANDS = {
     "verify": "verify",
     "check": "check",
     "diff": "diff",
+    "replay": "replay",
     "convert": "convert",
     "export": "export",
     "compare": "compare",

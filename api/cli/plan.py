@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
@@ -14,6 +15,7 @@ import typer
 from memplan.api.cli.arguments import (
     TABLE,
     Accepted,
+    BundleFile,
     Capacities,
     Deterministic,
     Eps,
@@ -36,10 +38,11 @@ from memplan.api.cli.arguments import (
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import (
+    STANDARD,
     format_for,
     is_terminal,
+    problem_in,
     read_as,
-    read_problem,
     refuse_unwritable,
     say,
     warn,
@@ -53,9 +56,10 @@ from memplan.planner.errors import shown as shown_value
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import KeptPlaces, Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.studies.replay.source_file import SourceFile
 
 if TYPE_CHECKING:
     from memplan.api.cli.reorder import Reordering
@@ -82,6 +86,7 @@ def plan(
     reorder: Reorder = False,
     order_file: OrderFile = None,
     reordered_file: ReorderedProblem = None,
+    bundle_file: BundleFile = None,
     server: ServerUrl = None,
     quiet: Quiet = False,
 ) -> None:
@@ -92,18 +97,19 @@ def plan(
     started = time.monotonic()
     is_table = shown == TABLE
     plan_format = format_for(output, None if is_table else shown)
-    for file in (output, picture_file):
-        refuse_unwritable(file)
+    for target in (output, picture_file, bundle_file):
+        refuse_unwritable(target)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)
     others = {"sweep": swept, "keep": keep, "server": server, "inclusive": inclusive}
     reordering = _reordering(reorder, order_file, reordered_file, quiet, others)
-    problem = _read(problem_file, inclusive, capacity) if reordering is None else Problem(buffers=[])
+    file, problem = _read(problem_file, inclusive, capacity or [], is_put_off=reordering is not None)
+    _refuse_together(bundle=bundle_file, keep=keep, sweep=swept, server=server, reorder=reordering)
     sweep = None if swept is None else _read_sweep(swept, problem, plan_format, picture_file, server)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
-    options: dict[str, Any] = {"time_limit_s": time_limit, "solver": solver, "accept": accept, "seed": seed}
-    options["deterministic"] = deterministic
+    options = _options(time_limit_s=time_limit, solver=solver, accept=accept, seed=seed, deterministic=deterministic)
     with graceful_interrupts() as cancelled:
-        control = SolveControl(Deadline.after(time_limit, started), cancelled, line.take)
+        deadline = None if deterministic and reordering is None else Deadline.after(time_limit, started)
+        control = SolveControl(deadline, cancelled, line.take)
         if sweep is not None:
             _sweep(sweep, problem, options, control, line, output, plan_format, is_table, quiet)
         if reordering is not None:
@@ -118,10 +124,9 @@ def plan(
             write(output, write_plan(answer, problem, plan_format))
         if picture_file is not None and picture_format is not None:
             write(picture_file, picture.draw(problem, answer, picture_format))
-    if is_table or (is_terminal(sys.stdout) and not quiet):
-        _report(problem, answer)
-    elif not quiet and answer.explanation is not None:
-        say(f"memplan: {answer.explanation.message}")
+        if bundle_file is not None:
+            write(bundle_file, _bundle(file, problem, options, answer))
+    _show(problem, answer, is_table, quiet)
     raise typer.Exit(_status(answer, cancelled.is_set()))
 
 
@@ -137,12 +142,40 @@ def _reordering(
     return Reordering.asked(is_asked, order_file, problem_file, quiet, others)
 
 
+def _options(**options: Any) -> dict[str, Any]:
+    return options
+
+
+def _refuse_together(**given: object) -> None:
+    """Raise OptionError where a bundle, or a sweep with an old plan, is asked for of plans made in other ways."""
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1 and ("bundle" in names or {"keep", "sweep"} <= set(names) or {"keep", "server"} <= set(names)):
+        raise OptionError(f"{names[0]}: must not be given with {' and '.join(names[1:])}")
+
+
+def _read(path: str, inclusive: bool | None, capacity: list[str], is_put_off: bool) -> tuple[SourceFile, Problem]:
+    """Return a file as a bundle keeps it, and the problem in it with the capacities; neither, where that is put off."""
+    if is_put_off:
+        return SourceFile(b""), Problem(buffers=[])
+    data, problem = read_as(path, lambda data: (data, problem_in(data, path, None, inclusive)[0]))
+    name = None if path == STANDARD else Path(path).name
+    return SourceFile(data, name, tuple(capacity), inclusive), with_capacities(problem, capacity)
+
+
+def _bundle(file: SourceFile, problem: Problem, options: dict[str, Any], answer: Plan) -> bytes:
+    """Return the replay bundle of a plan."""
+    # Imported here: few plans are to be replayed.
+    from memplan.solvers.studies.replay.bundle import write_bundle
+
+    return write_bundle(file, problem, SolveOptions.model_construct(**options), answer)
+
+
 def _planning(
     problem: Problem, options: dict[str, Any], control: SolveControl, server: str | None, keep: str | None, eps: str
 ) -> Callable[[], Plan]:
     """Return the call that makes the plan: here, by a service, or with an old plan's places kept."""
     if keep is not None:
-        return _keeping(keep, problem, eps, options | {"server": server}, control)
+        return _keeping(keep, problem, eps, options, control)
     if server is not None:
         return partial(_ask, server, problem, control.cancelled or threading.Event(), options)
     return partial(solve, problem, **options, control=control)
@@ -157,17 +190,13 @@ def _keeping(
     from memplan.solvers.studies.replanning.questions import read_eps
     from memplan.solvers.studies.replanning.replan import replan
 
-    for name, usual in (("solver", "auto"), ("accept", None), ("deterministic", False), ("server", None)):
+    for name, usual in (("solver", "auto"), ("accept", None), ("deterministic", False)):
         if options[name] != usual:
             raise OptionError(f"{name}: must not be given with keep, got {shown_value(options[name])}")
     read_eps(eps)
     old = read_as(path, lambda data: read_baseline_parts(data, path)).plan
     limits = {"time_limit_s": options["time_limit_s"], "seed": options["seed"]}
     return partial(replan, problem, old, eps=eps, **limits, control=control)
-
-
-def _read(path: str, inclusive: bool | None, capacity: list[str] | None) -> Problem:
-    return with_capacities(read_problem(path, inclusive=inclusive), capacity or ())
 
 
 def _sweep(
@@ -213,6 +242,14 @@ def _ask(server: str, problem: Problem, cancelled: threading.Event, options: dic
     from memplan.api.options import read_options
 
     return ask(server, problem, read_options(options), cancelled)
+
+
+def _show(problem: Problem, answer: Plan, is_table: bool, quiet: bool) -> None:
+    """Show a plan to people, or why there is none."""
+    if is_table or (is_terminal(sys.stdout) and not quiet):
+        _report(problem, answer)
+    elif not quiet and answer.explanation is not None:
+        say(f"memplan: {answer.explanation.message}")
 
 
 def _report(problem: Problem, answer: Plan) -> None:

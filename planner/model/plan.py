@@ -13,6 +13,7 @@ from memplan.planner.model.rows import Id, Name, Placement, PlanValue, as_tuple
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "accepted", "time_limit", "cancelled", "work_limit"]
+Disturbance = Literal["time_limit", "cancelled", "engine-failure"]
 ProofKind = Literal[
     "live-set", "clique", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"
 ]
@@ -80,6 +81,8 @@ class Plan(PlanValue):
 
     `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
+    `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
+    the work done, decided.
     """
 
     status: Status = "feasible"
@@ -97,6 +100,8 @@ class Plan(PlanValue):
     proof: Proof | None = None
     explanation: Explanation | None = None
     kept: KeptPlaces | None = None
+    reproducible: bool | None = None
+    disturbed_by: Disturbance | None = None
     wall_time_s: float | None = None
     problem_hash: str | None = None
     version: str | None = None

@@ -27,6 +27,9 @@ _LOG = logging.getLogger("memplan")
 _UNSTEERED = SolveControl()
 _WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
+HARD_STOP, _SOONEST_S = 10, 10.0
+"""A deterministic search that no caller's deadline binds counts work; the clock ends it at so many times its limit, and
+not before so many seconds."""
 _VERIFY_S = 3e-6
 """The time to verify and write one placement, kept back from the search's."""
 _VERIFY_CONFLICT_S = 1e-6
@@ -46,8 +49,9 @@ def solve(
 ) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
-    Returns within `time_limit_s` plus half a second. The options are those of SolveOptions. Raises OptionError for a
-    wrong option or a solver that cannot do what the problem asks.
+    Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
+    times that, or 10 s, and waits for kernels that are being compiled besides. The options are those of SolveOptions.
+    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     options = SolveOptions.model_construct(
         time_limit_s=time_limit_s, solver=solver, accept=accept, seed=seed, deterministic=deterministic
@@ -75,7 +79,9 @@ class Solve:
         instance: Instance | None = None,
     ) -> None:
         self._problem, self._options, self._control = problem, options, control
-        self._deadline = control.deadline or Deadline.after(options.time_limit_s)
+        is_free = options.deterministic and control.deadline is None
+        limit_s = max(_SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s
+        self._deadline = control.deadline or Deadline.after(limit_s)
         target = options.target()
         self._instance = compile_problem(problem) if instance is None else instance
         self._planner = None if options.solver == "auto" else table.find(options.solver)
@@ -97,6 +103,7 @@ class Solve:
             on_progress=control.on_progress,
             trusted=_TRUSTED,
             started=self._deadline.began,
+            is_patient=is_free,
         )
         self._has_begun = False
 
@@ -150,13 +157,15 @@ class Solve:
             if not violations:
                 # Behind a rejected one, the reason why the search stopped may be that which was wrong.
                 reason = None if rejected else self._search.stop_reason
-                return SolveResult(plan, assignment, self._search.proof, reason, self._deadline.passed_s)
+                passed_s, has_failures = self._deadline.passed_s, bool(self._failures or rejected)
+                return SolveResult(plan, assignment, self._search.proof, reason, passed_s, has_failures)
             rejected.append(assignment.by)
             _LOG.error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
         if rejected:
             raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
         plan = to_plan.nothing(self._problem, self._instance, self._search.proof)
-        return SolveResult(plan, None, self._search.proof, self._search.stop_reason, self._deadline.passed_s)
+        reason, has_failures = self._search.stop_reason, bool(self._failures)
+        return SolveResult(plan, None, self._search.proof, reason, self._deadline.passed_s, has_failures)
 
     def _so_far(self) -> SolveResult | None:
         """Return the best assignment of the running search, verified; None where there is none that is right."""

@@ -62,7 +62,7 @@ def run(instance: Instance, search: SearchState, wanted: list[list[SolverRow]]) 
     return failures
 
 
-def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
+def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: SearchState, failures: list[str]) -> None:
     """Run the solvers of a stage; the first has a head start, which settles most of what it can settle at all."""
     with ThreadPoolExecutor(len(stage), thread_name_prefix="memplan-stage") as pool:
         head_start_s = min(_LONGEST_HEAD_START_S, _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance))
@@ -73,8 +73,8 @@ def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search
             done.result()
 
 
-def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
-    if search.is_over or (row.is_compiled and not warm_up.wait(search.flag)):
+def _run(row: SolverRow, instance: Instance, search: SearchState, failures: list[str]) -> None:
+    if search.is_over or (row.is_compiled and not _await_kernels(search)):
         return
     try:
         if row.is_isolated:
@@ -83,6 +83,14 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]
             row.function(instance, search)
     except MemoryError as error:  # what others have found must not be lost with it
         failures.append(f"{row.name}: out of memory: {error}")
+
+
+def _await_kernels(search: SearchState) -> bool:
+    """Wait for the kernels; return False if the search is over first."""
+    if warm_up.are_ready():
+        return warm_up.wait(search.flag)
+    with search.waiting():
+        return warm_up.wait(search.flag)
 
 
 def _run_engine(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:

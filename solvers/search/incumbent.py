@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -73,7 +75,8 @@ class SearchState:
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
     say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
-    a while, of each solver, for the case that the verifier rejects a better one.
+    a while, of each solver, for the case that the verifier rejects a better one. A search that `is_patient` does not
+    count the time that it waits for kernels.
     """
 
     instance: Instance
@@ -85,6 +88,7 @@ class SearchState:
     on_progress: Callable[[Progress], None] | None = None
     trusted: frozenset[str] = frozenset()
     started: float = field(default_factory=time.monotonic)
+    is_patient: bool = False
     best: Assignment | None = None
     offers: dict[str, Assignment] = field(default_factory=dict)
     stop_reason: StopReason | None = None
@@ -121,6 +125,18 @@ class SearchState:
         """Seconds until the deadline, never negative."""
         return max(0.0, self.deadline - time.monotonic())
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Wait for kernels meanwhile: a patient search has the time added to its deadline."""
+        until, began = self.deadline, time.monotonic()
+        if self.is_patient:
+            self.deadline = math.inf
+        try:
+            yield
+        finally:
+            if self.is_patient:
+                self.deadline = until + time.monotonic() - began
+
     def stop(self, reason: StopReason) -> None:
         """End the search; the first reason counts."""
         with self._lock:
@@ -132,7 +148,7 @@ class SearchState:
         """Take an assignment if it is better than the best so far."""
         value = score(self.instance, pool, offset)
         with self._lock:
-            if self.best is not None and self.best.score <= value:
+            if self.best is not None and (self.best.score <= value or self._is_settled):
                 return False
             self.best = self.offers[by.split(":")[0]] = Assignment(column(pool), column(offset), value, by)
             self._review(by)
@@ -158,6 +174,11 @@ class SearchState:
                 kind: ProofKind = "search" if by in self.trusted else "engines"
                 self.proof = replace(self.proof, nothing_fits=Witness(kind, by=" and ".join(says_so)))
                 self.stop("proved")
+
+    @property
+    def _is_settled(self) -> bool:
+        """True where a better offer would be one that an engine made before it could be stopped, by chance."""
+        return self.deterministic and self.stop_reason == "accepted"
 
     @property
     def has_open_claims(self) -> bool:

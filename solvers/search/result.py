@@ -8,7 +8,7 @@ from typing import Any
 from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.plan import Plan, StopReason
+from memplan.planner.model.plan import Disturbance, Plan, StopReason
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,8 @@ class SolveResult:
     """The outcome of a solve: a plan that passed the verifier, or an explanation, and what it was made of.
 
     `assignment` is None where nothing was found, or where it is not known in the units of the instance; `bound` is None
-    where only the plan tells it. The plan itself has neither stop reason nor time: `answer` adds them.
+    where only the plan tells it. `has_failures` says that an engine failed meanwhile. The plan itself has neither stop
+    reason nor time: `answer` adds them.
     """
 
     plan: Plan
@@ -34,14 +35,26 @@ class SolveResult:
     bound: Bound | None = None
     stop_reason: StopReason | None = None
     elapsed_s: float = 0.0
+    has_failures: bool = False
 
     def answer(self, deterministic: bool, elapsed_s: float | None = None) -> Plan:
         """Return the plan with the reason why the search stopped and, unless no clock may show in it, the time.
 
-        The time is that of the solve, or `elapsed_s`.
+        The time is that of the solve, or `elapsed_s`. A plan of a deterministic search says if it is reproducible.
         """
-        shown_s = None if deterministic else round(self.elapsed_s if elapsed_s is None else elapsed_s, 6)
-        return self.plan.model_copy(update={"stop_reason": self.stop_reason, "wall_time_s": shown_s})
+        told: dict[str, object] = {"stop_reason": self.stop_reason, "wall_time_s": None}
+        if deterministic:
+            told |= {"reproducible": self._disturbed_by is None, "disturbed_by": self._disturbed_by}
+        else:
+            told["wall_time_s"] = round(self.elapsed_s if elapsed_s is None else elapsed_s, 6)
+        return self.plan.model_copy(update=told)
+
+    @property
+    def _disturbed_by(self) -> Disturbance | None:
+        """What ended the search, or changed it, that another run of the same search need not meet."""
+        if self.stop_reason == "time_limit" or self.stop_reason == "cancelled":
+            return self.stop_reason
+        return "engine-failure" if self.has_failures else None
 
 
 @dataclass(frozen=True)

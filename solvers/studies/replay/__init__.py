@@ -1,0 +1,1 @@
+"""Replay bundles: a solve with all that it was made of, and the same solve once more."""

@@ -1,0 +1,169 @@
+"""A replay bundle: the problem as it was read, the options, the start, what it ran on, and the answer, with hashes."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import to_json
+
+from memplan.planner.errors import FormatError, InputError, PlanError
+from memplan.planner.formats import memplan_json
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Value, as_tuple
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.studies.replay.environment import differences, environment
+from memplan.solvers.studies.replay.source_file import SourceFile
+
+FORMAT = "memplan-replay/1"
+Same = Literal["bytes", "peak", "nothing"]
+"""What is the same in two answers: all bytes; peak, status and cost; or not even these."""
+ReadProblem = Callable[[SourceFile], Problem]
+
+
+class KeptFile(Value):
+    """A file in a bundle: its bytes, as text or in base64, and how it was read."""
+
+    error = FormatError
+
+    name: str | None = None
+    encoding: Literal["utf-8", "base64"] = "utf-8"
+    content: str
+    sha256: str
+    capacity: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()
+    inclusive: bool | None = None
+
+    @property
+    def file(self) -> SourceFile:
+        """The file; raises FormatError where its bytes are not those of the hash."""
+        try:
+            data = self.content.encode() if self.encoding == "utf-8" else b64decode(self.content, validate=True)
+        except (Base64Error, ValueError) as error:
+            raise FormatError(f"problem.content: must be {self.encoding}: {error}") from None
+        if (found := _sha256(data)) != self.sha256:
+            raise FormatError(f"problem.sha256: must be that of the content ({found}), got {self.sha256}")
+        return SourceFile(data, self.name, self.capacity, self.inclusive)
+
+
+class ReplayBundle(Value):
+    """A replay bundle. `answer` is the plan as it was written, without a time; `environment` what it was made with."""
+
+    error = FormatError
+
+    format: Literal["memplan-replay/1"]
+    problem: KeptFile
+    problem_hash: str
+    options: SolveOptions
+    start: Plan | None = None
+    environment: dict[str, str | None] = Field(default_factory=dict)
+    answer: Plan
+    answer_sha256: str
+    reproducible: bool
+
+
+class ReplayResult(Value):
+    """The outcome of a replay. `environment` has what differs now, as [then, now]; `is_valid` is of the old answer."""
+
+    same: Same
+    is_valid: bool
+    reproducible: bool
+    peak_before: int | None
+    peak: int | None
+    status_before: str
+    status: str
+    stop_reason: str | None
+    environment: dict[str, list[str | None]]
+
+
+def write_bundle(file: SourceFile, problem: Problem, options: SolveOptions, answer: Plan) -> bytes:
+    """Write the bundle of an answer to the problem in a file."""
+    plan = without_time(answer)
+    return to_json(
+        {
+            "format": FORMAT,
+            "problem": _kept(file),
+            "problem_hash": answer.problem_hash or problem_hash(problem),
+            "options": options.model_dump(mode="json", include=set(SolveOptions.model_fields)),
+            "start": None,
+            "environment": environment(),
+            "answer": memplan_json.parse(memplan_json.write_plan(plan, problem)),
+            "answer_sha256": _sha256(memplan_json.write_plan(plan, problem)),
+            "reproducible": answer.reproducible is True,
+        },
+        indent=1,
+    )
+
+
+def read_bundle(data: bytes) -> ReplayBundle:
+    """Read a bundle; raises FormatError."""
+    value = memplan_json.parse(data)
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise FormatError(f"format: must be {FORMAT}")
+    try:
+        bundle: ReplayBundle = ReplayBundle.model_validate(value)
+    except PlanError as error:
+        raise FormatError(*error.sentences) from error
+    return bundle
+
+
+def replay(bundle: ReplayBundle, read: ReadProblem, control: SolveControl | None = None) -> tuple[ReplayResult, Plan]:
+    """Solve once more as a bundle says, and compare; `read` makes a problem of a file.
+
+    Raises InputError where the bundle contradicts itself.
+    """
+    problem = read(bundle.problem.file)
+    if (found := problem_hash(problem)) != bundle.problem_hash:
+        raise InputError(f"problem_hash: must be that of the problem ({found}), got {bundle.problem_hash}")
+    before = memplan_json.write_plan(bundle.answer, problem)
+    if (found := _sha256(before)) != bundle.answer_sha256:
+        raise InputError(f"answer_sha256: must be that of the answer ({found}), got {bundle.answer_sha256}")
+    control = control or SolveControl()
+    result = solve_request(problem, bundle.options, SolveControl(cancelled=control.cancelled, start=bundle.start))
+    plan = without_time(result.answer(bundle.options.deterministic))
+    same: Same = "bytes" if memplan_json.write_plan(plan, problem) == before else "nothing"
+    if same != "bytes" and _value(plan) == _value(bundle.answer):
+        same = "peak"
+    return (
+        ReplayResult(
+            same=same,
+            is_valid=not verify(problem, bundle.answer),
+            reproducible=bundle.reproducible,
+            peak_before=bundle.answer.peak,
+            peak=plan.peak,
+            status_before=bundle.answer.status,
+            status=plan.status,
+            stop_reason=plan.stop_reason,
+            environment=differences(bundle.environment, environment()),
+        ),
+        plan,
+    )
+
+
+def without_time(plan: Plan) -> Plan:
+    """Return a plan without the seconds that it took, which are never the same."""
+    return plan.model_copy(update={"wall_time_s": None})
+
+
+def _value(plan: Plan) -> tuple[Any, ...]:
+    return plan.peak, plan.cost, plan.peak is None and plan.status
+
+
+def _kept(file: SourceFile) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": file.name, "encoding": "utf-8", "sha256": _sha256(file.data)}
+    row |= {"capacity": file.capacity, "inclusive": file.inclusive}
+    try:
+        return row | {"content": file.data.decode()}
+    except UnicodeDecodeError:
+        return row | {"encoding": "base64", "content": b64encode(file.data).decode()}
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
