@@ -23,6 +23,8 @@ _MODULE_OF = {
     "Buffer": "planner.model.rows",
     "CascadeOptions": "solvers.cascade.options",
     "CascadeResult": "solvers.cascade.solve",
+    "ExplainOptions": "solvers.studies.explanation.options",
+    "Explanation": "planner.model.plan",
     "FileError": "planner.errors",
     "FormatError": "planner.errors",
     "InputError": "planner.errors",
@@ -48,6 +50,7 @@ _MODULE_OF = {
     "__version__": "planner",
     "cascade": "solvers.cascade.solve",
     "diff": "solvers.studies.replanning.diff",
+    "explain": "solvers.studies.explanation.explain",
     "order_and_place": "solvers.order.placement.joint",
     "order_operations": "solvers.order.solve",
     "read_graph": "files",
@@ -79,6 +82,7 @@ if TYPE_CHECKING:
     from memplan.planner.errors import OptionError as OptionError
     from memplan.planner.errors import PlanError as PlanError
     from memplan.planner.errors import ProblemError as ProblemError
+    from memplan.planner.model.plan import Explanation as Explanation
     from memplan.planner.model.plan import Plan as Plan
     from memplan.planner.model.problem import Problem as Problem
     from memplan.planner.model.problem_fields import BankUse as BankUse
@@ -101,6 +105,8 @@ if TYPE_CHECKING:
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.portfolio.solve import solve as solve
     from memplan.solvers.search.result import Progress as Progress
+    from memplan.solvers.studies.explanation.explain import explain as explain
+    from memplan.solvers.studies.explanation.options import ExplainOptions as ExplainOptions
     from memplan.solvers.studies.replanning.diff import diff as diff
     from memplan.solvers.studies.replanning.replan import replan as replan
 else:  # type checkers would take any name for one of these

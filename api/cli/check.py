@@ -50,6 +50,8 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.studies.explanation.explain import with_reason
+from memplan.solvers.studies.explanation.options import ExplainOptions
 
 BROKEN = 1
 
@@ -94,7 +96,9 @@ def check(
         if plan_file is None:
             control = SolveControl(cancelled=cancelled)
             solve_one = partial(solve, time_limit_s=time_limit, deterministic=deterministic, control=control)
-            plan = run_in_thread(lambda: plan_within(problem, budgets, solve_one), lambda: None)
+            reason = ExplainOptions(cancelled=cancelled, deterministic=deterministic)
+            planning = partial(plan_within, problem, budgets, solve_one)
+            plan = run_in_thread(lambda: with_reason(problem, planning(), reason), lambda: None)
         else:
             plan = _read_valid(plan_file, problem_file, problem)
         if cancelled.is_set():

@@ -16,6 +16,7 @@ COMMANDS = {
     "check": "check",
     "diff": "diff",
     "replay": "replay",
+    "explain": "explain",
     "convert": "convert",
     "export": "export",
     "compare": "compare",

@@ -178,7 +178,7 @@ def _planning(
         return _keeping(keep, problem, eps, options, control)
     if server is not None:
         return partial(_ask, server, problem, control.cancelled or threading.Event(), options)
-    return partial(solve, problem, **options, control=control)
+    return lambda: _with_reason(problem, solve(problem, **options, control=control), control)
 
 
 def _keeping(
@@ -250,6 +250,17 @@ def _show(problem: Problem, answer: Plan, is_table: bool, quiet: bool) -> None:
         _report(problem, answer)
     elif not quiet and answer.explanation is not None:
         say(f"memplan: {answer.explanation.message}")
+
+
+def _with_reason(problem: Problem, answer: Plan, control: SolveControl) -> Plan:
+    if answer.status != "infeasible" or (control.cancelled is not None and control.cancelled.is_set()):
+        return answer
+    # Imported here: most problems fit.
+    from memplan.solvers.studies.explanation.explain import with_reason
+    from memplan.solvers.studies.explanation.options import ExplainOptions
+
+    is_deterministic = answer.wall_time_s is None
+    return with_reason(problem, answer, ExplainOptions(cancelled=control.cancelled, deterministic=is_deterministic))
 
 
 def _report(problem: Problem, answer: Plan) -> None:

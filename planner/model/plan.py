@@ -17,6 +17,7 @@ Disturbance = Literal["time_limit", "cancelled", "engine-failure"]
 ProofKind = Literal[
     "live-set", "clique", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"
 ]
+ReasonKind = Literal["live-set", "stretch", "core"]
 Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple)]
 Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
 
@@ -49,14 +50,50 @@ class Proof(PlanValue):
     by: str | None = None
 
 
+class RuleMember(PlanValue):
+    """A rule that a reason needs: its word, what it is about, and its value as the problem gives it."""
+
+    rule: str
+    buffer: Id | None = None
+    pool: str | None = None
+    buffers: Ids = ()
+    value: int | Annotated[tuple[Id, ...], BeforeValidator(as_tuple)] | None = None
+
+
+class Enough(PlanValue):
+    """A size of one pool with which everything fits, the others as they are; `proved`: no smaller one would do."""
+
+    pool: str
+    size: int
+    proved: bool
+
+
 class Explanation(PlanValue):
-    """The reason that nothing fits: the pool that lacks bytes, the time, and the buffers that are alive then."""
+    """The reason that nothing fits: the pool that lacks bytes, the time, and the buffers that are alive then.
+
+    Where the reason was looked into (`kind` is given), the buffers and `rules` are enough for it. `irreducible` says
+    that each of them is needed: without it, what is left was placed; `open_questions` counts those of which that is not
+    known. `needed` is the least size of `pool` that is not ruled out, in bytes; `stretch` the times, half-open, in
+    which the buffers are alive that a `core` was found among; `other_bottlenecks` the other stretches of time in which
+    more is alive than the pools hold.
+    """
 
     message: str
     pool: str | None = None
     missing_bytes: int | None = None
     time: int | None = None
     buffers: Ids = ()
+    kind: ReasonKind | None = None
+    irreducible: bool | None = None
+    open_questions: int | None = None
+    calls: int | None = None
+    wall_time_s: float | None = None
+    capacity: int | None = None
+    needed: int | None = None
+    would_do: Enough | None = None
+    stretch: Annotated[tuple[int, int], BeforeValidator(as_tuple)] | None = None
+    rules: Annotated[tuple[RuleMember, ...], BeforeValidator(as_tuple)] = ()
+    other_bottlenecks: int | None = None
 
 
 class KeptPlaces(PlanValue):

@@ -66,6 +66,10 @@ def test_the_library_reads_models_as_its_page_says() -> None:
     assert len(found.problem.buffers) > 0
 
 
+def test_the_library_explains_as_its_page_says() -> None:
+    assert ran("explanations.md")["reason"].kind == "core"
+
+
 def test_programs_are_built_as_their_page_says() -> None:
     assert solve(ran("liveness.md")["problem"]).status == "optimal"
 

@@ -17,7 +17,7 @@ def explained(**fields: Any) -> dict[str, Any]:
     plan = solve(Problem.model_validate(fields), time_limit_s=5)
     assert plan.status == "infeasible"
     assert plan.explanation is not None
-    return plan.explanation.model_dump(exclude_none=True)
+    return plan.explanation.model_dump(exclude_defaults=True)
 
 
 def test_three_that_are_alive_together_are_all_named() -> None:

@@ -1,0 +1,30 @@
+"""The options of an explanation, and the stages that it tells."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from memplan.planner.model.plan import Explanation
+
+Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
+OnStage = Callable[[Stage, Explanation], None]
+EXPLAIN_S = 2.0
+"""The seconds that an explanation may take beyond the solve, by default."""
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """The options of an explanation: its seconds beyond the solve, whom to tell of stages, and what ends it early.
+
+    In a `deterministic` one, questions are counted instead of seconds. Without `with_enough`, no size that would do is
+    looked for.
+    """
+
+    time_limit_s: float = EXPLAIN_S
+    on_stage: OnStage | None = None
+    cancelled: threading.Event | None = None
+    deterministic: bool = False
+    with_enough: bool = True

@@ -1,0 +1,51 @@
+"""Reasons in one sentence, for people."""
+
+from __future__ import annotations
+
+from memplan.planner.errors import shown
+from memplan.planner.model.plan import Explanation, RuleMember
+from memplan.planner.model.problem import Problem
+
+_NAMED = 3
+"""The most buffers and rules that a sentence names."""
+
+
+def sentence(problem: Problem, found: Explanation) -> str:
+    """Say what an explanation says, short enough for one line of a terminal where it can be."""
+    count = len(found.buffers)
+    buffers = f"{count} buffer{'s' * (count != 1)} ({_listed([shown(name) for name in found.buffers], count)})"
+    if found.missing_bytes is not None and found.time is not None:
+        alone = "" if count > 1 else " alone"
+        text = f"pool {shown(found.pool)} lacks {found.missing_bytes} bytes at time {found.time}; {buffers}{alone}"
+        text += " do not fit" if count > 1 else " does not fit"
+    else:
+        text = f"pool {shown(found.pool)} ({found.capacity} bytes) does not hold {buffers}"
+        if found.kind == "stretch" and found.stretch is not None:
+            text = f"what is alive from time {found.stretch[0]} to {found.stretch[1]} does not fit: {count} buffers"
+    if found.rules:
+        text += f", with {_listed([rule_text(rule) for rule in found.rules], len(found.rules))}"
+    if len(problem.pools) > 1 and found.missing_bytes is None:
+        text = text.replace(f"pool {shown(found.pool)} ({found.capacity} bytes) does not hold", "no pools hold", 1)
+    if found.other_bottlenecks:
+        more = found.other_bottlenecks
+        text += f"; {more} other stretch{'es' * (more > 1)} of time {'are' if more > 1 else 'is'} too full as well"
+    return text
+
+
+def rule_text(rule: RuleMember) -> str:
+    """Say a rule in some words."""
+    if rule.rule == "reserved":
+        value = rule.value if isinstance(rule.value, tuple) else (0, 0)
+        return f"the reserved range of {value[1]} bytes at {value[0]} of pool {shown(rule.pool)}"
+    if rule.rule == "pool_alignment":
+        return f"the alignment {rule.value} of pool {shown(rule.pool)}"
+    if rule.rule in ("together", "bank"):
+        return f"{rule.rule} of {len(rule.buffers)} buffers"
+    if rule.rule == "offset":
+        return f"{shown(rule.buffer)} pinned at {rule.value}"
+    return f"{rule.rule} {shown(rule.value)} of {shown(rule.buffer)}"
+
+
+def _listed(texts: list[str], count: int) -> str:
+    shown_ones = ", ".join(texts[:_NAMED])
+    return shown_ones + (f" and {count - _NAMED} others" if count > _NAMED else "")

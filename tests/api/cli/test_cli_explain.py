@@ -1,0 +1,56 @@
+"""`memplan explain`, and the reasons that `plan` and `check` give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+
+Captured = pytest.CaptureFixture[str]
+ROWS: list[dict[str, Any]] = [{"id": k, "size": size, "start": 0, "end": 3} for k, size in enumerate((9, 7, 2))]
+
+
+@pytest.fixture
+def problem_file(tmp_path: Path) -> str:
+    path = tmp_path / "problem.json"
+    path.write_text(json.dumps({"buffers": ROWS, "pools": [{"name": "sram", "size": 15}]}))
+    return str(path)
+
+
+def test_the_reason_is_told_as_json(problem_file: str, capfd: Captured) -> None:
+    assert main(["explain", problem_file]) == 1
+    out, err = capfd.readouterr()
+    told = json.loads(out)
+    assert told["status"] == "infeasible"
+    assert told["explanation"]["buffers"] == [0, 1]
+    assert told["explanation"]["irreducible"] is True
+    assert told["explanation"]["would_do"] == {"pool": "sram", "size": 18, "proved": True}
+    assert "lacks 3 bytes" in err
+
+
+def test_a_table_is_for_people(problem_file: str, capfd: Captured) -> None:
+    assert main(["explain", problem_file, "--format", "table", "--quiet"]) == 1
+    out, err = capfd.readouterr()
+    assert err == ""
+    assert [line.split("  ")[0] for line in out.splitlines()[1:]] == ["kind", "buffer", "buffer", "needed", "would do"]
+
+
+def test_a_problem_that_fits_has_nothing_to_explain(problem_file: str, capfd: Captured) -> None:
+    assert main(["explain", problem_file, "--capacity", "18", "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"status": "fits", "explanation": None}
+
+
+def test_plan_and_check_give_the_reason(problem_file: str, capfd: Captured) -> None:
+    assert main(["plan", problem_file]) == 1
+    assert json.loads(capfd.readouterr().out)["explanation"]["kind"] == "live-set"
+    assert main(["check", problem_file]) == 1
+    assert "2 buffers (0, 1) do not fit" in capfd.readouterr().out
+
+
+def test_wrong_limits_are_refused(problem_file: str, capfd: Captured) -> None:
+    assert main(["explain", problem_file, "--explain-limit", "0"]) == 2
+    assert "explain-limit: must be above 0 and finite, got 0" in capfd.readouterr().err

@@ -1,0 +1,54 @@
+"""Problems cut down to what an explanation names, by the rows alone: no code is shared with what explains."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from memplan.planner.model.plan import RuleMember
+from memplan.planner.model.problem import Problem
+
+Id = int | str
+_FIELDS = ("offset", "alignment", "no_cross", "offset_mod", "pools", "forbid_pools")
+
+
+def cut_down(problem: Problem, buffers: Collection[Id], rules: Collection[RuleMember]) -> Problem:
+    """Return the problem of some buffers, with their aliases and rigid groups, and of the named rules alone."""
+    names = grown(problem, buffers)
+    asked = {(rule.rule, rule.buffer) for rule in rules}
+    rows = []
+    for buffer in problem.buffers:
+        if buffer.id in names:
+            row = buffer.model_dump(exclude_defaults=True)
+            pinned = {"pools", "forbid_pools"} if "offset" in row else set()
+            gone = {name for name in _FIELDS if name in row and (name, buffer.id) not in asked} - pinned
+            rows.append({name: value for name, value in row.items() if name not in gone})
+    pools = []
+    for pool in problem.pools:
+        kept = [rule.value for rule in rules if rule.rule == "reserved" and rule.pool == pool.name]
+        row = pool.model_dump(exclude_defaults=True) | {"reserved": kept}
+        if ("pool_alignment", pool.name) not in {(rule.rule, rule.pool) for rule in rules}:
+            row.pop("alignment", None)
+        pools.append(row)
+    lists: dict[str, Any] = {
+        "conflicts": [pair for pair in problem.conflicts if names.issuperset(pair)],
+        "may_share": [pair for pair in problem.may_share if names.issuperset(pair)],
+        "together": [],
+        "bank": [],
+    }
+    for rule in rules:
+        if rule.rule == "together":
+            lists["together"].append([name for name in rule.buffers if name in names])
+        if rule.rule == "bank":
+            lists["bank"].append({"buffers": [name for name in rule.buffers if name in names]})
+    return Problem.model_validate({"buffers": rows, "pools": pools, **lists})
+
+
+def grown(problem: Problem, buffers: Collection[Id]) -> set[Id]:
+    """Return the ids of some buffers, and of all that is tied to them by aliases and distances."""
+    ties = [(row.id, row.alias_of) for row in problem.buffers if row.alias_of is not None]
+    ties += [(row.id, row.relative.to) for row in problem.buffers if row.relative is not None]
+    found = set(buffers)
+    while more := {end for tie in ties if found & set(tie) for end in tie} - found:
+        found |= more
+    return found
