@@ -183,6 +183,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Problem.together": (((0, 1),), ((0, 1, 2),)),
     "Problem.pools": (BASE["pools"][:1], BASE["pools"][::-1]),
     "Problem.objective": ("cost", "fit"),
+    "Problem.interval": ("closed", "half-open"),
 }
 """Values of each field of a problem; those of a buffer are tried on each but the first, those of a pool on each."""
 
