@@ -12,10 +12,11 @@ from typing import Any, Generic, TypeVar, cast
 
 import httpx
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 
 from memplan.api.client.errors import BusyError, RefusedError, WrongAnswerError
 from memplan.api.client.patience import timeout
-from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
+from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob, RemoteOrder
 from memplan.api.options import Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
@@ -23,7 +24,10 @@ from memplan.planner.errors import InputError, sentences
 from memplan.planner.formats.memplan_json import parse, read_plan, write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph, write_graph
+from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 
 T = TypeVar("T")
 _JSON = "application/json"
@@ -151,6 +155,67 @@ def job_plan(job_id: str, problem: Problem) -> ServiceCall[Plan | None]:
     )
 
 
+def ask(kind: str, fields: Mapping[str, Any], options: Mapping[str, Any]) -> ServiceCall[dict[str, Any]]:
+    """`POST /v1/{kind}`: the call of a kind of job."""
+    return _asked(kind, fields, options, lambda response: _object(response.content))
+
+
+def _asked(
+    kind: str, fields: Mapping[str, Any], options: Mapping[str, Any], read: Callable[[httpx.Response], T]
+) -> ServiceCall[T]:
+    limit_s = float(options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
+    return ServiceCall(
+        "POST",
+        f"/v1/{kind}",
+        read,
+        headers={"Content-Type": _JSON},
+        content=to_json({**fields, "options": dict(options)}),
+        timeout_s=limit_s + _PATIENCE_S,
+    )
+
+
+def order(graph: OperationGraph, options: Mapping[str, Any]) -> ServiceCall[RemoteOrder]:
+    """`POST /v1/order`."""
+
+    def read(response: httpx.Response) -> RemoteOrder:
+        found = RemoteOrder.model_validate(_object(response.content))
+        if sorted(found.order) != list(range(len(graph.ops))):
+            raise WrongAnswerError("order: is not one of this graph's operations")
+        if (peak := peak_of(graph, found.order)) != found.peak:
+            raise WrongAnswerError(f"order: has a peak of {peak}, and not of {found.peak}")
+        return found
+
+    return _asked("order", {"graph": from_json(write_graph(graph))}, options, read)
+
+
+def submit_request(
+    kind: str,
+    fields: Mapping[str, Any],
+    options: Mapping[str, Any],
+    *,
+    priority: int,
+    deadline_s: float | None,
+    idempotency_key: str,
+) -> ServiceCall[RemoteJob]:
+    """`POST /v1/jobs?kind=…`."""
+    terms: dict[str, Any] = {"priority": priority} | ({} if deadline_s is None else {"deadline_s": deadline_s})
+    return ServiceCall(
+        "POST",
+        "/v1/jobs",
+        _job,
+        params={"kind": kind},
+        headers={"Content-Type": _JSON, "Idempotency-Key": idempotency_key},
+        content=to_json({**fields, "options": dict(options), **terms}),
+    )
+
+
+def job_result(job_id: str) -> ServiceCall[dict[str, Any] | None]:
+    """`GET /v1/jobs/{id}/result`."""
+    return ServiceCall(
+        "GET", f"/v1/jobs/{job_id}/result", lambda response: _object(response.content), missing_is_none=True
+    )
+
+
 def cancel(job_id: str) -> ServiceCall[RemoteJob]:
     """`DELETE /v1/jobs/{id}`."""
     return ServiceCall("DELETE", f"/v1/jobs/{job_id}", _job)
@@ -214,6 +279,13 @@ def checked(problem: Problem, plan: Plan) -> Plan:
     if violations := verify(problem, plan):
         raise WrongAnswerError(f"plan: is not one of this problem: {violations[0].message}")
     return plan
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    found = parse(content)
+    if not isinstance(found, dict):
+        raise WrongAnswerError("answer: is not an object")
+    return found
 
 
 def _job(response: httpx.Response) -> RemoteJob:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx
 
@@ -14,13 +14,15 @@ from memplan.api.client import calls
 from memplan.api.client.calls import EventReader, ServiceCall
 from memplan.api.client.errors import AwayError, BusyError
 from memplan.api.client.patience import PATIENCE_S, SILENCE_S, Patience, failure, open_options, timeout
-from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
+from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob, RemoteOrder
 from memplan.api.options import Options
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
 
 T = TypeVar("T")
 _DEFAULTS = Options()
+_NONE: Mapping[str, Any] = {}
 
 
 class AsyncClient:
@@ -82,6 +84,35 @@ class AsyncClient:
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
         """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none."""
         return await self._answer(calls.job_plan(job_id, problem))
+
+    async def job_result(self, job_id: str) -> dict[str, Any] | None:
+        """Return the answer of a job, of whatever kind, as JSON has it: the best so far; None: there is none."""
+        return await self._answer(calls.job_result(job_id))
+
+    async def order(self, graph: OperationGraph, **options: Any) -> RemoteOrder:
+        """Return an order of operations with the least peak that was found in time, checked here."""
+        return await self._answer(calls.order(graph, options))
+
+    async def ask(self, kind: str, fields: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+        """Return the answer to a request of a kind of job, such as `order`, as JSON has it."""
+        return await self._answer(calls.ask(kind, fields, options))
+
+    async def submit_request(
+        self,
+        kind: str,
+        fields: Mapping[str, Any],
+        *,
+        options: Mapping[str, Any] = _NONE,
+        priority: int = 0,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> RemoteJob:
+        """Submit a request of a kind of job; once this returns, it is not lost."""
+        key = idempotency_key or uuid.uuid4().hex
+        call = calls.submit_request(
+            kind, fields, options, priority=priority, deadline_s=deadline_s, idempotency_key=key
+        )
+        return await self._answer(call)
 
     async def cancel(self, job_id: str) -> RemoteJob:
         """End a job; its best plan so far is kept."""

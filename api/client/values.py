@@ -31,6 +31,7 @@ class RemoteJob(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str
+    kind: str = "plan"
     state: State
     meaning: str
     name: str | None = None
@@ -40,7 +41,7 @@ class RemoteJob(BaseModel):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     deadline_at: datetime | None = None
-    progress: RemoteProgress | None = None
+    progress: RemoteProgress | dict[str, Any] | None = None
     plan_status: str | None = None
     attempts: int = 0
     late_s: float | None = None
@@ -52,9 +53,22 @@ class RemoteJob(BaseModel):
         return self.state not in OPEN
 
 
+class RemoteOrder(BaseModel):
+    """An order of the operations of a graph, by their positions, and its peak and bound in bytes; checked here."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    status: str
+    peak: int
+    lower_bound: int
+    gap: float | None
+    given_peak: int
+    order: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class RemoteEvent:
-    """An event of a job: queued, started, better, retried or finished; `data` says more."""
+    """An event of a job: queued, started, better, progress, retried or finished; `data` says more."""
 
     seq: int
     kind: str

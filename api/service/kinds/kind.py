@@ -35,7 +35,7 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class JobKind(Generic[S]):
-    """A kind of job; its call is `POST path`, its jobs `POST /v1/jobs?kind=name`.
+    """A kind of job; its call is `POST /v1/name`, its jobs `POST /v1/jobs?kind=name`.
 
     A body is a JSON object of `fields`, of which `needed` must be there, and `options`; or the first field alone, bare.
     With other media types than JSON it is the first field, as bytes. `read` makes of the fields what a request is
@@ -44,7 +44,6 @@ class JobKind(Generic[S]):
     """
 
     name: str
-    path: str
     summary: str
     description: str
     fields: tuple[str, ...]
@@ -58,3 +57,8 @@ class JobKind(Generic[S]):
     needed: tuple[str, ...] = ()
     media: tuple[str, ...] = (JSON,)
     most_bytes: int = MOST_BYTES
+
+    @property
+    def path(self) -> str:
+        """The path of the call."""
+        return f"/v1/{self.name}"

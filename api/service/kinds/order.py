@@ -62,7 +62,6 @@ def _run(graph: OperationGraph, options: OrderOptions, control: WorkControl) -> 
 
 KIND = JobKind(
     name="order",
-    path="/v1/order",
     summary="Order operations",
     description=(
         "Answer with an order of the operations that needs the fewest bytes at once, with a proof or an honest gap."

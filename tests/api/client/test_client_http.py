@@ -10,8 +10,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import httpx
 import pytest
 
+from memplan.api.client import calls
 from memplan.api.client.calls import EventReader, refusal_of
 from memplan.api.client.errors import AwayError, BusyError, RefusedError, ServiceError, WrongAnswerError
 from memplan.api.client.http import Client
@@ -20,6 +22,8 @@ from memplan.api.client.patience import Patience
 from memplan.api.client.values import RemoteEvent
 from memplan.api.options import Options
 from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import graph_from, write_graph
+from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import hard_request
 from tests.support.renaming import respelled, spelled
@@ -30,6 +34,7 @@ TWO = Problem.model_validate(
 )
 HARD = Problem.model_validate(hard_request(11)["problem"])
 SHORT = Options(time_limit_s=0.5)
+SUMS = ({"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]})
 
 
 @pytest.fixture
@@ -227,3 +232,34 @@ def test_whatever_refuses_is_told() -> None:
     assert refusal_of(502, None).sentences == ("service: answered with 502",)
     assert refusal_of(422, {"errors": ["a", "b"]}).sentences == ("a", "b")
     assert isinstance(refusal_of(503, []), BusyError)
+
+
+GRAPH = graph_from(
+    {"size": [8, 8, 8, 8, 1, 1], "kept": [4, 5], "ops": [*({"out": [k]} for k in range(4)), *SUMS]},
+)
+
+
+def test_operations_are_ordered_and_checked(client: Client) -> None:
+    found = client.order(GRAPH, time_limit_s=60.0)
+    assert (found.status, found.peak, peak_of(GRAPH, found.order)) == ("optimal", 18, 18)
+    with pytest.raises(RefusedError, match="seed: is not a known field"):
+        client.order(GRAPH, seed=1)
+
+
+def test_a_request_of_a_kind_is_a_job_too(client: Client) -> None:
+    fields = {"graph": json.loads(write_graph(GRAPH))}
+    job = client.submit_request("order", fields, options={"time_limit_s": 60.0}, priority=2)
+    assert (job.kind, job.priority) == ("order", 2)
+    assert client.wait(job.id).state == "succeeded"
+    result = client.job_result(job.id)
+    assert result is not None
+    assert result["peak"] == client.ask("order", fields)["peak"] == 18
+
+
+def test_an_order_that_is_wrong_is_refused() -> None:
+    call = calls.order(GRAPH, {})
+    right = {"status": "optimal", "peak": 18, "lower_bound": 18, "gap": 0.0, "given_peak": 33}
+    with pytest.raises(WrongAnswerError, match="order: has a peak of 33, and not of 18"):
+        call.answer(httpx.Response(200, json=right | {"order": [0, 1, 2, 3, 4, 5]}))
+    with pytest.raises(WrongAnswerError, match="order: is not one of this graph's operations"):
+        call.answer(httpx.Response(200, json=right | {"order": [0, 1, 4]}))

@@ -36,7 +36,6 @@ def _run(problem, options, control):
 
 KIND = JobKind(
     name="count",
-    path="/v1/count",
     summary="Count buffers",
     description="Answer with the number of buffers.",
     fields=("problem",),
