@@ -5,7 +5,7 @@
 
 _PROBLEM_ATTRS = {
     "problem": attr.label(allow_single_file = True, mandatory = True, doc = "A problem (.json, .csv) or a model."),
-    "capacity": attr.string_list(doc = "The sizes of pools: 256KiB, or sram=256KiB."),
+    "capacity": attr.string_list(doc = "The sizes of pools: 256KiB, or sram=256KiB; or with base addresses, sram=256KiB@0x20000000."),
     "options": attr.string_list(doc = "How a model is read, as in [\"--dim\", \"batch=1\"]."),
     "budget": attr.string_list(doc = "What pools may use: 256KiB, or sram=256KiB."),
     "baseline": attr.label(allow_single_file = True, doc = "What was used before: what --save-baseline wrote."),

@@ -5,8 +5,10 @@
 #   memplan_plan(<name>
 #     PROBLEM <file>                      a problem or a model; relative to the source folder
 #     [TO c|malloc-c]                     static arrays (the default), or blocks of the heap
-#     [LINKER_SCRIPT]                     also write <name>.ld, for the project's own script to INCLUDE
-#     [CAPACITY [<pool>=]<size>...]       the sizes of pools
+#     [LINKER_SCRIPT]                     also write <name>.ld, for the project's own script to INCLUDE;
+#                                         every pool needs a base address
+#     [CAPACITY [<pool>=]<size>[@<address>]...]
+#                                         the sizes of pools, and their base addresses, as in sram=128KiB@0x20000000
 #     [BUDGET [<pool>=]<size>...]         what pools may use; the build fails above that
 #     [BASELINE <file>] [TOLERANCE <t>]   what was used before; the build fails where a pool uses more
 #     [REPORT <file>...]                  .md, .sarif, .xml or .json; relative to the binary folder

@@ -25,8 +25,10 @@ Capacities = Annotated[
     list[str] | None,
     typer.Option(
         "--capacity",
-        metavar="[NAME=]SIZE",
-        help="The size of the pool: bytes, 64kB or 1MiB. With names, one for each pool, in order of preference.",
+        "--pool",
+        metavar="[NAME=]SIZE[@ADDRESS]",
+        help="The size of the pool: bytes, 64kB or 1MiB, and its base address. With names, one for each pool, in order"
+        " of preference: --pool sram=128KiB@0x20000000.",
     ),
 ]
 Inclusive = Annotated[

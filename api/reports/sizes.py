@@ -1,32 +1,52 @@
-"""Sizes in bytes with units, such as `1.5 MiB`: read and written."""
+"""Sizes in bytes with units, such as `1.5 MiB`, and addresses: read and written."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_UNITS = {"": 1, **_DECIMAL, **_BINARY}
+_OF_LINKERS = {"K": 2**10, "M": 2**20, "G": 2**30}
+_UNITS = {"": 1, **_DECIMAL, **_BINARY, **_OF_LINKERS}
+_HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,30}", re.ASCII)
 _SIZE = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]*)", re.ASCII)
 _UNLIMITED = "unlimited"
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as `4096`, `1MiB`, `1.5 KiB` or `64kB`; raises ValueError with a sentence."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or match[2] not in _UNITS:
-        raise ValueError(f"must be a size such as 4096, 64kB or 1MiB, got {shown(text)}")
-    size = Fraction(match[1]) * _UNITS[match[2]]
+    """Return the bytes of a size such as `4096`, `1MiB`, `1.5 KiB` or `64kB`; raises ValueError with a sentence.
+
+    As linkers write them, `64K` is 64 KiB and `0x10000` is hexadecimal.
+    """
+    if _HEXADECIMAL.fullmatch(text.strip()):
+        size = Fraction(int(text.strip(), 16))
+    else:
+        match = _SIZE.fullmatch(text.strip())
+        if match is None or match[2] not in _UNITS:
+            raise ValueError(f"must be a size such as 4096, 64kB or 1MiB, got {shown(text)}{_meant(match)}")
+        size = Fraction(match[1]) * _UNITS[match[2]]
     if size.denominator != 1:
         raise ValueError(f"must be a whole number of bytes, got {shown(text)}")
     if size >= ADDRESS_SPACE:
         raise ValueError(f"must be less than 2^63 bytes, got {shown(text)}")
     return int(size)
+
+
+def _meant(match: re.Match[str] | None) -> str:
+    """Say which size was most likely meant, where only capital letters or the word for bytes are wrong."""
+    if match is None:
+        return ""
+    unit = match[2].lower().removesuffix("bytes").removesuffix("byte")
+    known = [name for name in _UNITS if name.lower() == unit]
+    if match[2] == "KB":
+        known = ["kB", "KiB"]
+    return f" (did you mean {' or '.join(match[1] + name for name in known)}?)" if known else ""
 
 
 def size_text(size: int) -> str:
@@ -44,22 +64,35 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
     """Return the problem with the sizes of its pools as given: `SIZE` for its only pool, or `NAME=SIZE` for each.
 
     Where the problem names no pools (a table never does), the names make them, in order of preference. A size may
-    be `unlimited`. Raises OptionError.
+    be `unlimited`; after it may stand the pool's base address, as in `sram=128KiB@0x20000000`. Raises OptionError.
     """
     if not capacities:
         return problem
-    given = dict(named_size(text, problem, len(capacities)) for text in capacities)
+    given = dict(_pool_fields(text, problem, len(capacities)) for text in capacities)
     if len(given) < len(capacities):
         raise OptionError("capacity: must be given once for each pool")
     known = [pool.name for pool in problem.pools]
     if problem.pools == (Pool(),) and "default" not in given:
-        pools = [{"name": name, "size": size} for name, size in given.items()]
+        pools = [{"name": name, **fields} for name, fields in given.items()]
     elif unknown := [name for name in given if name not in known]:
         raise OptionError(f"capacity: must name a pool of the problem ({', '.join(known)}), got {shown(unknown[0])}")
     else:
-        pools = [dict(pool) | ({"size": given[pool.name]} if pool.name in given else {}) for pool in problem.pools]
+        pools = [pool.model_dump(exclude_unset=True) | given.get(pool.name, {}) for pool in problem.pools]
     fields = {name: getattr(problem, name) for name in Problem.model_fields}
     return Problem.model_validate(fields | {"pools": pools})
+
+
+def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str, Any]]:
+    """Split one of `count` texts `NAME=SIZE@ADDRESS`, of which the name and the address may be left out."""
+    name, equals, rest = text.rpartition("=")
+    size_text, at, address = rest.partition("@")
+    name, size = named_size(f"{name}{equals}{size_text}", problem, count)
+    if not at:
+        return name, {"size": size}
+    try:
+        return name, {"size": size, "base_address": parse_size(address)}
+    except ValueError as error:
+        raise OptionError(f"capacity: base address {error}") from None
 
 
 def named_size(text: str, problem: Problem, count: int, option: str = "capacity") -> tuple[str, int | None]:

@@ -15,7 +15,11 @@ from memplan.planner.exporters.layout import PlacedBuffer, PlacedPool, VerifiedL
 
 
 def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a header and a source; raises FormatError where an array cannot be aligned as its buffers need it."""
+    """Return a header and a source; raises FormatError where an array cannot be aligned as its buffers need it.
+
+    A pool that has an address is an array for each stretch between its reserved ranges.
+    """
+    layout = layout.in_regions()
     prefix = prefix_of(stem)
     arrays = [_array(pool, prefix) for pool in layout.used_pools]
     checks = [_check(buffer, layout.pools[buffer.pool], prefix.upper()) for buffer in layout.buffers]
@@ -74,7 +78,7 @@ def _array(pool: PlacedPool, prefix: str) -> str:
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
     if pool.asks_for_what_c_cannot_say:
-        if base == 0:
+        if not pool.has_address:
             rule = "must be a power of two for C where there is no base_address"
             raise FormatError(f"pool {shown(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")
         alignment = _largest_power_of_two_in(gcd(base, alignment))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, shown
@@ -39,6 +39,11 @@ class PlacedPool:
     alignment: int
 
     @property
+    def has_address(self) -> bool:
+        """True if the problem says where the pool lies: its base address was given, 0 or not."""
+        return "base_address" in self.pool.model_fields_set
+
+    @property
     def may_lie_anywhere(self) -> bool:
         """True if every address that `alignment` divides is as good as the pool's base address."""
         return self.pool.base_address % self.alignment == 0
@@ -64,6 +69,31 @@ class VerifiedLayout:
         used = {buffer.pool for buffer in self.buffers}
         return tuple(pool for q, pool in enumerate(self.pools) if q in used)
 
+    def in_regions(self) -> VerifiedLayout:
+        """Return the layout with the pools that have addresses cut at their reserved ranges.
+
+        Each stretch between two of them is a pool of its own, in which buffers count from its start. The first one that
+        is in use keeps the pool's name, and the others are numbered.
+        """
+        pools: list[PlacedPool] = []
+        moved = list(self.buffers)
+        for q, pool in enumerate(self.pools):
+            inside = [i for i, buffer in enumerate(self.buffers) if buffer.pool == q]
+            for low, high in _stretches(pool.pool) if pool.has_address else ((0, None),):
+                mine = [i for i in inside if low <= self.buffers[i].offset and (high is None or self._end(i) <= high)]
+                inside = [i for i in inside if i not in set(mine)]
+                if mine or not pool.has_address:
+                    for i in mine:
+                        moved[i] = replace(self.buffers[i], pool=len(pools), offset=self.buffers[i].offset - low)
+                    extent = max((self._end(i) - low for i in mine), default=0)
+                    pools.append(_stretch(pool, low, high, extent))
+        names = identifiers([pool.name for pool in pools])
+        named = tuple(replace(pool, name=name) for pool, name in zip(pools, names, strict=True))
+        return replace(self, pools=named, buffers=tuple(moved))
+
+    def _end(self, i: int) -> int:
+        return self.buffers[i].offset + self.buffers[i].size
+
     def only_pool(self, target: str) -> PlacedPool:
         """Return the pool in which all buffers lie; raises FormatError where there are several."""
         used = self.used_pools
@@ -87,6 +117,29 @@ def lay_out(problem: Problem, plan: Plan, model: bytes | None = None) -> Verifie
         for q, (pool, name) in enumerate(zip(problem.pools, names, strict=True))
     )
     return VerifiedLayout(problem, pools, buffers, model)
+
+
+def _stretches(pool: Pool) -> tuple[tuple[int, int | None], ...]:
+    """Return the parts of a pool between its reserved ranges, from low to high; the last may be without an end."""
+    found: list[tuple[int, int | None]] = []
+    low = 0
+    for offset, size in sorted(pool.reserved):
+        if size and offset > low:
+            found.append((low, offset))
+        low = max(low, offset + size)
+    if pool.size is None or low < pool.size or not found:
+        found.append((low, pool.size))
+    return tuple(found)
+
+
+def _stretch(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
+    """Return a part of a pool as a pool."""
+    if low == 0 and high == whole.pool.size:
+        return whole
+    fields = {"size": None if high is None else high - low, "reserved": ()}
+    if whole.has_address:
+        fields["base_address"] = whole.pool.base_address + low
+    return replace(whole, pool=whole.pool.model_copy(update=fields), extent=extent)
 
 
 def _buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:

@@ -18,10 +18,10 @@ from memplan.planner.exporters.layout import PlacedPool, VerifiedLayout
 def write_ld(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a script for GNU ld to be included before .bss, with a symbol for every pool and buffer.
 
-    Raises FormatError where pools have addresses in common, or where a reserved range is among those in use.
+    A pool has a region for each stretch in use between its reserved ranges. Raises FormatError where a pool has no base
+    address, or where pools have addresses in common.
     """
-    _pools_are_apart(layout)
-    _nothing_of_others_is_inside(layout)
+    layout = _in_regions(layout)
     prefix = prefix_of(stem)
     pools = layout.used_pools
     regions = [
@@ -54,8 +54,7 @@ def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
 
 def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return execution regions for armlink, to be included in a load region; raises FormatError for an unfit plan."""
-    _pools_are_apart(layout)
-    _nothing_of_others_is_inside(layout)
+    layout = _in_regions(layout)
     prefix = prefix_of(stem)
     lines = [f"; {written_by(layout.problem)}"]
     for pool in layout.used_pools:
@@ -73,6 +72,18 @@ def _length(pool: PlacedPool) -> int:
     return max(pool.extent if pool.pool.size is None else pool.pool.size, 1)
 
 
+def _in_regions(layout: VerifiedLayout) -> VerifiedLayout:
+    """Return the layout cut into regions; raises FormatError where a linker could not tell them."""
+    for pool in layout.used_pools:
+        if not pool.has_address:
+            name = pool.pool.name
+            rule = f"must be given for a linker, as in --pool {name}=128KiB@0x20000000, got none"
+            raise FormatError(f"pool {shown(name)}: base_address {rule}")
+    regions = layout.in_regions()
+    _pools_are_apart(regions)
+    return regions
+
+
 def _pools_are_apart(layout: VerifiedLayout) -> None:
     pools = sorted(layout.used_pools, key=lambda pool: pool.pool.base_address)
     for low, high in pairwise(pools):
@@ -80,11 +91,3 @@ def _pools_are_apart(layout: VerifiedLayout) -> None:
         if high.pool.base_address < end:
             rule = f"must not lie below 0x{end:x}, where {shown(low.pool.name)} ends, for a linker"
             raise FormatError(f"pool {shown(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
-
-
-def _nothing_of_others_is_inside(layout: VerifiedLayout) -> None:
-    for pool in layout.used_pools:
-        for offset, size in pool.pool.reserved:
-            if size > 0 and offset < pool.extent:
-                rule = f"must not lie below {pool.extent}, up to where the pool is in use, for a linker"
-                raise FormatError(f"pool {shown(pool.pool.name)}: reserved ranges {rule}, got offset {offset}")

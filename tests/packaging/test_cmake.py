@@ -126,7 +126,7 @@ def test_firmware_gets_its_buffers_where_the_linker_script_says(tmp_path: Path) 
     shutil.copy(ROOT / "examples" / "cmake" / "buffers.csv", tmp_path)
     (tmp_path / "problem.json").write_text(
         '{"buffers": [{"id": "image", "size": 512, "start": 0, "end": 2}, {"id": "conv1", "size": 256, "start": 1,'
-        ' "end": 3}], "pools": [{"name": "sram", "size": 4096, "base_address": 536870912}]}'
+        ' "end": 3}]}'
     )
     (tmp_path / "main.c").write_text(
         '#include "arena.h"\nvoid start(void);\nvoid start(void) { ARENA_ADDRESS_image[0] = 1; }\n'
@@ -137,7 +137,8 @@ def test_firmware_gets_its_buffers_where_the_linker_script_says(tmp_path: Path) 
     )
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(firmware C)\nfind_package(memplan REQUIRED)\n"
-        "memplan_plan(arena PROBLEM problem.json LINKER_SCRIPT)\nadd_executable(firmware main.c)\n"
+        "memplan_plan(arena PROBLEM problem.json LINKER_SCRIPT CAPACITY sram=4KiB@0x20000000)\n"
+        "add_executable(firmware main.c)\n"
         "target_link_libraries(firmware PRIVATE arena)\n"
         "target_link_options(firmware PRIVATE -nostdlib -T ${CMAKE_SOURCE_DIR}/whole.ld)\n"
     )

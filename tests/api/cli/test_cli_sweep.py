@@ -93,7 +93,7 @@ def test_exit_status_1_says_that_nothing_fits_at_any_size(one_pool: str, capfd: 
             'got "1:2:1"',
         ),
         (["flash=1:2:1"], 'sweep: must name a pool of the problem (sram, dram), got "flash"'),
-        (["sram=1:2:1M"], 'sweep: must be a size such as 4096, 64kB or 1MiB, got "1M"'),
+        (["sram=1:2:1P"], 'sweep: must be a size such as 4096, 64kB or 1MiB, got "1P"'),
         (["sram=1:2:0"], 'sweep: must go in steps of at least 1 byte, got "0"'),
         (["sram=2:1:1"], 'sweep: must not end below "2", where it starts, got "1"'),
         (["sram=1:1MiB:1"], "sweep: must have at most 1000 sizes, got 1048576"),

@@ -26,6 +26,8 @@ TWO_POOLS = Problem.model_validate(
         ("1.5 MiB", 1_572_864),
         (" 2GB ", 2_000_000_000),
         ("0.5TiB", 549_755_813_888),
+        ("64K", 65_536),
+        ("0x20000000", 2**29),
         ("9223372036854775807", 2**63 - 1),
     ],
 )
@@ -37,8 +39,10 @@ def test_a_size_has_a_number_and_maybe_a_unit(text: str, size: int) -> None:
     ("text", "sentence"),
     [
         ("", 'must be a size such as 4096, 64kB or 1MiB, got ""'),
-        ("1M", 'must be a size such as 4096, 64kB or 1MiB, got "1M"'),
-        ("1mib", 'must be a size such as 4096, 64kB or 1MiB, got "1mib"'),
+        ("1mib", 'must be a size such as 4096, 64kB or 1MiB, got "1mib" (did you mean 1MiB?)'),
+        ("64KB", 'must be a size such as 4096, 64kB or 1MiB, got "64KB" (did you mean 64kB or 64KiB?)'),
+        ("12 bytes", 'must be a size such as 4096, 64kB or 1MiB, got "12 bytes" (did you mean 12?)'),
+        ("0x", 'must be a size such as 4096, 64kB or 1MiB, got "0x"'),
         ("-1", 'must be a size such as 4096, 64kB or 1MiB, got "-1"'),
         ("1e6", 'must be a size such as 4096, 64kB or 1MiB, got "1e6"'),
         ("9" * 5000, f'must be a size such as 4096, 64kB or 1MiB, got "{"9" * 56}...'),
@@ -73,6 +77,15 @@ def test_names_make_the_pools_of_a_problem_that_has_none() -> None:
     assert [(pool.name, pool.size) for pool in problem.pools] == [("fast", 64_000), ("slow", None)]
 
 
+def test_an_address_after_a_size_is_the_base_address_of_the_pool() -> None:
+    problem = with_capacities(NO_POOLS, ["sram=128KiB@0x20000000", "a@b=unlimited"])
+    assert [(pool.name, pool.size, pool.base_address) for pool in problem.pools] == [
+        ("sram", 131_072, 2**29),
+        ("a@b", None, 0),
+    ]
+    assert with_capacities(problem, ["sram=64KiB"]).pools[0].base_address == 2**29
+
+
 def test_names_find_the_pools_of_a_problem_and_change_nothing_else() -> None:
     problem = with_capacities(TWO_POOLS, ["slow=7"])
     assert [(pool.name, pool.size, pool.cost) for pool in problem.pools] == [("fast", None, 2), ("slow", 7, 0)]
@@ -87,6 +100,7 @@ def test_names_find_the_pools_of_a_problem_and_change_nothing_else() -> None:
         (TWO_POOLS, ["medium=7"], 'capacity: must name a pool of the problem (fast, slow), got "medium"'),
         (TWO_POOLS, ["slow=7", "slow=8"], "capacity: must be given once for each pool"),
         (NO_POOLS, ["=7"], 'capacity: must name its pool before the =, got "=7"'),
+        (NO_POOLS, ["fast=1@here"], 'capacity: base address must be a size such as 4096, 64kB or 1MiB, got "here"'),
         (NO_POOLS, ["fast=much"], 'capacity: must be a size such as 4096, 64kB or 1MiB, got "much"'),
     ],
 )

@@ -224,16 +224,39 @@ def test_what_c_cannot_align_is_refused(target: str, row: dict[str, int], pool: 
         EXPORTERS[target](one_pool(row, **pool), "plan")
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_is_reserved_of_a_pool_lies_between_its_regions(compiler: list[str], tmp_path: Path) -> None:
+    places = [0, 8192, 8256, 16384]
+    layout = one_pool(
+        *({"offset": offset, "alignment": 16} for offset in places),
+        size=65536,
+        base_address=0x20000000,
+        reserved=[[64, 4096], [15360, 1024], [4160, 0]],
+    )
+    export(layout, "c", tmp_path, "plan.c")
+    export(layout, "ld", tmp_path, "plan.ld")
+    (tmp_path / "whole.ld").write_text(SCRIPT)
+    elf = linked(compiler, tmp_path, [buffer.name for buffer in layout.buffers], f"-Wl,-T,{tmp_path / 'whole.ld'}")
+    assert [elf.pointer(f"at_{k}") - 0x20000000 for k in range(4)] == places
+    regions = re.findall(r"plan_p\w* : ORIGIN = (\w+), LENGTH = (\w+)", (tmp_path / "plan.ld").read_text())
+    assert [(int(start, 16) - 0x20000000, int(length, 16)) for start, length in regions] == [
+        (0, 64),
+        (4160, 11200),
+        (16384, 49152),
+    ]
+
+
 @pytest.mark.parametrize("target", ["ld", "armlink"])
-def test_a_reserved_range_among_the_buffers_is_not_linked(target: str) -> None:
-    layout = one_pool({"offset": 64}, base_address=4096, reserved=[[0, 16]])
-    with pytest.raises(FormatError, match=r'pool "p": reserved ranges must not lie below 128, .*, got offset 0'):
-        EXPORTERS[target](layout, "plan")
+def test_nothing_is_linked_to_an_address_that_nobody_gave(target: str) -> None:
+    rule = 'pool "p": base_address must be given for a linker, as in --pool p=128KiB@0x20000000, got none'
+    with pytest.raises(FormatError, match=re.escape(rule)):
+        EXPORTERS[target](one_pool({}), "plan")
+    assert b"0x0" in EXPORTERS[target](one_pool({}, base_address=0), "plan")[""]
 
 
 @pytest.mark.parametrize("target", ["ld", "armlink"])
 def test_pools_that_lie_over_each_other_are_not_linked(target: str) -> None:
-    pools = [{"name": "sram-1", "size": 4096}, {"name": "int"}]
+    pools = [{"name": "sram-1", "size": 4096, "base_address": 0}, {"name": "int", "base_address": 0}]
     layout = layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
     with pytest.raises(FormatError, match='pool "int": base_address must not lie below 0x1000, where "sram-1" ends'):
         EXPORTERS[target](layout, "plan")
