@@ -10,13 +10,13 @@ from memplan.api.http.bodies import FORMAT_OF, JSON
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.reports.sizes import with_capacities
+from memplan.api.service.kinds.bodies import plan_of, problem_of
 from memplan.api.settings import Settings
 from memplan.planner.errors import (
     MAX_SHOWN,
     FormatError,
     InputError,
     OptionError,
-    PlanError,
     ProblemError,
     path_of,
     shown,
@@ -50,7 +50,7 @@ def submission_from(content: dict[str, Any], query: QueryParams) -> tuple[Proble
         raise OptionError("options: must come in the body or in the query, got both")
     if "options" in content:
         options = read_options(content["options"])
-    return with_capacities(_problem(content["problem"]), capacities), options
+    return with_capacities(problem_of(content), capacities), options
 
 
 def is_bare(content: dict[str, Any]) -> bool:
@@ -62,7 +62,7 @@ def read_verification(body: bytes) -> tuple[Problem, Plan]:
     """Read the body of `POST /v1/verify`; raises InputError."""
     content = read_object(body)
     _check_fields(content, required=("problem", "plan"), optional=())
-    return _problem(content["problem"]), _plan(content["plan"])
+    return problem_of(content), plan_of(content)
 
 
 def check_time_limit(where: str, time_limit_s: float, most_s: float) -> None:
@@ -102,18 +102,3 @@ def _check_fields(content: dict[str, Any], required: tuple[str, ...], optional: 
     breaks += [f"{path_of((name,))}: is not a known field" for name in content if name not in (*required, *optional)]
     if breaks:
         raise InputError(*breaks[:MAX_SHOWN])
-
-
-def _problem(value: Any) -> Problem:
-    if not isinstance(value, dict):
-        raise ProblemError(f"problem: must be an object, got {shown(value)}")
-    return Problem.model_validate(value)
-
-
-def _plan(value: Any) -> Plan:
-    if not isinstance(value, dict):
-        raise PlanError(f"plan: must be an object, got {shown(value)}")
-    try:
-        return Plan.model_validate(value)
-    except PlanError as error:
-        raise PlanError(*(f"plan.{sentence}" for sentence in error.sentences)) from error

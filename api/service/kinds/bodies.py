@@ -7,9 +7,22 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from memplan.api.service.kinds.kind import JSON, JobKind, KindOptions
-from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
+from memplan.api.service.kinds.kind import JSON, JobKind, KindOptions, Subject
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    FormatError,
+    InputError,
+    OptionError,
+    PlanError,
+    ProblemError,
+    path_of,
+    sentences,
+    shown,
+)
 from memplan.planner.formats import memplan_json
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 
 def parsed_fields(kind: JobKind[Any], media: str, body: bytes) -> dict[str, Any]:
@@ -39,12 +52,37 @@ def read_options(kind: JobKind[Any], content: Mapping[str, Any], query: Mapping[
     """Return the options of a body, or those of its query; raises OptionError."""
     if query and "options" in content:
         raise OptionError("options: must come in the body or in the query, got both")
+    given = content.get("options", {})
+    if not isinstance(given, dict):
+        raise OptionError(f"options: must be an object, got {shown(given)}")
     try:
-        if query:
-            return kind.options.model_validate_strings(dict(query))
-        given = content.get("options", {})
-        if not isinstance(given, dict):
-            raise OptionError(f"options: must be an object, got {shown(given)}")
-        return kind.options.model_validate(given)
+        options = kind.options.model_validate_strings(dict(query)) if query else kind.options.model_validate(given)
     except ValidationError as error:
         raise OptionError(*sentences(error)) from error
+    if kind.check is not None:
+        kind.check(options)
+    return options
+
+
+def problem_of(content: Mapping[str, Any]) -> Problem:
+    """Return the problem of a body; raises InputError."""
+    value = content["problem"]
+    if not isinstance(value, dict):
+        raise ProblemError(f"problem: must be an object, got {shown(value)}")
+    return Problem.model_validate(value)
+
+
+def plan_of(content: Mapping[str, Any], name: str = "plan") -> Plan:
+    """Return a plan of a body; raises InputError."""
+    value = content[name]
+    if not isinstance(value, dict):
+        raise PlanError(f"{name}: must be an object, got {shown(value)}")
+    try:
+        return Plan.model_validate(value)
+    except PlanError as error:
+        raise PlanError(*(f"{name}.{sentence}" for sentence in error.sentences)) from error
+
+
+def problem_subject(problem: Problem) -> Subject:
+    """Return the facts of a problem that jobs are listed by."""
+    return Subject(problem_hash(problem), problem.name, len(problem.buffers), len(problem.pools))

@@ -40,7 +40,8 @@ class JobKind(Generic[S]):
     A body is a JSON object of `fields`, of which `needed` must be there, and `options`; or the first field alone, bare.
     With other media types than JSON it is the first field, as bytes. `read` makes of the fields what a request is
     about, and raises InputError; it runs in a thread of the server, and again in the worker. `run` answers there by
-    `control.deadline`, or soon after `control.cancelled` is set. `request`, `answer` and `example` describe bodies.
+    `control.deadline`, or soon after `control.cancelled` is set. `check` raises OptionError for options that are wrong
+    in ways that their types do not tell. `request`, `answer` and `example` describe bodies.
     """
 
     name: str
@@ -54,6 +55,7 @@ class JobKind(Generic[S]):
     answer: type[BaseModel]
     example: Mapping[str, Any]
     options: type[KindOptions] = KindOptions
+    check: Callable[[Any], None] | None = None
     needed: tuple[str, ...] = ()
     media: tuple[str, ...] = (JSON,)
     most_bytes: int = MOST_BYTES
