@@ -43,6 +43,7 @@ class RemoteJob(BaseModel):
     deadline_at: datetime | None = None
     progress: RemoteProgress | dict[str, Any] | None = None
     plan_status: str | None = None
+    plan_hash: str | None = None
     attempts: int = 0
     late_s: float | None = None
     error: str | None = None

@@ -112,8 +112,8 @@ class Cluster:
         """Have a worker answer a request of another kind, within the task's `grace_s` of its deadline.
 
         When `cancelled` is set, the answer is what the worker has by then. A task whose worker is lost begins anew.
-        Raises what the task's function raises, LostWorkersError, WorkFailedError, and UnavailableError where there is
-        no answer in time.
+        Raises what the task's function raises, LostWorkersError, WorkFailedError, NoAnswerError where there is no
+        answer in time, and UnavailableError where there is none when it is cancelled.
         """
         return await self._answer(PendingWork(task, on_progress), priority, cancelled)
 

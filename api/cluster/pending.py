@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memplan.api.cluster.task import Task, WorkAnswer, WorkTask
+from memplan.api.cluster.task import NoAnswerError, Task, WorkAnswer, WorkTask
 from memplan.api.refusals import UnavailableError
 from memplan.planner.model.plan import StopReason
 from memplan.solvers.portfolio.options import SolveControl
@@ -97,6 +97,7 @@ class PendingWork:
         return found
 
     def best_known(self, reason: StopReason) -> WorkAnswer:
-        """Raise UnavailableError: without a worker's answer there is none."""
-        why = "it was cancelled" if reason == "cancelled" else "its time limit passed"
-        raise UnavailableError(f"{self.task.kind}: {why} before there was an answer")
+        """Raise NoAnswerError, UnavailableError where it was cancelled: without a worker's answer there is none."""
+        if reason == "cancelled":
+            raise UnavailableError(f"{self.task.kind}: was cancelled before there was an answer")
+        raise NoAnswerError(f"{self.task.kind}: no answer came within its time limit")

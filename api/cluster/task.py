@@ -21,6 +21,10 @@ class LostWorkersError(MemplanError):
     """A task lost its worker again and again, and is given up."""
 
 
+class NoAnswerError(MemplanError):
+    """A request of another kind than a plan had no answer in its time, which leaves nothing to tell."""
+
+
 class WorkFailedError(MemplanError):
     """The program failed in a worker, whose log says where."""
 
@@ -59,10 +63,11 @@ class WorkControl:
 
 @dataclass(frozen=True)
 class WorkAnswer:
-    """The bytes of an answer, as they go to the caller, and its status where it has one."""
+    """The bytes of an answer, as they go to the caller, its status where it has one, and whether it is a plan."""
 
     content: bytes
     status: str | None = None
+    is_plan: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,8 @@ class JobAnswer(BaseModel):
     """A job: how far it is, and where its answer is; `late_s` is by how much it ended after its deadline.
 
     `problem_hash`, `name` and `buffers` are those of the problem, or of what else a job of its kind is about.
-    `options` and `progress` are those of the kind; `plan_status` is that of the plan, or of the answer.
+    `options` and `progress` are those of the kind; `plan_status` is that of the plan, or of the answer. `plan_hash` is
+    that of the plan's JSON: `keep` of `POST /v1/plan` takes it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,6 +68,8 @@ class JobAnswer(BaseModel):
     options: Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
     progress: PlanProgress | dict[str, Any] | None
     plan_status: str | None
+    plan_hash: str | None
+    webhook: str | None
     attempts: int
     late_s: float | None
     error: str | None
@@ -102,6 +105,8 @@ def job_answer(job: StoredJob) -> JobAnswer:
         options=Options.model_validate(options).model_dump(mode="json") if is_plan else options,
         progress=PlanProgress.model_validate(progress) if is_plan and progress is not None else progress,
         plan_status=job.plan_status,
+        plan_hash=job.plan_hash,
+        webhook=job.webhook,
         attempts=job.attempts,
         late_s=job.late_s,
         error=job.error,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from hashlib import sha256
 
 from pydantic_core import from_json
 
@@ -28,7 +29,8 @@ def unpack_problem(data: bytes) -> Problem:
 
 def pack_plan(plan: Plan) -> PackedPlan:
     """Write a plan for the store, as it is answered."""
-    return PackedPlan(zlib.compress(plan.model_dump_json().encode() + b"\n", _LEVEL), plan.status)
+    content = plan.model_dump_json().encode() + b"\n"
+    return PackedPlan(zlib.compress(content, _LEVEL), plan.status, _hash(content))
 
 
 def plan_json(data: bytes) -> bytes:
@@ -54,7 +56,12 @@ def unpack_request(data: bytes) -> tuple[str, bytes]:
 
 def pack_answer(answer: WorkAnswer) -> PackedPlan:
     """Write the answer of another kind of job than a plan for the store."""
-    return PackedPlan(zlib.compress(answer.content, _LEVEL), answer.status)
+    plan_hash = _hash(answer.content) if answer.is_plan else None
+    return PackedPlan(zlib.compress(answer.content, _LEVEL), answer.status, plan_hash)
+
+
+def _hash(content: bytes) -> str:
+    return f"sha256:{sha256(content).hexdigest()}"
 
 
 def answer_bytes(data: bytes) -> bytes:

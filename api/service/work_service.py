@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from memplan.api.cluster.task import WorkAnswer, WorkTask
+from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkTask
 from memplan.api.metrics import Metrics
-from memplan.api.refusals import UnavailableError
+from memplan.api.refusals import FullError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.kinds.registry import perform
 from memplan.solvers.search.deadline import Deadline
 
 _SOON_S, _LATER_S = 0.4, 3.0
 """The time after its deadline in which an answer that is waited for may come; and one of a job."""
-_LEAST_S = 0.02
+_LEAST_S = 0.1
+"""The time that a worker has for every request, however little is left."""
 OnWork = Callable[[Mapping[str, Any]], None]
 
 
@@ -59,7 +61,7 @@ class WorkService:
         """Return the answer by the deadline, or soon after `cancelled` is set what there is by then.
 
         `on_progress` is told how far it is. Raises InputError and other errors of the kind, FullError for a request
-        that may be refused, and UnavailableError where there is no answer in time.
+        that may be refused, also where its time was too short for an answer, else NoAnswerError.
         """
         patience_s = max(0.0, request.deadline.left_s)
         if not await self._queue.take_unless(
@@ -69,13 +71,18 @@ class WorkService:
         deadline = request.deadline
         if not request.may_be_refused:
             taken = Deadline.after(request.time_limit_s)
-            deadline = Deadline(taken.began, max(taken.began + _LEAST_S, min(taken.at, deadline.at)))
+            deadline = Deadline(taken.began, min(taken.at, deadline.at))
+        deadline = Deadline(deadline.began, max(deadline.at, time.monotonic() + _LEAST_S))
         grace_s = _SOON_S if request.may_be_refused else _LATER_S
         task = WorkTask(perform, request.kind, request.media, request.body, request.options, deadline, grace_s)
         try:
             return await self._workers.work(
                 task, priority=request.priority, on_progress=on_progress, cancelled=cancelled
             )
+        except NoAnswerError as error:
+            if not request.may_be_refused:
+                raise
+            raise FullError(str(error)) from error
         finally:
             self._queue.leave()
             if deadline.left_s < -_SOON_S:

@@ -32,6 +32,7 @@ class JobTerms:
     name: str | None = None
     priority: int = 0
     deadline_at: float | None = None
+    webhook: str | None = None
     created_at: float = field(default_factory=time.time)
 
 
@@ -61,6 +62,7 @@ class StoredJob(JobTerms):
     last_event: int = 1
     progress: Mapping[str, Any] | None = None
     plan_status: str | None = None
+    plan_hash: str | None = None
     error: str | None = None
     late_s: float | None = None
 
@@ -87,10 +89,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class PackedPlan:
-    """A packed plan, or the answer of another kind of job, and its status."""
+    """A packed plan, or the answer of another kind of job, its status, and the hash of a plan's JSON."""
 
     data: bytes
     status: str | None
+    hash: str | None = None
 
 
 class JobProgress(Protocol):

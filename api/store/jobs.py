@@ -76,6 +76,16 @@ class Jobs:
         with self._database.reading() as connection:
             return connection.execute(wanted).scalar_one_or_none()
 
+    def plan_of_hash(self, plan_hash: str, key_id: str | None, of_all_keys: bool = False) -> bytes | None:
+        """Return the packed plan with a hash, of a job of one key."""
+        rows = schema.jobs.c
+        wanted = select(schema.answers.c.plan).join(schema.jobs, schema.answers.c.job_id == rows.id)
+        wanted = wanted.where(rows.plan_hash == plan_hash)
+        if not of_all_keys:
+            wanted = wanted.where(rows.key_id == key_id)
+        with self._database.reading() as connection:
+            return connection.execute(wanted.limit(1)).scalar_one_or_none()
+
     def ask_to_cancel(self, job_id: str) -> StoredJob | None:
         """End a job that waits; ask the server of one that runs to end it. Return its new state."""
         rows = schema.jobs.c

@@ -150,7 +150,7 @@ def _written(
 ) -> int | None:
     """Change a running job if the lease holds; return the number of the last of its new events, None if it is void."""
     if plan is not None:
-        values = {**values, "plan_status": plan.status}
+        values = {**values, "plan_status": plan.status, "plan_hash": plan.hash}
     holds = and_(
         _JOBS.id == lease.job_id,
         _JOBS.state == "running",

@@ -43,6 +43,8 @@ jobs = Table(
     Column("last_event", Integer, nullable=False),
     Column("progress", Json),
     Column("plan_status", Text),
+    Column("plan_hash", Text),
+    Column("webhook", Text),
     Column("error", Text),
     Column("late_s", Double),
     Index("jobs_in_line", "state", "priority", "id"),
@@ -53,6 +55,7 @@ jobs = Table(
     Index("jobs_by_key_and_state", "key_id", "state"),
     Index("jobs_by_name", "name"),
     Index("jobs_by_problem", "problem_hash"),
+    Index("jobs_by_plan", "plan_hash"),
 )
 
 submissions = Table("submissions", METADATA, _job_id(), Column("problem", LargeBinary, nullable=False))
@@ -70,6 +73,17 @@ job_events = Table(
     Column("at", Double, nullable=False),
     Column("data", Json, nullable=False),
 )
+
+deliveries = Table(
+    "deliveries",
+    METADATA,
+    _job_id(),
+    Column("url", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", Double, nullable=False),
+    Index("deliveries_by_time", "next_at"),
+)
+"""The ends of jobs that are yet to be told to webhooks, with the time of the next attempt."""
 
 plans = Table(
     "plans",

@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from memplan.api.store.arrivals import Arrivals
 from memplan.api.store.database import CONNECTIONS, Database
+from memplan.api.store.deliveries import Deliveries
 from memplan.api.store.events import Events
 from memplan.api.store.jobs import Jobs
 from memplan.api.store.keys import Keys
@@ -33,6 +34,7 @@ class Store:
         self.leases = Leases(database)
         self.events = Events(database)
         self.servers = Servers(database)
+        self.deliveries = Deliveries(database)
         self.plans = Plans(database)
         self.keys = Keys(database)
 

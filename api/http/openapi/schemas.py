@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from memplan.api.http.bodies import CSV, FORMAT_OF, JSON, TEXT
@@ -27,7 +27,24 @@ def _model(name: str, description: str, **fields: Any) -> type[BaseModel]:
     return create_model(name, __config__=ConfigDict(extra="forbid"), __doc__=description, **fields)
 
 
-_PLAN_REQUEST = _model("PlanRequest", "A problem, and how to plan it.", problem=Problem, options=(Options, Options()))
+class _Keep(BaseModel):
+    """The old plan whose places are kept: that of a job, or one that comes along."""
+
+    model_config = ConfigDict(extra="forbid", title="Keep")
+
+    plan_hash: Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")] | None = None
+    plan: Plan | None = None
+    eps: float | str = 0.02
+    least: Literal["buffers", "bytes"] = "buffers"
+
+
+_PLAN_REQUEST = _model(
+    "PlanRequest",
+    "A problem, how to plan it, and what to keep.",
+    problem=Problem,
+    options=(Options, Options()),
+    keep=(_Keep | None, None),
+)
 _VERIFY_REQUEST = _model("VerifyRequest", "A problem, and a plan to verify.", problem=Problem, plan=Plan)
 _VERDICT = _model(
     "Verdict",

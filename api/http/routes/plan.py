@@ -11,13 +11,15 @@ from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
-from memplan.api.http.bodies import FORMAT_OF, format_of_answer, media_type, plan_answer, read_body
+from memplan.api.http.bodies import FORMAT_OF, JSON, format_of_answer, media_type, plan_answer, read_body
+from memplan.api.http.keeping import WORD, Keeping, kept_plan, read_keeping
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.submissions import check_size, check_time_limit, read_submission
 from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
+from memplan.api.store.caller import Caller
 from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter(route_class=PlainRoute)
@@ -43,6 +45,10 @@ async def plan(request: Request) -> Response:
     service: Service = request.app.state.service
     kind = media_type(request, *FORMAT_OF)
     body = await read_body(request, service.settings.max_body_bytes)
+    if WORD in body and kind == JSON:
+        read_keep = partial(read_keeping, body, request.query_params, service.settings)
+        if (keeping := await service.briefly(read_keep)) is not None:
+            return await _kept(request, service, keeping, arrived)
     is_short = len(body) <= _SHORT_BYTES
     name = kind, request.scope["query_string"], sha256(body).digest()
     reading = service.readings.find(name)
@@ -57,6 +63,14 @@ async def plan(request: Request) -> Response:
         found = await service.solving.plan(asked, cancelled)
     write = partial(plan_answer, found, problem.problem, plan_format)
     return write() if is_short else await service.briefly(write)
+
+
+async def _kept(request: Request, service: Service, keeping: Keeping, arrived: float) -> Response:
+    """Answer a request that keeps the places of an old plan."""
+    deadline = Deadline.after(keeping.options.time_limit_s, arrived)
+    plan_format = format_of_answer(request, keeping.options)
+    async with service.caller(request) as cancelled:
+        return await kept_plan(service, Caller.of(request), keeping, plan_format, deadline, cancelled)
 
 
 def _read(kind: str, body: bytes, query: QueryParams, settings: Settings) -> Reading:

@@ -48,7 +48,7 @@ def _run(asked: Asked, options: ReplanOptions, control: WorkControl) -> WorkAnsw
         seed=options.seed,
         control=SolveControl(control.deadline, control.cancelled),
     )
-    return WorkAnswer(plan.model_dump_json().encode() + b"\n", plan.status)
+    return WorkAnswer(plan.model_dump_json().encode() + b"\n", plan.status, is_plan=True)
 
 
 _OLD = {"placements": [{"id": "conv1", "pool": "default", "offset": 0}]}
