@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,11 +28,11 @@ _ORDER_SHARE = 0.8
 """The part of the time for the search of orders, which needs less where it ends with a proof."""
 _QUICK_S, _LONG_SHARE = 0.25, 0.5
 """The time for a first plan of each order; the part of the time left for a longer look at the best ones."""
-_LEAST_S = 2.0
+_LEAST_S = 3.0
 """The time for plans where the order is chosen by what is alive: so long, or as long as the order took."""
 _SHORTEST_S = 0.02
-_SEEDS, _LONG = 10, 2
-"""The orders beside the preferred ones that are planned; those that get a longer look."""
+_SEEDS, _LONG = 8, 2
+"""The orders by chance that are planned, half of them where few bytes alive count; those that get a longer look."""
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,17 @@ def order_and_pose(
     """Find an order and a plan for it as `order_and_place` does, where `pose` says what is planned for an order."""
     check_limit(time_limit_s)
     began = time.monotonic()
-    with allowance(_ORDER_SHARE * time_limit_s, deterministic, cancelled) as left:
+    for_plans = (1 - _ORDER_SHARE) * time_limit_s
+    if goal == "alive":
+        for_plans = min(for_plans, _LEAST_S)
+    with allowance(time_limit_s - for_plans, deterministic, cancelled) as left:
         search = OrderSearch(graph, left)
         search.run()
     result = search.result()
     passed = time.monotonic() - began
-    rest = (1 - _ORDER_SHARE) * time_limit_s if deterministic else max(time_limit_s - passed, 0.0)
+    rest = for_plans if deterministic else max(time_limit_s - passed, 0.0)
     if goal == "alive":
-        rest = min(rest, _LEAST_S if deterministic else max(_LEAST_S, passed))
+        rest = min(rest, max(_LEAST_S, passed))
     with allowance(rest, deterministic, cancelled) as left:
         search.use(left)
         joint = _Joint(graph, search, result, _Planning(pose, deterministic, cancelled, left, rest))
@@ -163,18 +166,33 @@ class _Joint:
         def quality(placed: PlacedOrder) -> tuple[int, float]:
             return placed.placed_peak, price(placed.result.order)
 
-        for order in self._orders(goal, cost):
-            if order not in self._seen:
-                self._seen.add(order)
-                self._take(order)
-            if self._found and self._planning.is_over:
-                break
+        given, own = tuple(range(len(self._graph.ops))), self._result.order
+        preferred = self._preferred(cost)
+        # The search's own order is easy to plan more often than those that are preferred, then those by chance.
+        self._take_each([*preferred[:1], own, *([given] if goal == "placed" else ())])
+        self._take_each(self._by_chance(goal))
         for placed in sorted(self._found, key=quality)[:_LONG]:
             if not (self._is_closed or self._planning.is_over):
                 self._improve(placed)
+        if self._is_closed and not self._closes(preferred[:1]):
+            for order in preferred[1:]:
+                if not (self._planning.is_over or self._closes(preferred)):
+                    self._take(order)
         if not self._found:
             raise InvalidPlanError("plan: must be there for an order without a capacity, got none")
         return replace(min(self._found, key=quality), orders=len(self._seen))
+
+    def _take_each(self, orders: Iterable[tuple[int, ...]]) -> None:
+        """Plan orders until a plan needs only what is alive, one at the least."""
+        for order in orders:
+            if self._is_closed or (self._found and self._planning.is_over):
+                return
+            self._take(order)
+
+    def _closes(self, orders: Sequence[tuple[int, ...]]) -> bool:
+        """Return True if the plan of one of these orders needs only what is alive."""
+        least = self._result.peak
+        return any(placed.placed_peak <= least and placed.result.order in orders for placed in self._found)
 
     @property
     def _is_closed(self) -> bool:
@@ -186,7 +204,10 @@ class _Joint:
         return min(placed.placed_peak for placed in self._found)
 
     def _take(self, order: tuple[int, ...]) -> None:
-        """Plan an order in short."""
+        """Plan an order in short, if that was not done."""
+        if order in self._seen:
+            return
+        self._seen.add(order)
         peak = self._result.peak if order == self._result.order else peak_of(self._graph, order)
         if self._found and peak > self._least:
             return
@@ -201,25 +222,22 @@ class _Joint:
         if plan.peak is not None and plan.peak < placed.placed_peak:
             self._found[self._found.index(placed)] = replace(placed, plan=plan)
 
-    def _orders(self, goal: Goal, cost: Cost | None) -> Iterator[tuple[int, ...]]:
-        """Yield orders: those that are preferred first, the last ones with slightly more alive if that may be."""
+    def _preferred(self, cost: Cost | None) -> list[tuple[int, ...]]:
+        """Return orders with the least peak: the cheapest first, then those with the fewest moves."""
         graph, result, left = self._graph, self._result, self._planning.left
-        is_ready = are_ready(ORDER)
         is_given = result.order == tuple(range(len(graph.ops)))
-        wanted = nearby(graph, result.order, result.peak, left.flag) if is_ready and not is_given else []
-        if cost is not None:
-            wanted.insert(0, cheaper(graph, (wanted or [result.order])[0], result.peak, cost, left))
-        # The search's own order is easy to plan more often than those that are preferred.
-        for order in (*wanted[:1], result.order, *wanted[1:]):
-            yield order
-            if order != result.order and self._found and self._found[-1].placed_peak <= result.peak:
-                return
-        if goal == "placed":
-            yield tuple(range(len(graph.ops)))
-        for seed in range(1, _SEEDS if is_ready else 0):
-            if self._is_closed:
-                return
-            above = self._least - 1 - result.peak if goal == "placed" else 0
-            other = self._search.another(result.peak + above * max(0, seed - _SEEDS // 2) // _SEEDS, seed)
-            if other is not None and peak_of(graph, other) <= result.peak + above:
+        near = nearby(graph, result.order, result.peak, left.flag) if are_ready(ORDER) and not is_given else []
+        if cost is None:
+            return near
+        return [cheaper(graph, (near or [result.order])[0], result.peak, cost, left), *near]
+
+    def _by_chance(self, goal: Goal) -> Iterator[tuple[int, ...]]:
+        """Yield other orders with the least peak; where the plan is what counts, also some with slightly more alive."""
+        peak = self._result.peak
+        n = _SEEDS if goal == "placed" else _SEEDS // 2
+        for seed in range(1, n + 1 if are_ready(ORDER) else 0):
+            above = self._least - 1 - peak if self._found and goal == "placed" else 0
+            budget = peak + above * max(0, seed - _SEEDS // 2) // _SEEDS
+            other = self._search.another(budget, seed)
+            if other is not None and peak_of(self._graph, other) <= budget:
                 yield other
