@@ -19,15 +19,13 @@ Source = bytes | str | os.PathLike[str]
 
 
 def read_problem(source: Source) -> Problem:
-    """Read a problem: JSON, CSV, or the model or dump of another system, told apart by what is in them.
+    """Read a problem: JSON, CSV, operations, or the model or dump of another system, told apart by what is in them.
 
     Raises FileError where there is no such file, FormatError and ProblemError where it is no problem.
     """
     data, name = _contents(source)
     with named(name):
-        if importers.detect(data, name) is not None:
-            return importers.read_model(data, name).problem
-        return formats.read_problem(data, name)
+        return importers.read_problem(data, name)[0]
 
 
 def read_graph(source: Source) -> OperationGraph:

@@ -42,12 +42,10 @@ def problem_in(
     if importers.detect(data, name) is not None:
         if inclusive is not None:
             raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
-        imported = importers.read_model(data, name, options)
-        return imported.problem, imported
-    if options is not None and options.model_copy(update={"facts": False}) != type(options)():
+    elif options is not None and options.model_copy(update={"facts": False}) != type(options)():
         raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(importers.IMPORTERS)})")
     interval: Interval | None = None if inclusive is None else "closed" if inclusive else "half-open"
-    return formats.read_problem(data, name, interval), None
+    return importers.read_problem(data, name, options, interval)
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from memplan.planner.errors import FormatError, shown
+from memplan.planner.formats.other_documents import refuse_unless_plan, refuse_unless_problem
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -19,8 +20,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def recognises(data: bytes) -> bool:
-    """Say whether the bytes begin as an object does."""
-    return data.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] == b"{"
+    """Say whether the bytes begin as an object or a list does."""
+    return data.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"[")
 
 
 def parse(data: bytes) -> Any:
@@ -59,6 +60,7 @@ def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
     """Read a problem; raises FormatError or ProblemError. `interval` is for one that does not say it."""
     value = parse(data)
+    refuse_unless_problem(value)
     if interval is not None and isinstance(value, dict):
         value.setdefault("interval", interval)
     return Problem.model_validate(value)
@@ -71,7 +73,9 @@ def write_problem(problem: Problem) -> bytes:
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
     """Read a plan, which names all it means by itself; raises FormatError or PlanError."""
-    return Plan.model_validate(parse(data))
+    value = parse(data)
+    refuse_unless_plan(value)
+    return Plan.model_validate(value)
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from memplan.planner import formats
 from memplan.planner.errors import FormatError
+from memplan.planner.formats import memplan_json
 from memplan.planner.importers.recognition import is_cadence, is_iree, is_malloc_trace, is_relax, is_tvm_graph, is_xla
 
 if TYPE_CHECKING:
     from memplan.planner.importers.imported import Imported, ImportOptions
+    from memplan.planner.model.intervals import Interval
+    from memplan.planner.model.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,27 @@ def detect(data: bytes, name: str | None = None) -> str | None:
             return known
     ending = (name or "").lower()
     return next((known for known, importer in IMPORTERS.items() if ending.endswith(importer.suffixes)), None)
+
+
+def read_problem(
+    data: bytes, name: str | None = None, options: ImportOptions | None = None, interval: Interval | None = None
+) -> tuple[Problem, Imported | None]:
+    """Return the problem in the bytes of a file and, if operations pose it, all that was read; raises InputError.
+
+    A file is a problem, a model or dump of another system, or operations of memplan's own. `options` are for reading
+    operations, and `interval` is for a problem that does not say it.
+    """
+    if detect(data, name) is not None:
+        imported = read_model(data, name, options)
+        return imported.problem, imported
+    if b'"functions"' in data and formats.detect(data, name) == "json":
+        value = memplan_json.parse(data)
+        if isinstance(value, dict) and "functions" in value and "buffers" not in value:
+            from memplan.planner.importers.programs import of_program
+
+            program = of_program(value, options)
+            return program.problem, program
+    return formats.read_problem(data, name, interval), None
 
 
 def read_model(data: bytes, name: str | None = None, options: ImportOptions | None = None) -> Imported:

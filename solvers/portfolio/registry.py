@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -137,13 +138,26 @@ SOLVERS = (
 )
 
 BY_NAME = {row.name: row for row in SOLVERS}
+_MEANT = {
+    **dict.fromkeys(("milp", "mip", "ilp", "pulp", "coin-or", "cbc"), "cbc"),
+    "highspy": "highs",
+    **dict.fromkeys(("cpsat", "cp_sat", "ortools", "or-tools"), "cp-sat"),
+    **dict.fromkeys(("greedy_by_size", "greedy_by_conflicts", "first_fit", "best_fit"), "greedy"),
+    **dict.fromkeys(("hill_climb", "hill-climb", "simulated_annealing", "genetic", "local_search"), "local-search"),
+    **dict.fromkeys(("branch_and_bound", "minimalloc", "telamalloc", "optimal"), "exact"),
+    "default": "auto",
+}
+"""Solvers by the words of others."""
 
 
 def find(name: str) -> SolverRow:
     """Return the row of a solver that is installed; raises OptionError."""
     if name not in BY_NAME:
         known = ", ".join(BY_NAME)
-        raise OptionError(f"solver: must be one of auto, {known}, or reference: and a planner's name, got {name!r}")
+        meant = _MEANT.get(name.lower(), next(iter(get_close_matches(name[:60].lower(), BY_NAME, n=1)), None))
+        hint = "" if meant is None else f" (did you mean {meant}?)"
+        rule = f"must be one of auto, {known}, or reference: and a planner's name"
+        raise OptionError(f"solver: {rule}, got {name!r}{hint}")
     row = BY_NAME[name]
     if not row.is_installed:
         raise OptionError(f"solver: {name} needs {', '.join(row.needs)}, which is not installed")

@@ -111,7 +111,7 @@ SOLVER = "solver: must be one of auto, "
         ({"problem": LATE}, ["buffers[3].end: must be greater than start (7), got 5"]),
         ({"buffers": [BUFFER] * 2}, ['buffers[1].id: must be unique, got "a" again (first at buffers[0])']),
         ({"buffers": [{**BUFFER, "size": "8"}]}, ['buffers[0].size: must be an integer, got "8"']),
-        ({"buffers": [{**BUFFER, "length": 8}]}, ["buffers[0].length: is not a known field"]),
+        ({"buffers": [{**BUFFER, "length": 8}]}, ["buffers[0].length: is not a known field (did you mean size?)"]),
         ({"buffers": {"a": 1}}, ['buffers: must be a list, got {"a": 1}']),
         ({"buffers": [5]}, ["buffers[0]: must be an object, got 5"]),
         ({"buffers": [], "pools": [{"size": -1}]}, ["pools[0].size: must be at least 0, got -1"]),
@@ -129,7 +129,7 @@ def test_a_wrong_problem_is_told_every_break(server: Running, content: object, s
     ("options", "sentence"),
     [
         (None, "options: must be an object, got null"),
-        ({"time_limit": 1}, "time_limit: is not a known field"),
+        ({"time_limit": 1}, "time_limit: is not a known field (did you mean time_limit_s, an option?)"),
         ({"time_limit_s": 0}, "time_limit_s: must be greater than 0.0, got 0"),
         ({"time_limit_s": "2"}, 'time_limit_s: must be a number, got "2"'),
         ({"time_limit_s": True}, "time_limit_s: must be a number, got true"),

@@ -247,7 +247,7 @@ def test_what_is_reserved_of_a_pool_lies_between_its_regions(compiler: list[str]
 
 
 @pytest.mark.parametrize("target", ["ld", "armlink"])
-def test_nothing_is_linked_to_an_address_that_nobody_gave(target: str) -> None:
+def test_a_pool_without_a_base_address_is_not_linked(target: str) -> None:
     rule = 'pool "p": base_address must be given for a linker, as in --pool p=128KiB@0x20000000, got none'
     with pytest.raises(FormatError, match=re.escape(rule)):
         EXPORTERS[target](one_pool({}), "plan")

@@ -32,7 +32,7 @@ A_PROBLEM: list[tuple[Any, str]] = [
     ({"buffers": {}}, "buffers: must be a list, got {}"),
     ({"buffers": [3]}, "buffers[0]: must be an object, got 3"),
     ({"buffers": [[]]}, "buffers[0]: must be an object, got []"),
-    (one() | {"bufers": []}, "bufers: is not a known field"),
+    (one() | {"bufers": []}, "bufers: is not a known field (did you mean buffers?)"),
     (one() | {"objective": "speed"}, "objective: must be 'peak', 'fit' or 'cost', got \"speed\""),
     (one() | {"objective": None}, "objective: must be 'peak', 'fit' or 'cost', got null"),
     (one() | {"format": "memplan/2"}, "format: must be 'memplan/1', got \"memplan/2\""),

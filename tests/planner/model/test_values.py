@@ -45,7 +45,11 @@ PLAN = Plan.model_validate({"status": "feasible", "peak": 192, "placements": PLA
             ProblemError,
             "buffers[4].end: must be greater than start (0), got -1",
         ),
-        (lambda: Problem.model_validate({"bufers": [], "buffers": []}), ProblemError, "bufers: is not a known field"),
+        (
+            lambda: Problem.model_validate({"bufers": [], "buffers": []}),
+            ProblemError,
+            "bufers: is not a known field (did you mean buffers?)",
+        ),
         (lambda: Plan.model_validate({"pools": [{"name": 5}]}), PlanError, "pools[0].name: must be a string, got 5"),
         (lambda: PoolUse.model_validate(None), PlanError, "must be an object, got null"),
     ],

@@ -24,6 +24,8 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from memplan.planner.errors.field_hints import unknown_field
+
 MAX_SHOWN = 100
 """The most sentences that an error carries; a million broken rows need no million sentences."""
 
@@ -113,7 +115,7 @@ def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
-    "extra_forbidden": lambda _: "is not a known field",
+    "extra_forbidden": lambda error: unknown_field(error["loc"]),
     "int_type": _got("must be an integer"),
     "int_parsing": _got("must be an integer"),
     "int_parsing_size": _got("must be an integer of at most 64 bits"),
@@ -146,7 +148,13 @@ def sentences(error: ValidationError, root: Location = ()) -> tuple[str, ...]:
     """Say what a pydantic error says in memplan's words; `root` goes before each location."""
     found = error.errors(include_url=False)
     lines = []
+    rows_with: dict[tuple[str, ...], int] = {}
     for entry in found[:MAX_SHOWN]:
+        if entry["type"] == "extra_forbidden":  # told once, however many rows have the field
+            field = tuple(step for step in entry["loc"] if isinstance(step, str))
+            rows_with[field] = rows_with.get(field, 0) + 1
+            if rows_with[field] > 1:
+                continue
         say = _SENTENCES.get(entry["type"], _got(entry["msg"]))
         path = path_of((*root, *entry["loc"]))
         lines.append(f"{path}: {say(entry)}" if path else say(entry))

@@ -1,0 +1,39 @@
+"""Documents of memplan that are given where a problem or a plan is wanted: told by what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memplan.planner.errors import FormatError
+
+
+def refuse_unless_problem(value: object) -> None:
+    """Raise FormatError for a document that is surely meant as something else than a problem."""
+    if isinstance(value, list):
+        raise FormatError('must be an object, {"buffers": [...]}, got a list')
+    if isinstance(value, Mapping) and "buffers" not in value:
+        kind = _kind(value)
+        if kind is not None:
+            raise FormatError(f"must be a problem, got {kind}")
+
+
+def refuse_unless_plan(value: object) -> None:
+    """Raise FormatError for a document that is surely meant as something else than a plan."""
+    if isinstance(value, Mapping) and "placements" not in value:
+        kind = "a problem" if "buffers" in value else _kind(value)
+        if kind is not None:
+            raise FormatError(f"must be a plan, which has placements, got {kind}")
+
+
+def _kind(value: Mapping[str, Any]) -> str | None:
+    """Return what a document is, and the command that reads it; None where that is not known."""
+    if "placements" in value:
+        return "a plan, which `memplan verify PROBLEM PLAN` checks"
+    if "functions" in value:
+        return "operations, which `memplan liveness` and `memplan plan` read"
+    if "ops" in value:
+        return "a graph of operations, which `memplan order` reads"
+    if "problem" in value:
+        return "a request to the service, whose problem is in the field problem"
+    return None
