@@ -47,6 +47,8 @@ _MODULE_OF = {
     "Relative": "planner.model.rows",
     "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
+    "WhatIf": "solvers.studies.what_if.values",
+    "WhatIfOptions": "solvers.studies.what_if.what_if",
     "__version__": "planner",
     "cascade": "solvers.cascade.solve",
     "diff": "solvers.studies.replanning.diff",
@@ -60,6 +62,7 @@ _MODULE_OF = {
     "replan": "solvers.studies.replanning.replan",
     "solve": "solvers.portfolio.solve",
     "verify": "planner.audit",
+    "what_if": "solvers.studies.what_if.what_if",
     "write_plan": "files",
     "write_problem": "files",
 }
@@ -109,6 +112,9 @@ if TYPE_CHECKING:
     from memplan.solvers.studies.explanation.options import ExplainOptions as ExplainOptions
     from memplan.solvers.studies.replanning.diff import diff as diff
     from memplan.solvers.studies.replanning.replan import replan as replan
+    from memplan.solvers.studies.what_if.values import WhatIf as WhatIf
+    from memplan.solvers.studies.what_if.what_if import WhatIfOptions as WhatIfOptions
+    from memplan.solvers.studies.what_if.what_if import what_if as what_if
 else:  # type checkers would take any name for one of these
 
     def __getattr__(name: str) -> object:

@@ -17,6 +17,7 @@ COMMANDS = {
     "diff": "diff",
     "replay": "replay",
     "explain": "explain",
+    "what-if": "what_if",
     "convert": "convert",
     "export": "export",
     "compare": "compare",

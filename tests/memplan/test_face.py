@@ -42,6 +42,8 @@ OFFERED = [
     "Relative",
     "SolveControl",
     "Violation",
+    "WhatIf",
+    "WhatIfOptions",
     "__version__",
     "cascade",
     "diff",
@@ -55,6 +57,7 @@ OFFERED = [
     "replan",
     "solve",
     "verify",
+    "what_if",
     "write_plan",
     "write_problem",
 ]
