@@ -178,7 +178,17 @@ def _pins_collide(problem: Problem) -> Iterator[Finding]:
         yield Finding("pins-collide", f"pinned: {violation.message}", about)
 
 
+def _nothing_to_plan(problem: Problem) -> Iterator[Finding]:
+    """There are no buffers, or none has bytes: most likely whatever wrote the problem lost them."""
+    table = problem.buffers
+    if not len(table):
+        yield Finding("no-buffers", "buffers: there are none, so there is nothing to plan")
+    elif not table.size.any():
+        yield Finding("no-bytes", f"buffers: none of the {len(table)} has bytes, so there is nothing to plan")
+
+
 _RULES: tuple[Callable[[Problem], Iterator[Finding]], ...] = (
+    _nothing_to_plan,
     _conflicts_look_directed,
     _conflicts_with_oneself,
     _buffers_without_conflicts,

@@ -28,7 +28,6 @@ def chain(*lifetimes: tuple[int, int]) -> Problem:
 @pytest.mark.parametrize(
     "value",
     [
-        problem(),
         problem(A, B, C),
         problem(A, B, C, conflicts=[["a", "c"], ["b", "c"]]),
         problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"], ["c", "b"]]),
@@ -49,6 +48,11 @@ def test_of_what_is_usual_nothing_is_said(value: Problem) -> None:
 @pytest.mark.parametrize(
     ("value", "finding"),
     [
+        (problem(), Finding("no-buffers", "buffers: there are none, so there is nothing to plan")),
+        (
+            problem(A | {"size": 0}, B | {"size": 0}),
+            Finding("no-bytes", "buffers: none of the 2 has bytes, so there is nothing to plan"),
+        ),
         (
             problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"]]),
             Finding(
