@@ -93,8 +93,9 @@ class PendingWork:
         return self.task.grace_s if reason == "time_limit" else _GRACE_S[reason]
 
     def finished(self, found: WorkAnswer, _reason: StopReason | None) -> WorkAnswer:
-        """Return a worker's answer."""
-        return found
+        """Return a worker's answer, and pass on what it had not told yet."""
+        self.hear(found.told)
+        return replace(found, told=())
 
     def best_known(self, reason: StopReason) -> WorkAnswer:
         """Raise NoAnswerError, UnavailableError where it was cancelled: without a worker's answer there is none."""

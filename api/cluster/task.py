@@ -63,11 +63,15 @@ class WorkControl:
 
 @dataclass(frozen=True)
 class WorkAnswer:
-    """The bytes of an answer, as they go to the caller, its status where it has one, and whether it is a plan."""
+    """The bytes of an answer, as they go to the caller, its status where it has one, and whether it is a plan.
+
+    `told` is the progress that was not sent before.
+    """
 
     content: bytes
     status: str | None = None
     is_plan: bool = False
+    told: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,8 @@ class RunningTask:
         """Do the task; raises MemplanError."""
         task = self.task
         if isinstance(task, WorkTask):
-            return task.run(task, WorkControl(task.deadline, self.cancelled, self.progress.append))
+            answer = task.run(task, WorkControl(task.deadline, self.cancelled, self.progress.append))
+            return replace(answer, told=self.told(with_plan=False))
         control = SolveControl(task.deadline, self.cancelled, self.progress.append, self.watch, task.start)
         return solve_request(task.problem, task.options, control)
 

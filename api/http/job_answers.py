@@ -103,7 +103,7 @@ def job_answer(job: StoredJob) -> JobAnswer:
         finished_at=None if job.finished_at is None else _moment(job.finished_at),
         deadline_at=None if job.deadline_at is None else _moment(job.deadline_at),
         options=Options.model_validate(options).model_dump(mode="json") if is_plan else options,
-        progress=PlanProgress.model_validate(progress) if is_plan and progress is not None else progress,
+        progress=PlanProgress.model_validate(progress) if progress is not None and "gap" in progress else progress,
         plan_status=job.plan_status,
         plan_hash=job.plan_hash,
         webhook=job.webhook,

@@ -71,6 +71,8 @@ class JobRun:
             reporting.cancel()
         if outcome is None:
             return None
+        if left := [one for one in self._better if not isinstance(one, Progress)]:  # what came in the last moment
+            await self._insist(partial(self._store.leases.report, self.lease, left, None))
         ended = await self._insist(partial(self._store.leases.finish, self.lease, outcome))
         return outcome if ended else None
 

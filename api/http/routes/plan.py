@@ -24,6 +24,8 @@ from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter(route_class=PlainRoute)
 
+_EXPLAINED = '</v1/explain>; rel="explanation"'
+"""The link of an answer that nothing fits: the same body is answered there with the reason."""
 _SHORT_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load."""
 
@@ -62,7 +64,10 @@ async def plan(request: Request) -> Response:
     async with service.caller(request) as cancelled:
         found = await service.solving.plan(asked, cancelled)
     write = partial(plan_answer, found, problem.problem, plan_format)
-    return write() if is_short else await service.briefly(write)
+    answer = write() if is_short else await service.briefly(write)
+    if found.status == "infeasible":
+        answer.headers["Link"] = _EXPLAINED
+    return answer
 
 
 async def _kept(request: Request, service: Service, keeping: Keeping, arrived: float) -> Response:

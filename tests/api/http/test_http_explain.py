@@ -1,0 +1,61 @@
+"""Why nothing fits, over HTTP: asked for, and told by jobs that end with that."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memplan.api.settings import Settings
+from tests.support.server import Running, running
+
+TIGHT: dict[str, Any] = {
+    "name": "tight",
+    "buffers": [
+        {"id": "a", "size": 64, "start": 0, "end": 3},
+        {"id": "b", "size": 48, "start": 2, "end": 5},
+        {"id": "c", "size": 8, "start": 6, "end": 8},
+    ],
+    "pools": [{"name": "sram", "size": 100}],
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings()) as found:
+        yield found
+
+
+def test_the_reason_names_what_cannot_fit_together(server: Running) -> None:
+    answer = server.client.post("/v1/explain", json=TIGHT).json()
+    assert (answer["status"], sorted(answer["explanation"]["buffers"])) == ("infeasible", ["a", "b"])
+    assert (answer["explanation"]["missing_bytes"], answer["explanation"]["irreducible"]) == (12, True)
+    roomy = TIGHT | {"pools": [{"name": "sram", "size": 112}]}
+    assert server.client.post("/v1/explain", json=roomy).json() == {"status": "fits", "explanation": None}
+
+
+def test_an_answer_that_nothing_fits_links_to_its_explanation(server: Running) -> None:
+    answer = server.client.post("/v1/plan", json=TIGHT)
+    assert (answer.json()["status"], answer.headers["link"]) == ("infeasible", '</v1/explain>; rel="explanation"')
+    assert "link" not in server.client.post("/v1/plan", json=TIGHT | {"pools": []}).headers
+
+
+def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -> None:
+    links = server.client.post("/v1/jobs", json=TIGHT).json()["links"]
+    told = server.client.get(links["events"]).text
+    blocks = [
+        dict(line.split(": ", 1) for line in block.splitlines()) for block in told.split("\n\n") if "data" in block
+    ]
+    stages = [json.loads(block["data"])["stage"] for block in blocks if block["event"] == "progress"]
+    assert stages
+    assert set(stages) <= {"infeasible", "witness", "stretch", "core", "irreducible", "enough"}
+    give_up = time.monotonic() + 30
+    while (job := server.client.get(links["self"]).json())["finished_at"] is None:
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    assert (job["state"], job["plan_status"]) == ("succeeded", "infeasible")
+    plan = server.client.get(links["plan"]).json()
+    assert (sorted(plan["explanation"]["buffers"]), plan["explanation"]["irreducible"]) == (["a", "b"], True)
