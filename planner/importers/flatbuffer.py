@@ -76,10 +76,20 @@ class Table:
             path = f"{self._path(name)}[{k}]"
             yield Table(self.file, self._follow(start + 4 * k, path), path)
 
+    def pointers(self, field: int, name: str) -> tuple[int, tuple[int, ...]]:
+        """Return where the entries of a list of tables begin, and where each of the tables is."""
+        start, count = self._list(field, name, 4)
+        return start, tuple(self._follow(start + 4 * k, f"{self._path(name)}[{k}]") for k in range(count))
+
     def integers(self, field: int, name: str, kind: Number) -> tuple[int, ...]:
         """Return a list of numbers."""
         start, count = self._list(field, name, struct.calcsize(kind))
         return struct.unpack_from(f"<{count}{kind}", self.file.data, start)
+
+    def floats(self, field: int, name: str) -> tuple[float, ...]:
+        """Return a list of numbers of 32 bits, not all of them whole."""
+        start, count = self._list(field, name, 4)
+        return struct.unpack_from(f"<{count}f", self.file.data, start)
 
     def length(self, field: int, name: str) -> int:
         """Return the length of a list of bytes, which is in the file and is not read."""

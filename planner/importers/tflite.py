@@ -13,6 +13,7 @@ from math import prod
 
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.draft import OperationsDraft
+from memplan.planner.importers.facts.tflite import operator_facts, tensor_facts
 from memplan.planner.importers.imported import Imported, ImportOptions, sized
 from memplan.planner.importers.tflite_model import Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.planner.importers.tflite_names import BITS, UNSIZED
@@ -93,12 +94,16 @@ class _Program:
         self.running.append(index)
         subgraph = self.model.subgraphs[index]
         written = set(given)
-        for operator in subgraph.operators:
+        for k, operator in enumerate(subgraph.operators):
             self._count(operator.path)
             self._read(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
                 self._write(subgraph, output, written, operator)
-            self._operator(subgraph, operator)
+            if self.draft.options.facts:
+                with self.draft.drawing(operator_facts(subgraph, operator, (index, k), self._content)):
+                    self._operator(subgraph, operator)
+            else:
+                self._operator(subgraph, operator)
         self._read(subgraph, subgraph.outputs, written, subgraph.path)
         self.running.pop()
 
@@ -191,6 +196,8 @@ class _Program:
         if self.draft.is_declared(tensor.id):
             return
         size = self._size(tensor)
+        if self.draft.options.facts:
+            self.draft.describe(tensor.id, tensor_facts(tensor))
         if is_param:
             self.draft.declare(tensor.id, size, "param")
         elif tensor.is_constant:
@@ -199,6 +206,10 @@ class _Program:
             self.draft.declare(tensor.id, size, "persistent")
         else:
             self.draft.declare(tensor.id, size, "carried" if is_carried else "plain")
+
+    def _content(self, tensor: TfliteTensor) -> bytes:
+        """Return the bytes of a constant, where they are in its buffer."""
+        return self.model.buffers[tensor.buffer].content(0, "data")
 
     def _size(self, tensor: TfliteTensor) -> int:
         bits = BITS.get(tensor.type)

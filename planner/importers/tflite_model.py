@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from memplan.planner.errors import FormatError, shown
@@ -34,6 +34,8 @@ class TfliteTensor:
     is_constant: bool
     is_variable: bool
     open_dims: tuple[int, ...]
+    buffer: int = 0
+    table: Table | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Operator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     subgraphs: tuple[int, ...]
+    is_custom: bool = False
+    table: Table | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class Model:
 
     subgraphs: tuple[Subgraph, ...]
     metadata: Mapping[str, bytes]
+    buffers: tuple[Table, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property
     def tensors(self) -> tuple[TfliteTensor, ...]:
@@ -86,6 +91,7 @@ def read_model(data: bytes) -> Model:
     return Model(
         tuple(_subgraph(graph, i, names, codes, has_content, len(graphs)) for i, graph in enumerate(graphs)),
         {entry.text(0, "name"): _content(entry, buffers) for entry in root.tables(6, "metadata")},
+        tuple(buffers),
     )
 
 
@@ -94,11 +100,12 @@ def _has_content(buffer: Table) -> bool:
     return buffer.length(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
 
 
-def _operator_name(code: Table) -> str:
+def _operator_name(code: Table) -> tuple[str, bool]:
+    """Return an operator's name, and whether it is a custom one."""
     # Codes that do not fit the old field of one byte are in the new one; the larger of the two is right.
     number = max(code.integer(3, "builtin_code", "i"), code.integer(0, "deprecated_builtin_code", "b"))
     name = OPERATORS.get(number, f"operator {number}")
-    return code.text(1, "custom_code") or name if name == "CUSTOM" else name
+    return (code.text(1, "custom_code") or name, True) if name == "CUSTOM" else (name, False)
 
 
 class _Names:
@@ -115,7 +122,7 @@ class _Names:
 
 
 def _subgraph(
-    graph: Table, i: int, names: _Names, codes: list[str], has_content: list[bool], n_subgraphs: int
+    graph: Table, i: int, names: _Names, codes: list[tuple[str, bool]], has_content: list[bool], n_subgraphs: int
 ) -> Subgraph:
     tensors = tuple(_tensor(row, names.id_of(i, k), has_content) for k, row in enumerate(graph.tables(0, "tensors")))
     return Subgraph(
@@ -144,16 +151,20 @@ def _tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
         has_content[buffer] or row.integer(10, "external_buffer", "I") != 0,
         row.integer(5, "is_variable", "B") != 0,
         tuple(k for k, size in enumerate(signature) if size < 0),
+        buffer,
+        row,
     )
 
 
-def _operator(row: Table, codes: list[str], n_tensors: int, n_subgraphs: int) -> Operator:
+def _operator(row: Table, codes: list[tuple[str, bool]], n_tensors: int, n_subgraphs: int) -> Operator:
     code = row.integer(0, "opcode_index", "I")
     if code >= len(codes):
         raise FormatError(f"{row.path}.opcode_index: must be below {len(codes)}, got {code}")
     inputs = _indices(row, 1, "inputs", n_tensors, least=-1)
     outputs = _indices(row, 2, "outputs", n_tensors, least=0)
-    return Operator(row.path, codes[code], inputs, outputs, _subgraphs(row, codes[code], n_subgraphs))
+    name, is_custom = codes[code]
+    runs = () if is_custom else _subgraphs(row, name, n_subgraphs)
+    return Operator(row.path, name, inputs, outputs, runs, is_custom, row)
 
 
 def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.importers.facts.vocabulary import MOST_NUMBERS, kind_of, plain_attributes, same_pads
-from memplan.planner.importers.onnx_model import shape_of
+from memplan.planner.importers.onnx_model import graphs_of, shape_of, subgraphs
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.program_facts import OperationFacts
@@ -103,7 +103,7 @@ class OnnxFacts:
 
     def of_node(self, node: NodeProto, source: tuple[int, ...], shape: Callable[[str], Shape | None]) -> OperationFacts:
         """Return the facts about a node."""
-        has_effects = node.op_type in BY_CHANCE
+        has_effects = any(row.op_type in BY_CHANCE for row in _with_inside(node))
         name = node.name or None
         if node.domain not in STANDARD:
             return OperationFacts(name, None, {}, source, has_effects)
@@ -160,6 +160,13 @@ class OnnxFacts:
         if word == "conv2d" and 1 < groups == image[1] and weight is not None and weight[1] == 1:
             word = "depthwise_conv2d"
         return f"{word}_transpose" if node.op_type == "ConvTranspose" else word
+
+
+def _with_inside(node: NodeProto) -> Iterator[NodeProto]:
+    yield node
+    for _, graph in subgraphs(node):
+        for inner in graphs_of(graph):
+            yield from inner.node
 
 
 def tensor_facts(name: str, kind: TypeProto | None) -> TensorFacts:

@@ -1,0 +1,83 @@
+"""The operations of a file in a new order, from the order of a graph that leaves some of them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.graph import OperationGraph
+
+Where = tuple[int, ...]
+"""The place of a list of operations in a file; the empty one is the place of the main list."""
+
+
+@dataclass(frozen=True)
+class ReorderedFile:
+    """The bytes of a model in another order, and what was left out of it, in words."""
+
+    data: bytes
+    left_out: tuple[str, ...] = ()
+
+
+def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
+    """Return, for each list of operations in a file, the positions of those that a graph has, as the graph lists them.
+
+    A list that several operations run is in the order of the first of them.
+    """
+    found: dict[Where, dict[int, None]] = {}
+    stack = [graph]
+    while stack:
+        rows = stack.pop().ops
+        for row in rows:
+            if row.source:
+                found.setdefault(row.source[:-1], {}).setdefault(row.source[-1])
+        stack += [region.graph for row in reversed(rows) for region in reversed(row.regions)]
+    return {where: list(positions) for where, positions in found.items()}
+
+
+def full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[int]:
+    """Return an order of all operations of a list: `wanted`, each after what it needs, and at the end all others.
+
+    `needs` are, for each operation, those whose outputs it reads. What is not in `wanted`, such as views and constants,
+    runs right before the first that needs it. Raises OperationsError for operations that need each other.
+    """
+    done = [False] * len(needs)
+    order: list[int] = []
+    for first in (*wanted, *range(len(needs))):
+        stack = [] if done[first] else [(first, iter(sorted(needs[first])))]
+        waiting = {first}
+        while stack:
+            v, left = stack[-1]
+            u = next(left, None)
+            if u is None:
+                done[v] = True
+                order.append(v)
+                stack.pop()
+            elif u in waiting and not done[u]:
+                raise OperationsError(f"order: must not need operation {u} before itself")
+            elif not done[u]:
+                waiting.add(u)
+                stack.append((u, iter(sorted(needs[u]))))
+    return order
+
+
+def refuse_wrong(order: Sequence[int], needs: Sequence[frozenset[int]], in_turn: Mapping[int, object]) -> None:
+    """Raise OperationsError for an order that is none of all operations, or that runs one before what it needs.
+
+    Operations of one value in `in_turn` must stay in the order in which they were.
+    """
+    if sorted(order) != list(range(len(needs))):
+        raise OperationsError("order: must name each operation of the file once")
+    done: set[int] = set()
+    last: dict[object, int] = {}
+    for v in order:
+        if missing := needs[v] - done:
+            raise OperationsError(f"order: must run operation {min(missing)} before {v}")
+        done.add(v)
+        if v in in_turn:
+            if last.get(in_turn[v], -1) > v:
+                raise OperationsError(
+                    f"order: must keep operation {v} before {last[in_turn[v]]}, which has effects, too"
+                )
+            last[in_turn[v]] = v
