@@ -9,10 +9,14 @@ from typing import Annotated
 import typer
 
 from memplan.api.cli.model_options import ViewsOption, model_options
-from memplan.api.cli.streams import read_as
+from memplan.api.cli.streams import read_as, refuse_unwritable, write
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.exporters.reordered.write import write_reordered
 from memplan.planner.importers import detect
 from memplan.planner.importers.model_graph import ModelGraph, read_model_graph
+from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
+from memplan.solvers.order.regions import permuted
 
 ModelFile = Annotated[
     str,
@@ -26,6 +30,29 @@ CountResident = Annotated[
 InPlace = Annotated[
     bool, typer.Option("--in-place", help="Operations that go element by element may write over their inputs.")
 ]
+
+WriteModel = Annotated[
+    str | None,
+    typer.Option("--write", metavar="FILE", help="Write the model, ONNX or TFLite, in the new order."),
+]
+
+
+def refuse_unwritable_model(written: str | None, path: str, *, recompute: bool) -> None:
+    """Raise InputError, before work is spent, where a model in another order cannot be written."""
+    refuse_unwritable(written)
+    if written is not None and recompute:
+        raise OptionError("--write: must not be given with --recompute: a file's operations are not copied")
+    if written is not None and written == path:
+        raise OptionError(f"--write: must be another file than the model, got {shown(written)}")
+
+
+def write_model(written: str, read: ModelGraph, path: str, ordered: OperationGraph, order: Sequence[int]) -> list[str]:
+    """Write a model in an order of its graph, and return what to say about it; raises InputError."""
+    if read.data is None:
+        raise OptionError("--write: must be given for a model, got a graph or a program")
+    found = write_reordered(read.data, path, permuted(ordered, order))
+    write(written, found.data)
+    return [f"memplan: {written} has not {what}" for what in found.left_out]
 
 
 def graph_in(

@@ -10,7 +10,15 @@ import typer
 from pydantic_core import to_json
 
 from memplan.api.cli.arguments import ListFormat, Quiet
-from memplan.api.cli.graph_input import CountResident, InPlace, ModelFile, graph_in
+from memplan.api.cli.graph_input import (
+    CountResident,
+    InPlace,
+    ModelFile,
+    WriteModel,
+    graph_in,
+    refuse_unwritable_model,
+    write_model,
+)
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import Dims, ViewsOfModel
 from memplan.api.cli.progress import run_in_thread
@@ -18,8 +26,10 @@ from memplan.api.cli.recompute import NOT_WITHIN, Budget, ExtraCost, Recompute, 
 from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.api.reports import orders
 from memplan.api.reports import recompute as frontiers
-from memplan.solvers.order.placement.joint import order_and_place
+from memplan.solvers.order.regions import order_with_regions
 from memplan.solvers.order.solve import TIME_LIMIT_S
+
+Alignment = Annotated[int | None, typer.Option(min=1, help="Place tensors at multiples of so many bytes.")]
 
 
 class OrderGoal(StrEnum):
@@ -39,10 +49,8 @@ def order(
     goal: Annotated[OrderGoal, typer.Option(help="What is to be the least: bytes alive, or those of the plan.")] = (
         OrderGoal.alive
     ),
-    alignment: Annotated[
-        int | None,
-        typer.Option(min=1, help="Place tensors at multiples of so many bytes."),
-    ] = None,
+    alignment: Alignment = None,
+    written: WriteModel = None,
     dim: Dims = None,
     views: ViewsOfModel = None,
     count_resident: CountResident = False,
@@ -58,10 +66,10 @@ def order(
     Exit status: 0 there is an order, 1 none was found within the budget, 2 wrong input.
     """
     refuse_unwritable(output)
+    refuse_unwritable_model(written, graph_file, recompute=recompute)
     refuse_budgets(recompute, budget, extra_cost)
     read = graph_in(graph_file, dim, views, alignment, count_resident=count_resident, in_place=in_place)
-    graph = read.graph
-    is_within = True
+    graph, is_within = read.graph, True
     with graceful_interrupts() as cancelled:
         if recompute:
             asked = recompute_work(graph, budget, extra_cost, time_limit, deterministic, cancelled)
@@ -70,7 +78,7 @@ def order(
             told, lines = frontiers.facts(graph, frontier), list(frontiers.lines(graph, frontier))
         else:
             work = partial(
-                order_and_place,
+                order_with_regions,
                 graph,
                 time_limit_s=time_limit,
                 deterministic=deterministic,
@@ -78,8 +86,10 @@ def order(
                 alignment=alignment or 1,
                 goal=goal.value,
             )
-            result = run_in_thread(work, lambda: None)
-            told, lines = orders.placed_facts(graph, result), list(orders.lines(graph, result))
+            ordered, found = run_in_thread(work, lambda: None)
+            told, lines = orders.placed_facts(ordered, found), list(orders.lines(ordered, found))
+            if written is not None:
+                lines += write_model(written, read, graph_file, ordered, found.result.order)
     if output is not None:
         write(output, to_json(told) + b"\n")
         if not quiet:

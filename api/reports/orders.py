@@ -16,7 +16,9 @@ def placed_facts(graph: OperationGraph, placed: PlacedOrder) -> dict[str, Any]:
     """Return what a program is told of an order and its plan, see `facts`."""
     over = sorted(written_over_along(graph, placed.result.order).items())
     told = facts(graph, placed.result)
-    return {**told, "placed_peak": placed.placed_peak, "placed_status": placed.status, "written_over": over}
+    sources = [graph.ops[operation].source for operation in placed.result.order]
+    more = {"sources": sources} if any(sources) else {}
+    return {**told, "placed_peak": placed.placed_peak, "placed_status": placed.status, "written_over": over, **more}
 
 
 def facts(graph: OperationGraph, result: OrderResult) -> dict[str, Any]:

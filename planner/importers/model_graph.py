@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from memplan.planner.errors import OperationsError, OptionError
 from memplan.planner.formats.memplan_json import parse
@@ -16,11 +16,12 @@ from memplan.planner.operations.program_graph import ProgramGraph, program_graph
 
 @dataclass(frozen=True)
 class ModelGraph:
-    """A graph of operations, the program that it was drawn from, and the model that was imported, if there are such."""
+    """A graph of operations; the program it was drawn from, the model that was imported and its bytes, if there are."""
 
     graph: OperationGraph
     program: ProgramGraph | None = None
     imported: Imported | None = None
+    data: bytes | None = field(default=None, repr=False)
 
 
 def read_model_graph(data: bytes, name: str | None = None, options: ImportOptions | None = None) -> ModelGraph:
@@ -31,7 +32,8 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
     """
     options = options or ImportOptions()
     if detect(data, name) is not None:
-        return graph_of_imported(read_model(data, name, options.model_copy(update={"facts": True})))
+        found = graph_of_imported(read_model(data, name, options.model_copy(update={"facts": True})))
+        return replace(found, data=data)
     value = parse(data)
     if options != ImportOptions():
         raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(IMPORTERS)})")
@@ -40,8 +42,8 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
     operations = operations_from(value)
     if operations.order != "tentative":
         raise OperationsError(f"order: must be tentative where another one is asked for, got {operations.order}")
-    found = program_graph(operations)
-    return ModelGraph(found.graph, found)
+    drawn = program_graph(operations)
+    return ModelGraph(drawn.graph, drawn)
 
 
 def graph_of_imported(imported: Imported) -> ModelGraph:

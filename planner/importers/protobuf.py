@@ -102,7 +102,7 @@ class ProtobufMessage:
 
 
 def fields_of(data: bytes, start: int, end: int, path: str) -> Iterator[tuple[int, int, int, int]]:
-    """Yield each field of a message that has bytes: its number, and where its key, its bytes, and what follows begin."""
+    """Yield each field that is bytes: its number, and where its key, its bytes, and what follows begin."""
     message = ProtobufMessage(data, start, end, path)
     at = start
     while at < end:

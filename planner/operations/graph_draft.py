@@ -151,13 +151,14 @@ class GraphDraft:
             return set()
         uses = self.uses[k]
         direct = {self.root[name] for _, _, name in named_buffers(statement)} if statement is not None else set()
+        condition = direct if isinstance(statement, Branches) else set()
         found = set()
         for root in uses.all:
-            if root in apart or root in direct or root not in self.counted:
+            if root in apart or root in direct - condition or root not in self.counted:
                 continue
             touching = self.touching[root]
             is_read_here_only = root not in uses.writes and root not in self.kept and touching[-1] == k
-            if (touching[0] == k and root not in self.given) or (
+            if (touching[0] == k and root not in self.given and root not in condition) or (
                 is_read_here_only and len(touching) == (1 if root in self.given else 2)
             ):
                 found.add(root)

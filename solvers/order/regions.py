@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region
 from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.order.placement.joint import Goal, PlacedOrder, order_and_place
+from memplan.solvers.order.solve import TIME_LIMIT_S, check_limit, order_operations
 
 OrderOf = Callable[[OperationGraph], Sequence[int]]
 
@@ -18,6 +23,41 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OperationG
     graph; the orders of a region that several operations run are found once.
     """
     return _Ordering(order_of).graph(graph)
+
+
+def order_with_regions(
+    graph: OperationGraph,
+    *,
+    time_limit_s: float = TIME_LIMIT_S,
+    deterministic: bool = False,
+    cancelled: threading.Event | None = None,
+    alignment: int = 1,
+    goal: Goal = "alive",
+) -> tuple[OperationGraph, PlacedOrder]:
+    """Order the regions of a graph, for half of the time at most, then the graph, and plan it; see `order_and_place`.
+
+    Returns the graph with its regions in their new orders as well; that is the graph which is planned.
+    """
+    check_limit(time_limit_s)
+    began = time.monotonic()
+
+    def order_of(inner: OperationGraph) -> Sequence[int]:
+        left = max(0.0, (time_limit_s / 2 - (time.monotonic() - began)) / 2)
+        found = order_operations(inner, time_limit_s=left, deterministic=deterministic, cancelled=cancelled)
+        return found.order if found.peak < found.given_peak else range(len(inner.ops))
+
+    ordered = with_regions_ordered(graph, order_of)
+    rest = max(0.0, time_limit_s - (time.monotonic() - began))
+    placed = order_and_place(
+        ordered,
+        time_limit_s=time_limit_s if deterministic else rest,
+        deterministic=deterministic,
+        cancelled=cancelled,
+        alignment=alignment,
+        goal=goal,
+    )
+    given = peak_of(graph, range(len(graph.ops)))
+    return ordered, replace(placed, result=replace(placed.result, given_peak=given))
 
 
 def permuted(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
@@ -43,7 +83,7 @@ class _Ordering:
     def _operation(self, graph: OperationGraph, row: GraphOperation) -> GraphOperation:
         regions = tuple(region.model_copy(update={"graph": self._region(region.graph)}) for region in row.regions)
         work = row.work - _work_of(graph, row.regions) + _work_of(graph, regions)
-        return row.model_copy(update={"regions": regions, "work": work})
+        return row.model_copy(update={"regions": regions, "work": max(0, work)})
 
     def _region(self, inner: OperationGraph) -> OperationGraph:
         known = self._done.get(id(inner))

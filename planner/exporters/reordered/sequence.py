@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.graph import OperationGraph
@@ -40,8 +41,11 @@ def full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[i
     """Return an order of all operations of a list: `wanted`, each after what it needs, and at the end all others.
 
     `needs` are, for each operation, those whose outputs it reads. What is not in `wanted`, such as views and constants,
-    runs right before the first that needs it. Raises OperationsError for operations that need each other.
+    runs right before the first that needs it. Where `wanted` is the order of the file, so is all of it. Raises
+    OperationsError for operations that need each other.
     """
+    if all(first < second for first, second in pairwise(wanted)):
+        return list(range(len(needs)))
     done = [False] * len(needs)
     order: list[int] = []
     for first in (*wanted, *range(len(needs))):

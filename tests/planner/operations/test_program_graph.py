@@ -100,8 +100,8 @@ def test_a_region_counts_what_only_it_uses_and_the_operation_what_others_use() -
     (first, second) = found.graph.ops[1].regions
     assert (first.kind, first.graph.size, first.outer) == ("branch", (4, 6, 3), ((0, 0), (2, 2)))
     assert second.graph.size == (3,)
-    assert found.graph.ops[1].work == 10 - (4 + 3)
-    assert (peak(found), live_bytes(program_)) == (11, 10)  # the choice's condition counts for all of it
+    assert found.graph.ops[1].work == 10 - (4 + 1 + 3)
+    assert (peak(found), live_bytes(program_)) == (10, 10)
 
 
 def test_what_crosses_the_iterations_of_a_loop_is_alive_for_all_of_it() -> None:
