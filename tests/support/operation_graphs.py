@@ -180,3 +180,12 @@ def _canonical(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _op(inputs: list[int], outputs: list[int], work: int = 0, after: list[int] | None = None) -> GraphOperation:
     return GraphOperation(inputs=tuple(inputs), outputs=tuple(outputs), work=work, after=tuple(after or ()))
+
+
+def any_order(graph: OperationGraph, rng: random.Random) -> list[int]:
+    """Return a random legal order."""
+    order: list[int] = []
+    while len(order) < len(graph.ops):
+        ready = [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]
+        order.append(rng.choice(ready))
+    return order

@@ -9,10 +9,10 @@ import pytest
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.liveness import analyse
-from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.operations.order_check import peak_of
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
+from tests.support.operation_graphs import any_order
 from tests.support.program_values import values_of
 from tests.support.random_programs import random_program
 
@@ -23,14 +23,6 @@ def program(*body: dict[str, Any], **fields: Any) -> Operations:
     views = fields.pop("views", {})
     buffers = [{"id": name, "size": len(name)} | ({"alias_of": views[name]} if name in views else {}) for name in names]
     return operations_from({"functions": {"main": {"buffers": buffers, "body": body, **fields}}})
-
-
-def any_order(graph: OperationGraph, rng: random.Random) -> list[int]:
-    order: list[int] = []
-    while len(order) < len(graph.ops):
-        ready = [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]
-        order.append(rng.choice(ready))
-    return order
 
 
 def live_bytes(operations: Operations) -> int:
@@ -134,7 +126,7 @@ def test_calls_that_multiply_are_refused_and_so_is_deep_nesting() -> None:
 
 def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_compute_the_same() -> None:
     exact = tried = 0
-    for seed in range(250):
+    for seed in range(100):
         rng = random.Random(seed)
         operations = operations_from(random_program(seed))
         try:
@@ -149,7 +141,7 @@ def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_comp
         assert live_bytes(reordered) <= peak_of(found.graph, order)
         for way in range(3):
             assert values_of(reordered, way) == values_of(operations, way)
-    assert exact > 0.8 * tried > 100
+    assert exact > 0.8 * tried > 50
 
 
 def test_a_program_is_not_put_in_an_order_that_its_graph_forbids() -> None:
