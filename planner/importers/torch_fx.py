@@ -53,7 +53,7 @@ class _Graph:
     def __init__(self, graph: Any, options: ImportOptions, constants: Collection[str]) -> None:
         self.options = options
         self.constants = constants
-        self.changed = {other for node in graph.nodes if node.op == "call_function" for other in _changed(node)}
+        self.changed = {other for node in graph.nodes if node.op == "call_function" for other in changed_by(node)}
         self.names: dict[Any, tuple[str | None, ...]] = {}
         self.views: list[int] = []
         self.opaque: list[Finding] = []
@@ -68,7 +68,7 @@ class _Graph:
             self.names[node] = self._declared(node, "constant")
         elif node.op == "output":
             self._output(node)
-        elif _is_getitem(node):
+        elif is_getitem(node):
             self._getitem(node)
         elif node.op == "call_function":
             self._operation(node)
@@ -90,10 +90,10 @@ class _Graph:
         if any(kind.__name__ == _HIGHER_ORDER for kind in type(node.target).__mro__):
             message = f"node {shown(node.name)}: what {node.target} needs inside is not in the problem"
             self.opaque.append(Finding("not-looked-into", message))
-        values = _values(node)
-        bases = [self._base(source) for source in _storages(node, len(values))]
+        values = values_of(node)
+        bases = [self._base(source) for source in storages_of(node, len(values))]
         for_itself = self.options.views == "separate"
-        changed = [name for name in map(self._base, _changed(node)) if name and not self.draft.is_constant(name)]
+        changed = [name for name in map(self._base, changed_by(node)) if name and not self.draft.is_constant(name)]
         names: list[str | None] = []
         for k, (value, base) in enumerate(zip(values, bases, strict=True)):
             if base is None or (for_itself and base not in changed):
@@ -123,7 +123,7 @@ class _Graph:
         return found[0] if len(found) == 1 else None
 
     def _declared(self, node: Any, kind: Kind) -> tuple[str | None, ...]:
-        values = _values(node)
+        values = values_of(node)
         return tuple(self._declare(node, value, k, len(values), kind) for k, value in enumerate(values))
 
     def _declare(self, node: Any, value: Any, k: int, count: int, kind: Kind = "plain") -> str | None:
@@ -153,7 +153,7 @@ def _known(dim: Any, options: ImportOptions) -> list[Any]:
     return [symbol for symbol in dim.node.expr.free_symbols if symbol.name in options.dims]
 
 
-def _values(node: Any) -> tuple[Any, ...]:
+def values_of(node: Any) -> tuple[Any, ...]:
     """Return the values of a node; it has one, or a list of them."""
     if "val" not in node.meta:
         if node.op == "get_attr":  # a submodule, say
@@ -163,7 +163,8 @@ def _values(node: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-def _is_getitem(node: Any) -> bool:
+def is_getitem(node: Any) -> bool:
+    """Return True if a node is an item of a tuple or list."""
     return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
 
 
@@ -177,7 +178,7 @@ def _arguments(node: Any) -> Iterator[tuple[Any, Any]]:
             yield argument, node.kwargs[argument.name]
 
 
-def _storages(node: Any, count: int) -> Iterator[Any]:
+def storages_of(node: Any, count: int) -> Iterator[Any]:
     """Yield, for each of a node's values, the node whose storage it surely has, or None.
 
     Where an operation returns a list of views, the schema says so by letting the argument end up in any set ("*").
@@ -204,7 +205,7 @@ def _is_no_copy(node: Any, source: Any) -> bool:
     return name not in _MAY_COPY or (name in _RESHAPE and source.meta["val"].is_contiguous())
 
 
-def _changed(node: Any) -> Iterator[Any]:
+def changed_by(node: Any) -> Iterator[Any]:
     """Yield the nodes whose tensors an operation changes in place."""
     for argument, value in _arguments(node):
         if argument.alias_info is not None and argument.alias_info.is_write:

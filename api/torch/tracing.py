@@ -1,0 +1,63 @@
+"""Training steps as graphs: the joint graph of AOT autograd, traced on fake tensors, and a partition put back together.
+
+Nothing is computed and no weights are needed: make the model under a FakeTensorMode. Imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, int]:
+    """Return the forward and backward pass of a function as one torch.fx.GraphModule, and the results of the forward.
+
+    `inputs` are tensors, fake or real; those that require a gradient get one. The first results are those of the
+    function, one tensor or several, then come the gradients.
+    """
+    from copy import deepcopy
+
+    from torch._functorch._aot_autograd.utils import make_boxed_func
+    from torch._functorch.aot_autograd import aot_function
+    from torch._functorch.partitioners import default_partition
+
+    found: list[tuple[Any, int]] = []
+
+    def keep(joint: Any, joint_inputs: Any, *, num_fwd_outputs: int, **options: Any) -> Any:
+        found.append((deepcopy(joint), num_fwd_outputs))
+        return default_partition(joint, joint_inputs, num_fwd_outputs=num_fwd_outputs, **options)
+
+    def unchanged(module: Any, _: Any) -> Any:
+        return make_boxed_func(module)
+
+    traced = aot_function(function, fw_compiler=unchanged, bw_compiler=unchanged, partition_fn=keep)
+    results = traced(*inputs)
+    first = results[0] if isinstance(results, list | tuple) else results
+    if not found:
+        first.sum().backward()
+    return found[0]
+
+
+def whole(forward: Any, backward: Any, n_results: int) -> Any:
+    """Return the two graphs of a partition as one graph module again, forward first, which runs what both do."""
+    from torch.fx import Graph, GraphModule
+
+    graph = Graph()
+    copies: dict[Any, Any] = {}
+    named: dict[str, Any] = {}
+    for node in forward.graph.nodes:
+        if node.op == "output":
+            results = [copies.get(out, out) for out in node.args[0]]
+            saved = {out.name: copies[out] for out in node.args[0] if out in copies}
+        else:
+            copies[node] = named[node.name] = graph.node_copy(node, copies.__getitem__)
+    for node in backward.graph.nodes:
+        if node.op == "output":
+            gradients = [copies.get(out, out) for out in node.args[0]]
+        elif node.op == "placeholder" and (node.name in saved or node.name in named):
+            copies[node] = saved.get(node.name, named.get(node.name))
+        else:
+            copies[node] = graph.node_copy(node, copies.__getitem__)
+    graph.output((*results[:n_results], *gradients))
+    graph.lint()
+    return GraphModule(forward, graph)
