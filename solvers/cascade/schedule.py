@@ -190,6 +190,8 @@ def _read_of(is_sum: bool, read: Read, axis: int, made: Made, size: int) -> tupl
     if is_sum:
         return first, end, reach
     window: Window = read.windows[axis]
+    used = window.used(size)
+    first, end = np.maximum(first, used[0]), np.minimum(end, used[1])
     a = np.clip((first * window.scale + window.low) // window.divisor, 0, size)
     b = np.clip(((end - 1) * window.scale + window.high) // window.divisor + 1, 0, size)
     c = ((reach - 1) * window.scale + window.high) // window.divisor + 1

@@ -8,9 +8,9 @@ from itertools import accumulate
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.access.access_graph import AccessGraph, Read
 from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.kernels.cascade.access import BARRIER, STRIPED, SUM, Access
+from memplan.solvers.kernels.cascade.access import BARRIER, N_WINDOW, STRIPED, SUM, Access
 from memplan.solvers.kernels.tables import Rows
 
 _ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
@@ -45,7 +45,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions) -> Access:
         edge_first=_firsts(len(row.reads) for row in operations),
         source=_column(read.tensor for _, read in edges),
         reader=_column(position for position, _ in edges),
-        window=_table([[*read.rows, *read.columns] for _, read in edges], 8),
+        window=_table([_windows(read, tensors[read.tensor].sizes) for _, read in edges], 2 * N_WINDOW),
         size=_table([row.sizes for row in tensors], 2),
         pixel=_column(row.pixel for row in tensors),
         whole=whole,
@@ -78,6 +78,12 @@ def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
         if maker is not None:
             found[tensor] = maker
     return found
+
+
+def _windows(read: Read, sizes: tuple[int, int]) -> list[int]:
+    return [
+        number for window, size in zip(read.windows, sizes, strict=True) for number in (*window, *window.used(size))
+    ]
 
 
 def _column(values: Iterable[int]) -> I64:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+MOST = 2**62
+
 
 class Window(NamedTuple):
     """Output [a, b) reads input [floor((a * scale + low) / divisor), floor(((b - 1) * scale + high) / divisor) + 1).
@@ -17,10 +19,20 @@ class Window(NamedTuple):
     high: int = 0
 
     def source(self, first: int, end: int, size: int) -> tuple[int, int]:
-        """Return the range of an input of `size` that output [first, end), not empty, reads; (0, 0) for none."""
+        """Return the range of an input of `size` that output [first, end) reads; (0, 0) for none."""
+        used = self.used(size)
+        first, end = max(first, used[0]), min(end, used[1])
+        if first >= end:
+            return 0, 0
         a = max((first * self.scale + self.low) // self.divisor, 0)
         b = min(((end - 1) * self.scale + self.high) // self.divisor + 1, size)
         return (a, b) if a < b else (0, 0)
+
+    def used(self, size: int) -> tuple[int, int]:
+        """Return the range of an output that reads anything of an input of `size`, not padding alone."""
+        if self.scale == 0:
+            return 0, MOST
+        return -(self.high // self.scale), (size * self.divisor - 1 - self.low) // self.scale + 1
 
 
 SAME = Window()

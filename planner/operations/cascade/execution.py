@@ -144,6 +144,9 @@ class _Run:
                 expected = self.expected[operation.outputs[0]][slice(*rows), slice(*columns)]
                 self._compare(f"region {number}, step {step}, operation {v}", value, expected)
                 store(operation.outputs[0], rows, columns, value)
+                if operation.outputs[0] in self.cascade.streamed:
+                    taken = fetch(operation.outputs[0], rows, columns)
+                    self._compare(f"region {number}, step {step}, a piece of the output", taken, expected)
         if sums is not None:
             tensor = last.outputs[0]
             if not np.array_equal(sums, np.resize(sums[: self._read_pixel(last)], len(sums))):
@@ -189,7 +192,8 @@ def _folded(value: Sums, pixel: int) -> Sums:
 def _pattern(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
     """Return what an operation makes of nothing but padding."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
-    pattern: Sums = row + column + np.arange(pixel) * 5 + 7 * v + 1
+    place = row + column + np.arange(pixel) * 5 + 7 * v
+    pattern: Sums = place * (place + 7) // 2
     return pattern
 
 

@@ -10,7 +10,8 @@ from memplan.solvers.kernels.tables import Rows, step
 ROLL, RECOMPUTE, FULL = range(3)
 NEVER = 1 << 60
 STRIPED, SUM, BARRIER = range(3)
-SCALE, DIVISOR, LOW, HIGH = range(4)
+SCALE, DIVISOR, LOW, HIGH, USED_FIRST, USED_END = range(6)
+N_WINDOW = 6
 
 
 class Access(NamedTuple):
@@ -27,7 +28,7 @@ class Access(NamedTuple):
     edge_first: I64  # (ops + 1,)
     source: I64  # (edges,): the tensor read
     reader: I64  # (edges,): the operation that reads
-    window: Rows  # (edges, 8): scale, divisor, low, high of rows and of columns
+    window: Rows  # (edges, 12): scale, divisor, low, high, first and end that read anything, of rows and of columns
     size: Rows  # (tensors, 2): rows, columns
     pixel: I64  # (tensors,)
     whole: I64  # (tensors,): bytes of the tensor, rounded
@@ -62,8 +63,9 @@ def rounded(bytes_: int, alignment: int) -> int:
 @step
 def first_read(access: Access, edge: int, axis: int, first: int) -> int:
     """Return where the range begins that an output from `first` reads, cut to the input."""
-    at = 4 * axis
+    at = N_WINDOW * axis
     window = access.window
+    first = max(first, window[edge, at + USED_FIRST])
     a = (first * window[edge, at + SCALE] + window[edge, at + LOW]) // window[edge, at + DIVISOR]
     return int(min(max(a, 0), access.size[access.source[edge], axis]))
 
@@ -71,7 +73,7 @@ def first_read(access: Access, edge: int, axis: int, first: int) -> int:
 @step
 def uncut_end(access: Access, edge: int, axis: int, end: int) -> int:
     """Return where the range ends that an output up to `end` reads, as if there were no borders."""
-    at = 4 * axis
+    at = N_WINDOW * axis
     window = access.window
     return int(((end - 1) * window[edge, at + SCALE] + window[edge, at + HIGH]) // window[edge, at + DIVISOR] + 1)
 
@@ -79,6 +81,7 @@ def uncut_end(access: Access, edge: int, axis: int, end: int) -> int:
 @step
 def end_read(access: Access, edge: int, axis: int, end: int) -> int:
     """Return where the range ends that an output up to `end` reads, cut to the input."""
+    end = min(end, access.window[edge, N_WINDOW * axis + USED_END])
     return int(min(max(uncut_end(access, edge, axis, end), 0), access.size[access.source[edge], axis]))
 
 

@@ -22,6 +22,8 @@ from memplan.solvers.kernels.cascade.access import (
     add_need,
     bytes_read,
     cut_in_steps,
+    end_read,
+    first_read,
     make,
     rounded,
     start_need,
@@ -72,7 +74,7 @@ def count_work(access: Access, ranges: Ranges, search: RowSearch, at: int, v: in
     out = access.out[v]
     traffic = access.weights[v] * ranges.runs[slot]
     if access.role[v] == SUM:
-        traffic += access.whole[out]
+        traffic += access.size[out, 0] * access.size[out, 1] * access.pixel[out]
         state[at, MACS] += access.macs[v]
     else:
         row = access.size[out, 1]
@@ -81,7 +83,10 @@ def count_work(access: Access, ranges: Ranges, search: RowSearch, at: int, v: in
     for edge in range(access.edge_first[v], access.edge_first[v + 1]):
         source = access.source[edge]
         rows = bytes_read(access, ranges, edge, slot, 0, steps)
-        traffic += rows * access.size[source, 1] * access.pixel[source]
+        columns = access.size[source, 1]
+        if access.role[v] != SUM:
+            columns = max(0, end_read(access, edge, 1, access.size[out, 1]) - first_read(access, edge, 1, 0))
+        traffic += rows * columns * access.pixel[source]
     state[at, TRAFFIC] += traffic
     state[at, RUNS] += ranges.runs[slot]
 

@@ -165,7 +165,8 @@ def put_together(access: Access, search: TileSearch, a: int, b: int, n: int) -> 
         runs += times
         traffic += access.weights[v] * times
         if is_sum and k == 0:
-            macs, base, traffic = macs + access.macs[v], base + access.macs[v], traffic + access.whole[tensor]
+            macs, base = macs + access.macs[v], base + access.macs[v]
+            traffic += access.size[tensor, 0] * access.size[tensor, 1] * access.pixel[tensor]
         else:
             macs += area * access.macs[v]
             base += access.macs[v] * access.size[tensor, 0] * access.size[tensor, 1]

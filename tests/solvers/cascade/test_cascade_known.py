@@ -41,6 +41,7 @@ def test_rows_alone_and_rows_that_slide() -> None:
     assert (point.peak, len(point.slides)) == (5_610, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "recorded"),
     [
@@ -67,6 +68,7 @@ def test_recorded_peaks_hold(name: str, options: CascadeOptions, recorded: list[
     assert list(macs) == sorted(set(macs))
 
 
+@pytest.mark.slow
 def test_unet_runs_by_value_in_its_arena_as_one_region() -> None:
     point = cascade(NETWORKS["unet"](), CascadeOptions(macs=1.0)).points[0]
     assert [(region.first, region.end) for region in point.cascade.regions] == [(0, 27)]

@@ -1,0 +1,121 @@
+"""Cascades of random networks: by value, against brute force, and the kernels against their plain twins."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+
+from memplan.planner.errors import InvalidPlanError
+from memplan.planner.operations.access.access_graph import driven
+from memplan.planner.operations.cascade.execution import check_by_value
+from memplan.solvers.cascade.front import front
+from memplan.solvers.cascade.options import CascadeOptions, Delivery
+from memplan.solvers.cascade.search import RegionSearch
+from memplan.solvers.cascade.solve import cascade
+from memplan.solvers.kernels.tables import Rows
+from tests.support.cascade_twin import peak_of_region
+from tests.support.random_networks import random_cascade, random_network, shrunk, side_by_side
+
+DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
+
+
+def drawn_options(rng: random.Random) -> CascadeOptions:
+    return CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES), alignment=rng.choice([1, 1, 16]))
+
+
+@pytest.mark.slow
+def test_random_regions_are_equal_by_value_and_one_row_less_fails() -> None:
+    rows = tiles = refused = 0
+    for seed in range(20):
+        rng = random.Random(seed)
+        graph, options = random_network(rng), drawn_options(rng)
+        found = RegionSearch(graph, options).run()
+        for _ in range(3):
+            drawn = random_cascade(graph, options, found, rng)
+            offsets, size = side_by_side(drawn)
+            check_by_value(drawn, offsets, size, seed)
+            rows += sum(region.kind == "rows" for region in drawn.regions)
+            tiles += sum(region.kind in ("tiles", "panels") for region in drawn.regions)
+            for number, region in enumerate(drawn.regions):
+                for tensor, hold in region.holds.items():
+                    less = shrunk(drawn, number, tensor) if hold.mode != "whole" and hold.bytes else None
+                    if less is not None:
+                        with pytest.raises(InvalidPlanError, match="must be equal to the value layer by layer"):
+                            check_by_value(less, offsets, size, seed)
+                        refused += 1
+    assert rows > 30
+    assert tiles > 30
+    assert refused > 120
+
+
+def test_the_kernels_count_what_their_plain_twins_count() -> None:
+    for seed in range(60, 90):
+        rng = random.Random(seed)
+        graph = random_network(rng)
+        options = drawn_options(rng)
+        found = RegionSearch(graph, options).run()
+        for row in found[rng.sample(range(len(found)), min(40, len(found)))].tolist():
+            peak, costs = peak_of_region(graph, options, row)
+            assert (peak, *costs) == tuple(row[2:6]), (seed, row)
+
+
+def _row_of(found: Rows, first: int, end: int) -> Rows:
+    among: Rows = found[(found[:, 0] == first) & (found[:, 1] == end)]
+    return among
+
+
+def test_the_front_is_that_of_all_chains_of_the_regions_found() -> None:
+    for seed in range(200, 260):
+        rng = random.Random(seed)
+        graph = random_network(rng, 3)
+        n = len(graph.operations)
+        found = RegionSearch(graph, drawn_options(rng)).run()
+        found = found[sorted(rng.sample(range(len(found)), min(25, len(found))))]
+        chains: list[tuple[tuple[int, ...], int]] = [((), 0)]
+        whole: list[tuple[int, int]] = []
+        while chains:
+            rows, at = chains.pop()
+            if at == n:
+                whole.append((int(found[list(rows), 2].max()), int(found[list(rows), 3].sum())))
+                continue
+            chains += [((*rows, k), int(found[k, 1])) for k in range(len(found)) if found[k, 0] == at]
+        best = sorted({point for point in whole if not any(_beats(other, point) for other in whole)}, reverse=True)
+        assert [(chain.peak, chain.macs) for chain in front(found, n)] == best
+
+
+def _beats(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
+def test_every_mix_of_modes_of_small_networks_is_found_where_the_beam_is_wide() -> None:
+    for seed in range(300, 312):
+        graph = random_network(random.Random(seed), 2)
+        options = CascadeOptions(beam=64)
+        search = RegionSearch(graph, options)
+        found = search.run()
+        for first, end in {(int(row[0]), int(row[1])) for row in found if row[6] == 1}:
+            mine = _row_of(found, first, end)
+            for mask, height in product(range(1 << (end - first)), (1, 2)):
+                if mask & 1 or height >= driven(graph, end - 1).rows:
+                    continue
+                peak, costs = peak_of_region(graph, options, [first, end, 0, 0, 0, 0, 1, height, mask])
+                if costs[0] <= 2.5 * sum(graph.macs_of(v) for v in range(first, end)):
+                    better = (mine[:, 2] <= peak) & (mine[:, 3] <= costs[0])
+                    assert better.any(), (seed, first, end, mask, height, peak)
+
+
+def test_random_networks_are_planned_at_their_estimate_and_run_in_that_arena() -> None:
+    slid = 0
+    for seed in range(400, 405):
+        rng = random.Random(seed)
+        graph = random_network(rng)
+        options = drawn_options(rng)
+        result = cascade(graph, options, check=True)
+        assert all(point.peak == point.estimate for point in result.points)
+        assert len(result.checked) == len(result.points) > 0
+        sliding = cascade(graph, CascadeOptions(sliding=True), check=True)
+        slid += sum(len(point.slides) for point in sliding.points)
+        assert sliding.points[-1].peak <= cascade(graph).points[-1].peak
+    assert slid > 2

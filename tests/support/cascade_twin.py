@@ -1,0 +1,51 @@
+"""The costs of a region counted from its ranges and buffers: the plain twin of the kernels that search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.cascade.regions import Cascade, CascadeRegion, macs_of, runs_of, traffic_of
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.schedule import region_of
+from memplan.solvers.cascade.tables import last_uses, rounded_up, streamed_tensors
+
+
+def peak_of_region(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -> tuple[int, tuple[int, int, int]]:
+    """Return the peak of a region, and its multiplications, traffic and runs."""
+    region = region_of(graph, options, row)
+    cascade = Cascade(graph, (region,), streamed_tensors(graph, options))
+    costs = macs_of(cascade), traffic_of(cascade), runs_of(cascade)
+    return _peak(graph, options, region), costs
+
+
+def _peak(graph: AccessGraph, options: CascadeOptions, region: CascadeRegion) -> int:
+    last, first, end = last_uses(graph, options), region.first, region.end
+    whole = [rounded_up(tensor.bytes, options.alignment) for tensor in graph.tensors]
+    before = {t for t, made in enumerate(graph.maker) if (made is None or made < first) and last[t] >= first}
+    if region.kind == "whole":
+        made = {t for t in graph.operations[first].outputs if graph.maker[t] == first}
+        return sum(whole[t] for t in before | made) + graph.operations[first].work
+    alive = before - set(region.pieces)
+    alive |= {t for t, hold in region.holds.items() if hold.mode == "whole"}
+    total = sum(whole[t] for t in alive)
+    total += sum(hold.bytes for hold in region.holds.values() if hold.mode != "whole" and hold.kept)
+    sink = graph.operations[end - 1]
+    total += rounded_up(sink.sums, options.alignment) if sink.role == "sum" else 0
+    within = 0
+    for v in range(first, end):
+        running = 0
+        for tensor, hold in region.holds.items():
+            if hold.mode == "whole" or hold.kept:
+                continue
+            readers = [u for u in graph.readers[tensor] if first <= u < end]
+            maker = graph.maker[tensor]
+            start = first if maker is None else maker
+            if start <= v <= max([start, *readers]):
+                running += hold.bytes
+        within = max(within, running)
+    peak = total + within
+    if sink.role == "sum":
+        behind = {t for t, made in enumerate(graph.maker) if (made is None or made < end) and last[t] >= end}
+        peak = max(peak, sum(whole[t] for t in behind | {sink.outputs[0]}) + rounded_up(sink.sums, options.alignment))
+    return peak

@@ -1,0 +1,118 @@
+"""Random small networks with every kind of access map, random cascades of them, and a place for each buffer."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.access.from_graph import access_graph
+from memplan.planner.operations.cascade.regions import (
+    Cascade,
+    CascadeRegion,
+    held_name,
+    sums_name,
+    whole_name,
+)
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.schedule import region_of
+from memplan.solvers.cascade.tables import streamed_tensors
+from memplan.solvers.kernels.tables import Rows
+from tests.support.networks import Network, Pads
+
+
+def random_network(rng: random.Random, most: int = 7) -> AccessGraph:
+    """Draw a network of two to `most` and a few more operations; tensors that nothing reads are its outputs."""
+    net = Network()
+    live = [net.input(rng.randint(5, 17), rng.randint(5, 17), rng.randint(1, 3))]
+    for _ in range(rng.randint(2, most)):
+        x = live[-1] if rng.random() < 0.8 else rng.choice(live)
+        made = _random_operation(net, rng, x, [t for t in live if t != x])
+        if made is not None:
+            live.append(made)
+    if rng.random() < 0.3 and len(net.ops) > 0:
+        net.dense(net.global_pool(len(net.shapes) - 1), 3)
+    return access_graph(net.graph())
+
+
+def _random_operation(net: Network, rng: random.Random, x: int, others: list[int]) -> int | None:
+    _, rows, columns, channels = net.shapes[x]
+    kernel = (rng.choice([1, 1, 2, 3, 3, 5]), rng.choice([1, 2, 3, 3]))
+    strides = (rng.choice([1, 1, 1, 2, 3]), rng.choice([1, 1, 2]))
+    dilations = (rng.choice([1, 1, 2]), rng.choice([1, 2]))
+    drawn = ((rng.randint(0, 2), rng.randint(0, 2)), (rng.randint(0, 2), rng.randint(0, 2)))
+    pad: Pads = "same" if rng.random() < 0.5 else drawn
+    twins = [t for t in others if net.shapes[t][1:3] == (rows, columns)]
+    alike = next((t for t in twins if net.shapes[t][3] == channels), None)
+    is_small, kind = rows * columns < 200, rng.random()
+    room = [size + drawn[0][axis] + drawn[1][axis] for axis, size in enumerate((rows, columns))]
+    fits = pad == "same" or all(room[axis] > (kernel[axis] - 1) * dilations[axis] for axis in (0, 1))
+    if kind < 0.55 and not fits:
+        return None
+    if kind < 0.35:
+        return net.conv(x, rng.randint(1, 4), kernel, strides, d=dilations, pad=pad)
+    if kind < 0.47:
+        return net.depthwise(x, kernel, strides, d=dilations, pad=pad)
+    if kind < 0.55:
+        return net.pool(x, kernel, strides, d=dilations, pad=pad)
+    if kind < 0.62 and is_small:
+        mode, place = rng.choice([("nearest", "asymmetric"), ("linear", "half_pixel"), ("linear", "align_corners")])
+        return net.resize(x, 2, mode, place)
+    if kind < 0.67 and is_small:
+        return net.shuffle(net.conv(x, 4, 1), 2)
+    if kind < 0.72 and rows * columns < 100:
+        return net.deconv(x, 2, *rng.choice([(3, 2, 1), (2, 2, 0), (5, 2, 2)]))
+    if kind < 0.76:
+        top, left = rng.randint(0, 2), rng.randint(0, 2)
+        return net.add_op("pad", [x], (1, rows + top + 1, columns + left, channels), pads=(0, top, left, 0, 0, 1, 0, 0))
+    if kind < 0.80 and min(rows, columns) > 4:
+        shape = (1, (rows - 1 + 1) // 2, columns - 2, channels)
+        return net.add_op("slice", [x], shape, starts=(1, 2), axes=(1, 2), steps=(2, 1))
+    if kind < 0.84:
+        return net.add_op("mul", [x, net.conv(x, channels, (rows, columns), pad="valid")], net.shapes[x])
+    if kind < 0.90 and twins:
+        return net.concat(x, rng.choice(twins))
+    return net.add(x, alike if alike is not None else net.conv(x, channels, 3))
+
+
+def random_cascade(graph: AccessGraph, options: CascadeOptions, found: Rows, rng: random.Random) -> Cascade:
+    """Draw regions that follow each other, among those found."""
+    at, regions = 0, []
+    while at < len(graph.operations):
+        starting = found[found[:, 0] == at]
+        ends = sorted(set(starting[:, 1].tolist()))
+        chosen = starting[starting[:, 1] == rng.choice(ends[-3:] if rng.random() < 0.7 else ends)]
+        regions.append(region_of(graph, options, chosen[rng.randrange(len(chosen))].tolist()))
+        at = regions[-1].end
+    return Cascade(graph, tuple(regions), streamed_tensors(graph, options))
+
+
+def side_by_side(cascade: Cascade) -> tuple[dict[str, int], int]:
+    """Return an offset for each buffer of a cascade, none of which share bytes, and the bytes in all."""
+    graph, sizes = cascade.graph, {}
+    for number, region in enumerate(cascade.regions):
+        for tensor, hold in region.holds.items():
+            if hold.mode != "whole":
+                sizes[held_name(number, tensor)] = hold.rows * hold.columns * graph.tensors[tensor].pixel
+        last = graph.operations[region.end - 1]
+        if region.kind != "whole" and last.role == "sum":
+            sizes[sums_name(number, last.outputs[0])] = last.sums
+    sizes |= {whole_name(t): row.bytes for t, row in enumerate(graph.tensors)}
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return {name: end - size for (name, size), end in zip(sizes.items(), ends, strict=True)}, ends[-1]
+
+
+def shrunk(cascade: Cascade, number: int, tensor: int) -> Cascade | None:
+    """Return the cascade with one row, or else one column, less in a buffer; None where it has one pixel."""
+    region = cascade.regions[number]
+    hold = region.holds[tensor]
+    if hold.rows > 1:
+        less = replace(hold, rows=hold.rows - 1)
+    elif hold.columns > 1 and region.kind in ("tiles", "panels"):
+        less = replace(hold, columns=hold.columns - 1)
+    else:
+        return None
+    changed: CascadeRegion = replace(region, holds={**region.holds, tensor: less})
+    return replace(cascade, regions=(*cascade.regions[:number], changed, *cascade.regions[number + 1 :]))
