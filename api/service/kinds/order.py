@@ -1,4 +1,4 @@
-"""The kind `order`: a graph of operations in, the order with the least peak out."""
+"""The kind `order`: a graph of operations in, the order with the least peak out, which has been planned."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ from pydantic import BaseModel, ConfigDict, create_model
 from pydantic_core import to_json
 
 from memplan.api.cluster.task import WorkAnswer, WorkControl
-from memplan.api.reports.orders import facts
+from memplan.api.reports.orders import placed_facts
 from memplan.api.service.kinds.kind import JobKind, KindOptions, Subject
 from memplan.planner.errors import OperationsError, shown
+from memplan.planner.model.rows import Alignment
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.solvers.order.solve import order_operations
+from memplan.solvers.order.placement.joint import order_and_place
 
 
 class OrderOptions(KindOptions):
-    """Options of an order: the time limit; `deterministic` gives the same order on every machine."""
+    """Options of an order: the time limit; `deterministic` gives the same order on every machine.
+
+    The `goal` is the least peak of the bytes alive, or that of the plan (`placed`); offsets are multiples of
+    `alignment`.
+    """
 
     deterministic: bool = False
+    goal: Literal["alive", "placed"] = "alive"
+    alignment: Alignment = 1
 
 
 class OrderAnswer(BaseModel):
@@ -35,6 +42,9 @@ class OrderAnswer(BaseModel):
     given_peak: int
     saved_bytes: int
     moves: int
+    placed_peak: int
+    placed_status: Literal["optimal", "feasible"]
+    written_over: tuple[tuple[int, int], ...]
     order: tuple[int, ...]
     witness: dict[str, Any]
     wall_time_s: float | None
@@ -54,10 +64,15 @@ def _about(graph: OperationGraph) -> Subject:
 
 def _run(graph: OperationGraph, options: OrderOptions, control: WorkControl) -> WorkAnswer:
     limit_s = options.time_limit_s if options.deterministic else max(0.0, control.deadline.left_s)
-    found = order_operations(
-        graph, time_limit_s=limit_s, deterministic=options.deterministic, cancelled=control.cancelled
+    found = order_and_place(
+        graph,
+        time_limit_s=limit_s,
+        deterministic=options.deterministic,
+        cancelled=control.cancelled,
+        alignment=options.alignment,
+        goal=options.goal,
     )
-    return WorkAnswer(to_json(facts(graph, found)), found.status)
+    return WorkAnswer(to_json(placed_facts(graph, found)), found.result.status)
 
 
 KIND = JobKind(

@@ -84,7 +84,8 @@ def test_what_is_wrong_is_said_in_a_sentence(server: Running, body: object, quer
 def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> None:
     job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": GRAPH, "deadline_s": 100}).json()
     assert (job["kind"], job["name"], job["priority"], job["buffers"]) == ("order", "sums", 3, 6)
-    assert job["options"] == {"time_limit_s": 10.0, "deterministic": False}
+    options = {"time_limit_s": 10.0, "deterministic": False, "goal": "alive", "alignment": 1}
+    assert job["options"] == options
     assert (job["links"]["plan"], job["deadline_at"] > job["created_at"]) == (None, True)
     found = ended(server, job)
     assert (found["state"], found["plan_status"]) == ("succeeded", "optimal")
