@@ -131,3 +131,28 @@ def test_every_kind_has_a_call_that_the_schema_describes(server: Running) -> Non
         assert {"200", "400", "408", "413", "415", "422", "429", "503"} <= call["responses"].keys()
         assert kind.request.__name__ in described["components"]["schemas"]
         assert server.client.post(kind.path, json=kind.example).status_code == 200
+
+
+def test_a_grid_of_changes_is_planned(server: Running) -> None:
+    grid: list[Any] = [
+        [{"buffer": "conv1", "fields": {"size": 100}}, {"buffer": "conv1"}],
+        [{"pool": "default", "fields": {"size": 250_000}}, {"pool": "default", "fields": {"size": None}}],
+    ]
+    found = server.client.post("/v1/scenarios", json={"problem": PROBLEM_EXAMPLE, "grid": grid}).json()
+    assert found["combinations"] == 4
+    assert [row["peak"] for row in found["scenarios"]] == [200_804, 200_804, 200_704, 200_704]
+    assert found["scenarios"][2]["changes"][0] == {"buffer": "conv1"}
+    wrongs: list[Any] = [5, [[]], [[{}]], [[{"buffer": "x"}]], [[{"pool": "default", "fields": {"size": -1}}]]]
+    for wrong in wrongs:
+        refused = server.client.post("/v1/scenarios", json={"problem": PROBLEM_EXAMPLE, "grid": wrong})
+        assert refused.status_code == 422
+    many = server.client.post("/v1/scenarios", json={"problem": PROBLEM_EXAMPLE, "grid": [grid[0] * 100] * 2})
+    assert many.json()["detail"] == "scenarios: must be at most 10000 combinations, got 40000"
+
+
+def test_buffers_are_worth_what_the_peak_falls_without_them(server: Running) -> None:
+    found = server.client.post("/v1/what-if", json=PROBLEM_EXAMPLE).json()
+    assert {row["id"]: row["gain_if_dropped"] for row in found["buffers"]} == {
+        "conv1": [401_408, 401_408],
+        "conv2": [200_704, 200_704],
+    }

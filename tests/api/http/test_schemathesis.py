@@ -33,6 +33,8 @@ CALLS = [
     ("POST", "/v1/order", GenerationMode.NEGATIVE),
     ("POST", "/v1/explain", GenerationMode.POSITIVE),
     ("POST", "/v1/explain", GenerationMode.NEGATIVE),
+    ("POST", "/v1/what-if", GenerationMode.NEGATIVE),
+    ("POST", "/v1/scenarios", GenerationMode.NEGATIVE),
     ("POST", "/v1/replan", GenerationMode.POSITIVE),
     ("POST", "/v1/replan", GenerationMode.NEGATIVE),
     ("POST", "/v1/jobs", GenerationMode.POSITIVE),
