@@ -18,6 +18,7 @@ COMMANDS = {
     "replay": "replay",
     "explain": "explain",
     "what-if": "what_if",
+    "audit": "audit",
     "convert": "convert",
     "export": "export",
     "compare": "compare",

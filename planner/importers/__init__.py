@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 from memplan.planner import formats
 from memplan.planner.errors import FormatError
 from memplan.planner.formats import memplan_json
-from memplan.planner.importers.recognition import is_cadence, is_iree, is_malloc_trace, is_relax, is_tvm_graph, is_xla
+from memplan.planner.importers.recognition import (
+    is_cadence,
+    is_iree,
+    is_malloc_trace,
+    is_relax,
+    is_tflm_log,
+    is_torch_snapshot,
+    is_tvm_graph,
+    is_xla,
+)
 
 if TYPE_CHECKING:
     from memplan.planner.importers.imported import Imported, ImportOptions
@@ -72,6 +81,8 @@ IMPORTERS: Mapping[str, Importer] = {
     "relax": Importer((".relax",), is_relax, "memplan.planner.importers.relax"),
     "cadence": Importer((), is_cadence, "memplan.planner.importers.cadence"),
     "malloc": Importer((), is_malloc_trace, "memplan.planner.importers.malloc_trace"),
+    "tflm-log": Importer((), is_tflm_log, "memplan.planner.importers.tflm_log"),
+    "torch-snapshot": Importer((), is_torch_snapshot, "memplan.planner.importers.torch_snapshot"),
     "idealloc": Importer((".in.csv",), begins_with(), "memplan.planner.importers.idealloc_csv"),
 }
 

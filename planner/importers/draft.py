@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from memplan.planner.errors import Location, shown
-from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
+from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts, plan_of
 from memplan.planner.liveness import analyse
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.operations.graph_facts import TensorFacts
@@ -129,12 +129,22 @@ class OperationsDraft:
             program["pools"] = tuple({"name": pool} for pool in pools)
         return operations_from(program)
 
-    def imported(self, warnings: Iterable[Finding] = (), own_peak: int | None = None) -> Imported:
-        """Return the problem that the program poses, with warnings and facts about it; raises OperationsError."""
+    def imported(
+        self,
+        warnings: Iterable[Finding] = (),
+        own_peak: int | None = None,
+        own_offsets: Mapping[str, int] | None = None,
+    ) -> Imported:
+        """Return the problem that the program poses, with warnings and facts about it; raises OperationsError.
+
+        `own_offsets` are the places that the file gives its values.
+        """
         operations = self.operations()
         problem = analyse(operations, self.options.reading).problem
         facts = ProgramFacts(self._tensor_facts, dict(self._facts_in(self._blocks[0], ())))
-        return Imported(problem, operations, self.views, (*self.warnings, *warnings), own_peak, facts)
+        offsets: dict[int | str, int] = {f"main/{name}": offset for name, offset in (own_offsets or {}).items()}
+        own_plan = None if own_offsets is None else plan_of(problem, offsets)
+        return Imported(problem, operations, self.views, (*self.warnings, *warnings), own_peak, facts, own_plan)
 
     @property
     def views(self) -> ViewFacts:

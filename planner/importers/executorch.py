@@ -11,6 +11,7 @@ Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
@@ -41,7 +42,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     program.run()
     others = [other.name for other in methods if other is not method]
     own_peak = sum(method.memories[1:]) if len(method.memories) > 1 else None
-    return program.draft.imported(_left_out(method, others), own_peak)
+    return program.draft.imported(_left_out(method, others), own_peak, program.own_offsets())
 
 
 def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
@@ -77,6 +78,15 @@ class _Program:
                     self.loops.setdefault(row.destination, []).append(at)
             self._block(0, len(chain))
         self._read(self.method.outputs)
+
+    def own_offsets(self) -> dict[str, int]:
+        """Return the place of each tensor in the file's plan; its memories, if several, lie one behind the other."""
+        base = [0, *accumulate(self.method.memories[1:], initial=0)]
+        return {
+            _name(value): base[tensor.place[0]] + tensor.place[1]
+            for value, tensor in self.method.tensors.items()
+            if tensor.place is not None and 0 < tensor.place[0] < len(base) and self.draft.is_declared(_name(value))
+        }
 
     def _block(self, at: int, end: int) -> None:
         """Draw the instructions from one to before another."""

@@ -14,7 +14,7 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.formats.minimalloc_csv import table_of
 from memplan.planner.formats.sheet import Layout, read_sheet
 from memplan.planner.importers.dump import aligned, refuse_dims
-from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.planner.importers.imported import Imported, ImportOptions, plan_of
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_TIME
@@ -44,4 +44,6 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     ends = [offset + size for offset, size in zip(table.offset.tolist(), table.size.tolist(), strict=True)]
     own_peak = None if (table.offset == ABSENT).any() else max(ends, default=None)
     free = replace(table, offset=column(np.full(len(table), ABSENT)))
-    return Imported(Problem(buffers=aligned(free, options)), own_peak=own_peak)
+    problem = Problem(buffers=aligned(free, options))
+    offsets = dict(zip(table.ids, table.offset.tolist(), strict=True))
+    return Imported(problem, own_peak=own_peak, own_plan=None if own_peak is None else plan_of(problem, offsets))

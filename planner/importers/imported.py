@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -9,7 +10,10 @@ from pydantic import Field
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.liveness import Reading
+from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Name, WireValue
 from memplan.planner.operations.operations import Operations
@@ -49,7 +53,8 @@ class Imported:
     """A problem, and where it comes from.
 
     `operations` is None where a file tells lifetimes only; `own_peak` is what the planner that wrote the file used,
-    if the file says so. `facts` are what the file tells of its operations beside their order.
+    if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file tells of
+    its operations beside their order.
     """
 
     problem: Problem
@@ -58,6 +63,27 @@ class Imported:
     warnings: tuple[Finding, ...] = ()
     own_peak: int | None = None
     facts: ProgramFacts = field(default_factory=ProgramFacts)
+    own_plan: Plan | None = None
+
+
+def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
+    """Return the plan of known offsets, each buffer in the first pool that it may use; None where one is not known.
+
+    An alias that has none lies in its buffer.
+    """
+    table, rows = problem.buffers, []
+    for i, name in enumerate(table.ids):
+        offset = offsets.get(name)
+        if offset is None and i in table.aliases:
+            root, distance = problem.roots[i]
+            offset = None if table.ids[root] not in offsets else offsets[table.ids[root]] + distance
+        if offset is None or not 0 <= offset <= MAX_BYTES:
+            return None
+        pools = problem.allowed_pools(i)
+        rows.append((pools[0] if pools else 0, offset))
+    names = tuple(pool.name for pool in problem.pools)
+    pool, at = column([q for q, _ in rows]), column([offset for _, offset in rows])
+    return Plan(placements=PlacementTable(table.ids, names, pool, at))
 
 
 def sized(what: str, elements: int, bits: int, alignment: int) -> int:

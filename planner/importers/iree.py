@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.dump import problem_of, refuse_dims, size_of
-from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.planner.importers.imported import Imported, ImportOptions, plan_of
+from memplan.planner.importers.iree_layout import offsets
 
 ALIGNMENT = 64
 _NAME = r"%[\w$.-]+"
@@ -51,7 +52,10 @@ def read(data: bytes, options: ImportOptions) -> Imported:
         for k, pack in enumerate(packs)
         for i, (start, end, size) in enumerate(pack.slices)
     ]
-    return Imported(problem_of(rows, names), own_peak=_own_peak(sections))
+    problem = problem_of(rows, names)
+    laid_out = offsets(text, _THIS_PASS) or {}
+    places: dict[int | str, int] = {f"{k}/{i}": offset for (k, i), offset in laid_out.items()}
+    return Imported(problem, own_peak=_own_peak(sections), own_plan=plan_of(problem, places))
 
 
 @dataclass

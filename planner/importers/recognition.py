@@ -17,6 +17,27 @@ _TVMSCRIPT_BEGINNINGS = (b"# from tvm", b"from tvm", b"import tvm", b"@I.ir_modu
 _CALLS, _BLOCKS = {b"op", b"event", b"call"}, {b"id", b"address", b"ptr"}
 
 
+TFLM_LINE = re.compile(
+    rb"\(id=(?P<id>\d{1,9})\): size=(?P<size>\d{1,18}), offset=(?P<offset>\d{1,18}), "
+    rb"first_used=(?P<first>\d{1,9}),? last_used=(?P<last>\d{1,9})"
+    rb"|buffer ID: (?P<id_old>\d{1,9}), calculated offset: (?P<offset_old>\d{1,18}), size required: "
+    rb"(?P<size_old>\d{1,18}), first_time_created: (?P<first_old>\d{1,9}), last_time_used: (?P<last_old>\d{1,9})"
+)
+"""A line of a plan that TFLite Micro prints, as it is now and as it was."""
+_SNAPSHOT = re.compile(_JSON % rb"segments|device_traces|allocator_settings")
+
+
+def is_tflm_log(data: bytes) -> bool:
+    """Return True if a line near the beginning is of a plan that TFLite Micro prints."""
+    return TFLM_LINE.search(data, 0, _NEAR) is not None
+
+
+def is_torch_snapshot(data: bytes) -> bool:
+    """Return True if the bytes begin as a memory snapshot of PyTorch does: a pickled dictionary, or an object."""
+    is_pickle = data[:1] == b"\x80" and (b"segments" in data[:64] or b"device_traces" in data)
+    return is_pickle or _SNAPSHOT.match(data) is not None
+
+
 def is_xla(data: bytes) -> bool:
     """Return True if the bytes begin as one of XLA's texts, or as an HloProto: a module that begins with its name."""
     return is_xla_text(data) or _HLO_PROTO.match(data) is not None

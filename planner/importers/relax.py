@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
@@ -40,7 +41,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     dims.refuse_unknown()
     draft = OperationsDraft(function.name, program.results, options, options.alignment or ALIGNMENT)
     program.draw(draft)
-    return draft.imported(own_peak=program.own_peak())
+    return draft.imported(own_peak=program.own_peak(), own_offsets=program.own_offsets())
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class _Program:
     _unwritten: set[str] = field(default_factory=set)
     _storages: dict[str, int] = field(default_factory=dict)
     _in_storage: set[str] = field(default_factory=set)
+    _homes: dict[str, tuple[str, int]] = field(default_factory=dict)
     _memory: tuple[object, ...] | None = None
 
     def add_params(self, function: ast.FunctionDef) -> None:
@@ -113,6 +115,21 @@ class _Program:
         others = self.values.keys() - self.weights - self._in_storage - self._views()
         return sum(self._storages.values()) + sum(self.values[name] for name in others)
 
+    def own_offsets(self) -> dict[str, int] | None:
+        """Return where values lie with TVM's storages, and then what is in none, one behind the other."""
+        if not self._storages:
+            return None
+        base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))
+        found = {name: base[storage] + offset for name, (storage, offset) in self._homes.items()}
+        end = sum(self._storages.values())
+        for name in self.values.keys() - self.weights - self._in_storage - self._views():
+            found[name] = end
+            end += self.values[name]
+        for step in self.steps:
+            if step.is_view and step.inputs[0] in found:
+                found.setdefault(step.outputs[0], found[step.inputs[0]])
+        return found
+
     def _views(self) -> set[str]:
         return {step.outputs[0] for step in self.steps if step.is_view}
 
@@ -138,6 +155,7 @@ class _Program:
         self._unwritten.add(found)
         if place and call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in self._storages:
             self._in_storage.add(found)
+            self._homes[found] = (call.args[0].id, _integer(call.args[1]))
 
     def _refuse_other_memory(self, call: ast.Call, arguments: Sequence[ast.expr]) -> None:
         """Raise FormatError for a second device or scope."""
@@ -209,6 +227,12 @@ class _Program:
         for found in ast.walk(call):
             if isinstance(found, ast.Name):
                 yield from _buffers(self._names.get(found.id, ()))
+
+
+def _integer(value: ast.expr) -> int:
+    """Return the number in an expression such as `R.prim_value(64)`; 0 where there is none."""
+    found = (part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and type(part.value) is int)
+    return next(found, 0)
 
 
 def _called(call: ast.Call) -> str:

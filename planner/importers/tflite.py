@@ -39,7 +39,10 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     model = read_model(data)
     program = _Program(model, options)
     program.run()
-    return program.draft.imported(_open_dimensions(model), program.offline_peak())
+    offline = program.offline_plan()
+    own_peak = None if offline is None else max((offset + size for offset, size in offline.values()), default=0)
+    own_offsets = None if offline is None else {name: offset for name, (offset, _) in offline.items()}
+    return program.draft.imported(_open_dimensions(model), own_peak, own_offsets)
 
 
 class _Program:
@@ -68,8 +71,8 @@ class _Program:
                 self.draft.declare(name, self._size(tensor))
                 self.draft.operation("copy", [tensor.id], [name])
 
-    def offline_peak(self) -> int | None:
-        """Return how many bytes the file's own plan takes, None where it has none of all that is planned."""
+    def offline_plan(self) -> dict[str, tuple[int, int]] | None:
+        """Return (offset, bytes) of each tensor in the file's own plan, None where it has none of all that count."""
         data = self.model.metadata.get(OFFLINE_PLAN)
         if data is None:
             return None
@@ -78,13 +81,13 @@ class _Program:
         if count != len(tensors) or len(data) != 12 + 4 * count:
             rule = f"must have an offset for each of {len(tensors)} tensors, got {count} in {len(data)} bytes"
             raise FormatError(f"model.metadata {OFFLINE_PLAN}: {rule}")
-        peak = 0
+        found = {}
         for tensor, offset in zip(tensors, struct.unpack(f"<{count}i", data[12:]), strict=True):
             if self.draft.is_declared(tensor.id) and not self.draft.is_constant(tensor.id):
                 if offset < 0:
                     return None
-                peak = max(peak, offset + self._size(tensor))
-        return peak
+                found[tensor.id] = (offset, self._size(tensor))
+        return found
 
     def _subgraph(self, index: int, given: Iterable[int]) -> None:
         """Draw a subgraph whose tensors `given` have been written."""

@@ -28,7 +28,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     graph = read_graph(data)
     program = _Program(graph, options)
     program.run()
-    return program.draft.imported(own_peak=program.own_peak())
+    return program.draft.imported(own_peak=program.own_peak(), own_offsets=program.own_offsets())
 
 
 class _Program:
@@ -66,6 +66,20 @@ class _Program:
             if output.name not in self.weights:
                 sizes[output.storage] = max(sizes.get(output.storage, 0), output.size)
         return sum(sizes.values())
+
+    def own_offsets(self) -> dict[str, int]:
+        """Return where outputs lie with TVM's storages one behind the other in each pool; copies have no storage."""
+        sizes: dict[int, int] = {}
+        for output in self.outputs:
+            if output.name not in self.weights:
+                sizes[output.storage] = max(sizes.get(output.storage, 0), output.size)
+        base: dict[int, int] = {}
+        ends: dict[str | None, int] = {}
+        for output in self.outputs:
+            if output.name not in self.weights and output.storage not in base:
+                base[output.storage] = ends.get(output.pool, 0)
+                ends[output.pool] = base[output.storage] + sizes[output.storage]
+        return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
 
     def _operation(self, k: int, node: Node, results: list[Output]) -> None:
         inputs = [

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import xla_text
 from memplan.planner.importers.dump import problem_of, refuse_dims, size_of
-from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.planner.importers.imported import Imported, ImportOptions, plan_of
 from memplan.planner.importers.protobuf import ProtobufMessage
 from memplan.planner.importers.recognition import is_xla_text
 from memplan.planner.model.rows import MAX_BYTES
@@ -56,7 +57,9 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     ]
     program = module.message(_MODULE, "hlo_module")
     name = program.text(1, "name") if program is not None else None
-    return Imported(problem_of(rows, pools, name or None), own_peak=_own_peak(assignment, traces))
+    problem = problem_of(rows, pools, name or None)
+    own_plan = plan_of(problem, _own_offsets(assignment, traces))
+    return Imported(problem, own_peak=_own_peak(assignment, traces), own_plan=own_plan)
 
 
 @dataclass
@@ -123,18 +126,38 @@ def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
     """
     wanted = {buffer for trace in traces for buffer in trace.of_buffer}
     peaks: dict[str, int] = {}
-    for path, buffer, end in _assigned(assignment):
+    for path, buffer, _, end in _assigned(assignment):
         if buffer in wanted:
             wanted.discard(buffer)
             peaks[path] = max(peaks.get(path, 0), end)
     return None if wanted else sum(peaks.values())
 
 
-def _assigned(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int]]:
-    """Yield (allocation, buffer, where it ends there)."""
+def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
+    """Return where XLA put the traces' groups; the allocations of one trace, if several, one behind the other."""
+    places: dict[int, tuple[str, int, int]] = {}
+    for path, buffer, offset, end in _assigned(assignment):
+        places.setdefault(buffer, (path, offset, end))
+    found: dict[int | str, int] = {}
+    for k, trace in enumerate(traces):
+        ends: dict[str, int] = {}
+        for buffer in trace.of_buffer:
+            if buffer in places:
+                path, _, end = places[buffer]
+                ends[path] = max(ends.get(path, 0), end)
+        base = dict(zip(ends, accumulate(ends.values(), initial=0), strict=False))
+        for buffer, group in trace.groups.items():
+            if buffer in places:
+                path, offset, _ = places[buffer]
+                found[f"{k}/{group.name}" if k else group.name] = base[path] + offset
+    return found
+
+
+def _assigned(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int, int]]:
+    """Yield (allocation, buffer, where it begins there, where it ends there)."""
     for allocation in assignment.messages(_ALLOCATIONS, "buffer_allocations"):
         for row in allocation.messages(9, "assigned"):
             offset, size = row.integer(2, "offset"), row.integer(3, "size")
             if not (0 <= offset <= MAX_BYTES and 0 <= size <= MAX_BYTES):
                 raise FormatError(f"{row.path}: must lie at 0 to {MAX_BYTES} bytes, got {size} bytes at {offset}")
-            yield allocation.path, row.integer(1, "logical_buffer_id"), offset + size
+            yield allocation.path, row.integer(1, "logical_buffer_id"), offset, offset + size

@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.dump import problem_of, size_of
-from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.planner.importers.imported import Imported, ImportOptions, plan_of
 
 ALIGNMENT = 64
 _SECTIONS = (b"BufferAssignment:", b"HloLiveRange")
@@ -44,17 +44,20 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     text = data.decode(errors="backslashreplace")
     alive = _live_ranges(text)
     own_peak, pools, rows = 0, [], []
+    offsets: dict[int | str, int] = {}
     for name, values in _temporaries(text, alive, options):
         groups = list(_joined(values))
         own_peak += max((group.offset + group.size for group in groups), default=0)
         pools.append(name)
         for group in groups:
+            offsets[group.name] = group.offset
             times = {"start": group.start, "end": group.end + 1}
             rows.append(
                 {"id": group.name, "size": group.size, "alignment": options.alignment or ALIGNMENT, "pools": (name,)}
                 | times
             )
-    return Imported(problem_of(rows, pools), own_peak=own_peak)
+    problem = problem_of(rows, pools)
+    return Imported(problem, own_peak=own_peak, own_plan=plan_of(problem, offsets))
 
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:

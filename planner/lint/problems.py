@@ -25,6 +25,17 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
     return tuple(finding for rule in _RULES for finding in islice(rule(problem), MAX_LISTED))
 
 
+def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
+    """Some programs write a plan in the columns of a problem: read as one, it leaves nothing to plan."""
+    table = problem.buffers
+    free = (table.offset == ABSENT) & (table.size > 0)
+    free[list(table.aliases)] = False
+    n_pinned = int(((table.offset != ABSENT) & (table.size > 0)).sum())
+    if n_pinned > 3 and not free.any():
+        message = f"all {len(table)} buffers are pinned, so nothing is left to plan; `memplan audit` takes such a plan"
+        yield Finding("all-pinned", message, ())
+
+
 def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
     """Some pairs are given both ways, as in a list for each buffer, but others only one way."""
     given = {(a, b) for a, b in problem.conflicts if a != b}
@@ -189,6 +200,7 @@ def _nothing_to_plan(problem: Problem) -> Iterator[Finding]:
 
 _RULES: tuple[Callable[[Problem], Iterator[Finding]], ...] = (
     _nothing_to_plan,
+    _all_are_pinned,
     _conflicts_look_directed,
     _conflicts_with_oneself,
     _buffers_without_conflicts,

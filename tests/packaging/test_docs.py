@@ -57,6 +57,11 @@ def test_the_library_re_plans_as_its_page_says() -> None:
     assert (found["plan"].kept.stayed, found["plan"].kept.proved) == (3, True)
 
 
+def test_the_library_audits_as_its_page_says() -> None:
+    found = ran("audit.md")["found"]
+    assert (found.peak, found.best, found.moves.moved) == (22, 16, ("c",))
+
+
 def test_the_library_exports_as_its_page_says(problem: Problem) -> None:
     assert set(ran("exporters.md", problem=problem, plan=solve(problem))["files"]) == {".h", ".c"}
 

@@ -194,7 +194,7 @@ class _Replan:
             return
         homes, weights = self._homes, column(self.weights[instance.source])
         end = self.deadline.within(min(_EJECTION_S, max(0.1, self.deadline.left_s / 2)))
-        with polled(lambda: self.is_over) as flag:
+        with polled(lambda: self.is_over or end.left_s <= 0) as flag:
             if not warm_up.wait(flag, STABLE):
                 return
         with polled(lambda: self.is_done or end.left_s <= 0) as flag:

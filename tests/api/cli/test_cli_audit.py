@@ -1,0 +1,102 @@
+"""`memplan audit`: one command for each source, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+
+Captured = pytest.CaptureFixture[str]
+TESTS = Path(__file__).parents[2]
+PROBLEM = "id,lower,upper,size\n1,0,4,8\n2,0,2,8\n3,2,4,4\n"
+PLACES = {"1": 0, "2": 8, "3": 18}
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    (tmp_path / "p.csv").write_text(PROBLEM)
+    return tmp_path / "p.csv"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        json.dumps({"placements": [{"id": k, "pool": "default", "offset": at} for k, at in PLACES.items()]}),
+        json.dumps(PLACES),
+        json.dumps([[int(k), at] for k, at in PLACES.items()]),
+        json.dumps([{"id": k, "offset": at} for k, at in PLACES.items()]),
+        "id,offset\n1,0\n2,8\n3,18\n",
+    ],
+)
+def test_plans_and_lists_of_offsets_are_audited_alike(problem: Path, plan: str, capfd: Captured) -> None:
+    target = problem.with_name("plan.csv" if plan.startswith("id") else "plan.json")
+    target.write_text(plan)
+    assert main(["audit", str(problem), str(target), "--format", "json", "-o", str(problem.with_name("o.json"))]) == 0
+    told = json.loads(capfd.readouterr().out)["audit"]
+    assert (told["valid"], told["peak"], told["best"], told["too_much_bytes"]) == (True, 22, 16, 6)
+    assert told["fewest_moves"] == {"count": 1, "moved": ["3"], "at_least": 1, "proved": True}
+    assert [row["idle_below"] for row in told["pools"][0]["tower"]] == [10, 0]
+    assert json.loads(problem.with_name("o.json").read_text())["peak"] == 16
+
+
+def test_a_table_whose_offsets_are_a_plan_is_audited_with_a_warning(problem: Path, capfd: Captured) -> None:
+    problem.write_text("id,lower,upper,size,offset\n1,0,4,8,0\n2,0,2,8,8\n3,2,4,4,18\n4,5,6,1,0\n")
+    assert main(["audit", str(problem), "--format", "table"]) == 0
+    told = capfd.readouterr()
+    assert "peak 22 bytes; best 16, lower bound 16, gap 37.50%" in told.out.splitlines()
+    assert "all buffers are pinned: the offsets are taken as the plan" in told.err
+    assert main(["plan", str(problem), "-o", str(problem.with_name("x.json"))]) == 0
+    assert "all-pinned: all 4 buffers are pinned, so nothing is left to plan" in capfd.readouterr().err
+
+
+def test_models_and_dumps_have_their_plans_inside(tmp_path: Path, capfd: Captured) -> None:
+    (tmp_path / "log.txt").write_text("x (id=0): size=64, offset=64, first_used=0 last_used=1\n")
+    events = [{"action": "alloc", "addr": 512 * k, "size": 512} for k in range(2)]
+    (tmp_path / "s.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}))
+    peaks = {
+        TESTS / "models" / "loop.pte": (416, 384),
+        TESTS / "models" / "choice.pte": (320, 192),
+        TESTS / "dumps" / "mlp_sgd.hlo.pb": (12_090_728, 12_090_728),
+        TESTS / "dumps" / "network_planned.relax": (46_528, 43_264),
+        TESTS / "dumps" / "zfnet512.iree.txt": (13_877_056, 13_877_008),
+        tmp_path / "log.txt": (128, 64),
+        tmp_path / "s.pickle": (1024, 1024),
+    }
+    for path, (peak, best) in peaks.items():
+        assert main(["audit", str(path), "--format", "json"]) == 0
+        told = json.loads(capfd.readouterr().out)["audit"]
+        assert (told["valid"], told["peak"], told["best"]) == (True, peak, best), path
+
+
+def test_what_is_not_valid_has_an_exit_status_of_its_own(problem: Path, capfd: Captured) -> None:
+    target = problem.with_name("plan.json")
+    target.write_text(json.dumps({"1": 0, "2": 4, "3": 8}))
+    assert main(["audit", str(problem), str(target), "--format", "table"]) == 3
+    assert capfd.readouterr().out.startswith("not valid: overlap")
+
+
+@pytest.mark.parametrize(
+    ("plan", "sentence"),
+    [
+        ('{"1": -1}', "offsets[0]: must be an offset of at least 0"),
+        ("[[1, 2, 3]]", "offsets[0]: must be an id and an offset"),
+        ('[{"offset": 3}]', "offsets[0]: must be an id and an offset"),
+        ("3", "must be"),
+    ],
+)
+def test_lists_that_are_none_are_wrong_input(problem: Path, plan: str, sentence: str, capfd: Captured) -> None:
+    target = problem.with_name("plan.json")
+    target.write_text(plan)
+    assert main(["audit", str(problem), str(target)]) == 2
+    assert sentence in capfd.readouterr().err
+
+
+def test_files_without_offsets_say_what_they_do_tell(problem: Path, capfd: Captured) -> None:
+    assert main(["audit", str(problem)]) == 2
+    assert "this file tells of no offsets" in capfd.readouterr().err
+    assert main(["audit", str(TESTS / "dumps" / "resnet50.iree.txt")]) == 2
+    assert "only that its own plan takes" in capfd.readouterr().err
