@@ -49,7 +49,7 @@ class PoolAudit:
 
 
 @dataclass(frozen=True)
-class FewestMoves:
+class MovesToBest:
     """The buffers that leave their places in a plan with the best peak; none has fewer if that is `proved`."""
 
     moved: tuple[Id, ...]
@@ -72,7 +72,7 @@ class PlanAudit:
     lower_bound: int | None
     status: str
     pools: tuple[PoolAudit, ...] = ()
-    moves: FewestMoves | None = None
+    moves: MovesToBest | None = None
     better: Plan | None = None
 
     @property
@@ -119,7 +119,7 @@ def audit(
     )
 
 
-def _moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
+def _moves(problem: Problem, plan: Plan, better: Plan) -> MovesToBest | None:
     kept = better.kept
     if kept is None:
         return None
@@ -130,7 +130,7 @@ def _moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
         k = old.row_of.get(row.id)
         if k is not None and i not in table.aliases and table.size[i] > 0 and old[k] != row:
             moved.append(row.id)
-    return FewestMoves(tuple(moved), kept.least_moves, kept.proved)
+    return MovesToBest(tuple(moved), kept.least_moves, kept.proved)
 
 
 def _pool(
