@@ -45,6 +45,8 @@ _MODULE_OF = {
     "Progress": "solvers.search.result",
     "RecomputeFrontier": "solvers.order.recompute.frontier",
     "Relative": "planner.model.rows",
+    "RepairOptions": "solvers.studies.repairs.repair",
+    "Repairs": "solvers.studies.repairs.values",
     "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
     "WhatIf": "solvers.studies.what_if.values",
@@ -59,6 +61,7 @@ _MODULE_OF = {
     "read_plan": "files",
     "read_problem": "files",
     "recompute_frontier": "solvers.order.recompute.frontier",
+    "repairs": "solvers.studies.repairs.repair",
     "replan": "solvers.studies.replanning.replan",
     "solve": "solvers.portfolio.solve",
     "verify": "planner.audit",
@@ -110,6 +113,9 @@ if TYPE_CHECKING:
     from memplan.solvers.search.result import Progress as Progress
     from memplan.solvers.studies.explanation.explain import explain as explain
     from memplan.solvers.studies.explanation.options import ExplainOptions as ExplainOptions
+    from memplan.solvers.studies.repairs.repair import RepairOptions as RepairOptions
+    from memplan.solvers.studies.repairs.repair import repairs as repairs
+    from memplan.solvers.studies.repairs.values import Repairs as Repairs
     from memplan.solvers.studies.replanning.diff import diff as diff
     from memplan.solvers.studies.replanning.replan import replan as replan
     from memplan.solvers.studies.what_if.values import WhatIf as WhatIf

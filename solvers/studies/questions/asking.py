@@ -45,8 +45,11 @@ class Asking:
             return True
         return self.calls >= self.most_calls if self.deterministic else self.deadline.left_s <= 0
 
-    def fits(self, problem: Problem) -> Answer:
-        """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan, in `last`."""
+    def fits(self, problem: Problem, is_quick: bool | None = None) -> Answer:
+        """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan, in `last`.
+
+        A quick question asks no solver that needs a process of its own; by default, where others can prove.
+        """
         if self.is_over:
             self.opens += 1
             return "open"
@@ -55,7 +58,8 @@ class Asking:
         if not self.deterministic:
             limit_s = max(_LEAST_S, min(limit_s, self.deadline.left_s * _SHARE))
         instance = compile_problem(problem)
-        is_quick = any(instance.features <= registry.BY_NAME[name].can for name in _PROVERS)
+        if is_quick is None:
+            is_quick = any(instance.features <= registry.BY_NAME[name].can for name in _PROVERS)
         options = SolveOptions.model_construct(
             time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.deterministic
         )

@@ -54,3 +54,15 @@ def test_plan_and_check_give_the_reason(problem_file: str, capfd: Captured) -> N
 def test_wrong_limits_are_refused(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--explain-limit", "0"]) == 2
     assert "explain-limit: must be above 0 and finite, got 0" in capfd.readouterr().err
+
+
+def test_repairs_are_told_as_json_and_in_words(problem_file: str, capfd: Captured) -> None:
+    assert main(["explain", problem_file, "--repairs", "2", "--format", "json"]) == 1
+    told = json.loads(capfd.readouterr().out)["repairs"]
+    assert (told["status"], told["fewest"], told["proved"]) == ("repaired", 1, True)
+    assert len(told["repairs"]) == 2
+    assert main(["explain", problem_file, "--repairs", "2", "--format", "table", "-q"]) == 1
+    lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("repair")]
+    assert len(lines) == 2
+    assert main(["explain", problem_file, "--repairs", "1", "--most-changes", "9"]) == 2
+    assert "most_changes: must be from 1 to 4, got 9" in capfd.readouterr().err

@@ -1,0 +1,60 @@
+"""Repairs as values: changes, the plan that they make possible, and what is known of smaller ones."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from memplan.planner.model.plan import Ids, Plan
+from memplan.planner.model.rows import PlanValue
+
+ChangeKind = Literal["in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill"]
+Outcome = Literal["fits", "repaired", "none", "unknown"]
+KINDS: tuple[ChangeKind, ...] = ("in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill")
+
+
+class RepairChange(PlanValue):
+    """One change to a problem; `cost_bytes` is the traffic that it adds.
+
+    `in-place`: the second buffer starts at the offset of the first, which it follows. `unpin`: the pin goes.
+    `alignment`: it becomes `value`. `earlier-end`, `later-start`: the lifetime is shorter by `steps`. `pool`: the
+    buffer moves to `pool`; None: to a memory outside of the problem. `spill`: the buffer is there in its first and its
+    last time step alone, as two buffers, ID#out and ID#in.
+    """
+
+    kind: ChangeKind
+    buffers: Ids
+    cost_bytes: int = 0
+    pool: str | None = None
+    steps: int | None = None
+    value: int | None = None
+
+
+class Repair(PlanValue):
+    """Changes with which the problem fits, by a plan that passed the verifier."""
+
+    rank: int
+    changes: tuple[RepairChange, ...]
+    cost_bytes: int
+    peak_after: int
+    verified: bool
+    status: Literal["optimal", "feasible"]
+    plan: Plan | None = None
+
+
+class Repairs(PlanValue):
+    """The repairs found, those with the fewest changes first, then the cheapest.
+
+    `fewest` is the number of changes of the first; `proved`: no fewer would do, or, where there is none,
+    none of at most `most_changes` changes is enough. `open_questions` counts the sets of changes of
+    which it is not known.
+    """
+
+    status: Outcome
+    repairs: tuple[Repair, ...] = ()
+    fewest: int | None = None
+    proved: bool = False
+    most_changes: int = 3
+    candidates: int = 0
+    tried: int = 0
+    open_questions: int = 0
+    wall_time_s: float | None = None
