@@ -97,6 +97,10 @@ class Settings(BaseSettings):
     admin_key: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
     metrics_without_key: bool = False
 
+    # Webhooks
+    webhook_secret: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
+    webhook_private: bool = False
+
     # Logs
     log_format: Literal["text", "json"] = "text"
     log_problems: bool = False

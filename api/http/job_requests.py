@@ -23,6 +23,7 @@ from memplan.api.http.submissions import (
 )
 from memplan.api.http.work_requests import read_work
 from memplan.api.jobs.serialization import pack_problem, pack_request
+from memplan.api.jobs.webhooks import check_webhook
 from memplan.api.options import Options
 from memplan.api.service.kinds.kind import JobKind
 from memplan.api.service.kinds.registry import KINDS, PLAN
@@ -67,11 +68,12 @@ def _id(text: str) -> str:
 class Terms(WireValue):
     """The terms of a job: of those that wait the highest priority goes first, then the oldest.
 
-    The deadline counts from the moment the job is accepted.
+    The deadline counts from the moment the job is accepted. The end of the job is told to the `webhook`, a URL.
     """
 
     priority: Annotated[int, Field(ge=-100, le=100)] = 0
     deadline_s: Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)] | None = None
+    webhook: str | None = None
 
 
 class JobQuery(WireValue):
@@ -124,7 +126,7 @@ def read_new_job(
     problem, options, terms = read_job(kind, body, without_kind(query))
     check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
     check_size(problem, settings)
-    return new_job(problem, options, **said, **_when(terms))
+    return new_job(problem, options, **said, **_terms_of_job(terms, settings))
 
 
 def kind_of(query: QueryParams) -> str:
@@ -157,13 +159,15 @@ def _work_job(
         time_limit_s=found.options.time_limit_s,
         name=None if found.subject.name is None else found.subject.name[:NAME_CHARACTERS],
         **said,
-        **_when(_terms(asked, found.terms)),
+        **_terms_of_job(_terms(asked, found.terms), settings),
     )
 
 
-def _when(terms: Terms) -> dict[str, Any]:
+def _terms_of_job(terms: Terms, settings: Settings) -> dict[str, Any]:
+    if terms.webhook is not None:
+        check_webhook(terms.webhook, settings)
     deadline_at = None if terms.deadline_s is None else time.time() + terms.deadline_s
-    return {"priority": terms.priority, "deadline_at": deadline_at}
+    return {"priority": terms.priority, "deadline_at": deadline_at, "webhook": terms.webhook}
 
 
 def new_job(problem: Problem, options: Options, **said: Any) -> NewJob:
