@@ -23,6 +23,7 @@ _MODULE_OF = {
     "Buffer": "planner.model.rows",
     "CascadeOptions": "solvers.cascade.options",
     "CascadeResult": "solvers.cascade.solve",
+    "Certificate": "solvers.certificates.certify",
     "ExplainOptions": "solvers.studies.explanation.options",
     "Explanation": "planner.model.plan",
     "FileError": "planner.errors",
@@ -53,8 +54,10 @@ _MODULE_OF = {
     "WhatIfOptions": "solvers.studies.what_if.what_if",
     "__version__": "planner",
     "cascade": "solvers.cascade.solve",
+    "certify": "solvers.certificates.certify",
     "diff": "solvers.studies.replanning.diff",
     "explain": "solvers.studies.explanation.explain",
+    "infeasible_core": "solvers.certificates.certify",
     "order_and_place": "solvers.order.placement.joint",
     "order_operations": "solvers.order.solve",
     "read_graph": "files",
@@ -102,6 +105,9 @@ if TYPE_CHECKING:
     from memplan.solvers.cascade.options import CascadeOptions as CascadeOptions
     from memplan.solvers.cascade.solve import CascadeResult as CascadeResult
     from memplan.solvers.cascade.solve import cascade as cascade
+    from memplan.solvers.certificates.certify import Certificate as Certificate
+    from memplan.solvers.certificates.certify import certify as certify
+    from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
     from memplan.solvers.order.placement.joint import PlacedOrder as PlacedOrder
     from memplan.solvers.order.placement.joint import order_and_place as order_and_place
     from memplan.solvers.order.recompute.frontier import RecomputeFrontier as RecomputeFrontier

@@ -56,6 +56,10 @@ Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For what the sear
 PictureFile = Annotated[
     str | None, typer.Option("--picture", metavar="FILE", help="Draw the plan: .svg, .png or .pdf.")
 ]
+CertificateFile = Annotated[
+    str | None,
+    typer.Option("--certificate", metavar="FILE", help="Write what proves the plan here; checkers/ checks it."),
+]
 SweepOf = Annotated[
     str | None, typer.Option("--sweep", metavar="[NAME=]FROM:TO:STEP", help="Cost and peaks for each size of a pool.")
 ]

@@ -17,6 +17,7 @@ from memplan.api.cli.arguments import (
     Accepted,
     BundleFile,
     Capacities,
+    CertificateFile,
     Deterministic,
     Eps,
     Inclusive,
@@ -35,6 +36,7 @@ from memplan.api.cli.arguments import (
     SweepOf,
     TimeLimit,
 )
+from memplan.api.cli.certificates import certified
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import (
@@ -80,6 +82,7 @@ def plan(
     seed: Seed = 0,
     deterministic: Deterministic = False,
     picture_file: PictureFile = None,
+    certificate_file: CertificateFile = None,
     swept: SweepOf = None,
     keep: KeptPlan = None,
     eps: Eps = "2%",
@@ -97,7 +100,7 @@ def plan(
     started = time.monotonic()
     is_table = shown == TABLE
     plan_format = format_for(output, None if is_table else shown)
-    for target in (output, picture_file, bundle_file):
+    for target in (output, picture_file, bundle_file, certificate_file):
         refuse_unwritable(target)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)
     others = {"sweep": swept, "keep": keep, "server": server, "inclusive": inclusive}
@@ -117,9 +120,8 @@ def plan(
         planning = _planning(problem, options, control, server, keep, eps)
         answer = run_in_thread(planning, lambda: line.draw(time.monotonic() - started))
         line.erase()
-        if not quiet:
-            warn(lint(problem))
-            _tell_kept(answer.kept)
+        answer = certified(problem, answer, certificate_file, time_limit, cancelled, quiet)
+        _warn(problem, answer, quiet)
         if output is not None or not is_table:
             write(output, write_plan(answer, problem, plan_format))
         if picture_file is not None and picture_format is not None:
@@ -242,6 +244,12 @@ def _ask(server: str, problem: Problem, cancelled: threading.Event, options: dic
     from memplan.api.options import read_options
 
     return ask(server, problem, read_options(options), cancelled)
+
+
+def _warn(problem: Problem, answer: Plan, quiet: bool) -> None:
+    if not quiet:
+        warn(lint(problem))
+        _tell_kept(answer.kept)
 
 
 def _show(problem: Problem, answer: Plan, is_table: bool, quiet: bool) -> None:

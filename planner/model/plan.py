@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, GetPydanticSchema, PlainSerializer
+from pydantic import (
+    BeforeValidator,
+    GetPydanticSchema,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 from pydantic_core import core_schema
 
 from memplan.planner.model.buffer_table import column
@@ -41,7 +47,31 @@ class PoolUse(PlanValue):
     size: int | None = None
 
 
-class Proof(PlanValue):
+class CertificateFacts(PlanValue):
+    """The certificate of a plan: how large it is, and the file it was written to; or the reason why there is none."""
+
+    format: str | None = None
+    lemmas: int | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    file: str | None = None
+    reason: str | None = None
+
+
+class Certified(PlanValue):
+    """A part of a plan that a certificate may belong to; without one, it is not written."""
+
+    certificate: CertificateFacts | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_no_certificate(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        if written.get("certificate") is None:
+            written.pop("certificate", None)
+        return written
+
+
+class Proof(Certified):
     """The witness of a bound: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict."""
 
     kind: ProofKind
@@ -68,7 +98,7 @@ class Enough(PlanValue):
     proved: bool
 
 
-class Explanation(PlanValue):
+class Explanation(Certified):
     """The reason that nothing fits: the pool that lacks bytes, the time, and the buffers that are alive then.
 
     Where the reason was looked into (`kind` is given), the buffers and `rules` are enough for it. `irreducible` says

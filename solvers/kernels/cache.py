@@ -31,7 +31,7 @@ _PROCESSOR = ("vendor_id", "cpu family", "model", "model name", "flags", "CPU im
 class KernelGroup:
     """Kernels that are compiled together, and kept in a folder of their own.
 
-    `folder` begins its name, the pattern `sources` finds all that they depend on, `kernels` are `module.function`.
+    `folder` begins its name, the patterns in `sources` find all that they depend on, `kernels` are `module.function`.
     """
 
     name: str
@@ -40,7 +40,10 @@ class KernelGroup:
     kernels: tuple[str, ...]
 
 
-PLANNING = KernelGroup("planning", "memplan-kernels", "*.py", ("exact.search", "packing.pack"))
+PLANNING = KernelGroup(
+    *("planning", "memplan-kernels", "*.py lemmas/*.py"),
+    ("exact.search", "packing.pack", "lemmas.search.prove_unfit"),
+)
 ORDER = KernelGroup(
     *("order", "memplan-order-kernels", "**/*.py"),
     (
@@ -76,7 +79,8 @@ def places() -> tuple[Path, ...]:
 @cache
 def folder_name(group: KernelGroup = PLANNING) -> str:
     """Return the name of the folder for these sources, this numba, this Python, this processor and these settings."""
-    facts = [source.read_bytes() for source in sorted(_HERE.glob(group.sources))]
+    sources = {source for pattern in group.sources.split() for source in _HERE.glob(pattern)}
+    facts = [source.read_bytes() for source in sorted(sources)]
     facts += [abi.version(), sys.version.encode(), platform.machine().encode(), _processor()]
     facts += [os.environ.get(name, "").encode() for name in _SETTINGS]
     return f"{group.folder}-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]

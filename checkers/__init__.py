@@ -1,0 +1,1 @@
+"""Programs that check certificates, and share no code with memplan: `docs/certificates.md` says why they are right."""

@@ -1,0 +1,177 @@
+"""Claims that need no search: a buffer that has no place, or a set of buffers that is too long as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from memplan.planner.bounds.cliques import heavy_clique
+from memplan.planner.bounds.reserved import Reserve
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.lemma_problem import ConflictSet, conflict_matrix
+from memplan.solvers.certificates.text import ClaimText, SetNumbers
+
+_TIMES = 8
+"""The most times that are tried for each group of pools."""
+_GRANULES = 5
+_PINNED = 2_000
+
+
+def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequence[int]) -> ClaimText | None:
+    """Return the proof that nothing ends at or below `ends` (bytes, a pool each), where one line is enough."""
+    for i in _suspects(problem, plan):
+        if all(_least_end(problem, instance, i, q) > end for q, end in enumerate(ends)):
+            return ClaimText(tuple(ends), (f"end !{i}",), 0, (i,))
+    if (collided := _collided(instance)) is not None:
+        return ClaimText(tuple(ends), (f"end !{collided}",), 0, (collided,))
+    p, unit = len(ends), instance.unit
+    caps = np.array([end // unit for end in ends], dtype=object)
+    allowed = _allowed(instance, caps)
+    for group in range(1, 1 << p) if p <= 6 else [1 << q for q in range(p)] + [(1 << p) - 1]:
+        pools = [q for q in range(p) if group >> q & 1]
+        outside = np.ones(p, dtype=np.bool_)
+        outside[pools] = False
+        confined = np.logical_not(np.logical_or.reduce(allowed[outside], axis=0))
+        for which in _candidates(problem, instance, plan, confined):
+            members = np.array([i for i in which.buffers if confined[i]], dtype=np.int64)
+            found = _too_long(instance, which, members, pools, [int(cap) for cap in caps[pools]])
+            if found is not None:
+                sets = SetNumbers(instance.source.tolist())
+                ref = sets.ref(which, found[0] * unit if found[0] > 1 else 1, found[1] * unit, group)
+                rows = tuple(sorted(instance.source[members].tolist()))
+                return ClaimText(tuple(ends), (*sets.lines, f"end {ref}"), 0, rows)
+    return None
+
+
+def _suspects(problem: Problem, plan: Plan) -> list[int]:
+    """Return the rows of buffers that may be the whole reason: those that proof or explanation name, the largest."""
+    named = [*(plan.proof.buffers if plan.proof else ()), *(plan.explanation.buffers if plan.explanation else ())]
+    rows = [problem.root_of(name) for name in named[:64]]
+    table = problem.buffers
+    pinned = np.flatnonzero(table.offset >= 0)[:4096].tolist()
+    largest = [int(table.size.argmax())] if len(table) else []
+    return list(dict.fromkeys([*rows, *largest, *(problem.root_of(table.ids[i]) for i in pinned)]))
+
+
+def _collided(instance: Instance) -> int | None:
+    """Return the row of a pinned buffer that shares bytes with another one; None where none of some does."""
+    pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
+    low = instance.pin[pinned]
+    high = low + instance.size[pinned]
+    is_same_pool = instance.allowed[:, pinned].T.argmax(axis=1)
+    clash = conflict_matrix(instance, pinned) & (low[:, None] < high[None, :]) & (low[None, :] < high[:, None])
+    clash &= is_same_pool[:, None] == is_same_pool[None, :]
+    found = np.flatnonzero(clash.any(axis=1))
+    return int(instance.source[pinned[found[0]]]) if len(found) else None
+
+
+def _least_end(problem: Problem, instance: Instance, row: int, q: int) -> int:
+    """Return the least end of a buffer alone in a pool, in bytes; beyond all numbers where it may not be there."""
+    never = 2**80
+    found = np.flatnonzero(instance.source == row)
+    if len(found) == 0:
+        return -1
+    i = int(found[0])
+    if row in instance.unplaceable or not instance.allowed[q, i]:
+        return never
+    low = int(instance.pin[i]) if instance.pin[i] >= 0 else int(instance.residue[q, i])
+    return (low + int(instance.size[i])) * instance.unit
+
+
+def _allowed(instance: Instance, caps: I64) -> Bool:
+    """Return which pools each buffer may be in, where they end there, bool (p, n)."""
+    low = np.where(instance.pin >= 0, instance.pin, instance.residue)
+    return np.asarray(instance.allowed & ((low + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_)
+
+
+def _candidates(problem: Problem, instance: Instance, plan: Plan, confined: Bool) -> Iterator[ConflictSet]:
+    """Yield sets of buffers that conflict pairwise: named ones, live sets with much of the confined buffers."""
+    position = {int(row): i for i, row in enumerate(instance.source.tolist())} if plan.proof else {}
+    if plan.proof is not None and plan.proof.kind == "clique":
+        named = (position.get(problem.root_of(name)) for name in plan.proof.buffers)
+        yield ConflictSet(tuple(sorted(i for i in named if i is not None)), None)
+    load = instance.load(np.where(confined, instance.size, 0))
+    is_plain = instance.features.isdisjoint({"sharing", "relative"})
+    for t in np.argsort(np.negative(load), kind="stable")[:_TIMES].tolist():
+        members = instance.members(t)
+        if is_plain:
+            yield ConflictSet(tuple(members.tolist()), int(instance.live_set_time[t]))
+        else:
+            yield ConflictSet(tuple(_apart(instance, members)), None)
+    if len(instance.conflict):
+        yield ConflictSet(tuple(heavy_clique(instance).tolist()), None)
+
+
+def _apart(instance: Instance, members: I64) -> list[int]:
+    """Return some of the buffers, the largest first, no two of which may share bytes."""
+    chosen: list[int] = []
+    anchors: set[int] = set()
+    for i in sorted(members.tolist(), key=lambda i: (-int(instance.size[i]), i)):
+        partners = instance.share[instance.share_first[i] : instance.share_first[i + 1]]
+        if int(instance.anchor[i]) not in anchors and not set(partners.tolist()) & set(chosen):
+            chosen.append(i)
+            anchors.add(int(instance.anchor[i]))
+    return sorted(chosen)
+
+
+def _too_long(
+    instance: Instance, which: ConflictSet, members: I64, pools: list[int], caps: list[int]
+) -> tuple[int, int] | None:
+    """Return the granule and the remainder by which the members do not fit the pools; None where they may."""
+    pinned = [i for i in which.buffers if instance.pin[i] >= 0]
+    members = members[instance.pin[members] < 0]
+    blocks = [_blocks(instance, q, pinned) for q in pools]
+    if len(pools) > 1:
+        free = sum(Reserve(_merged(rows)).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
+        return (1, 0) if sum(instance.size[members].tolist()) > free else None
+    for granule, remainder in _grids(instance, members, pools[0]):
+        kept = members[
+            (instance.alignment[pools[0], members] % granule == 0)
+            & (instance.residue[pools[0], members] % granule == remainder)
+        ]
+        size = instance.size[kept].tolist()
+        if not size:
+            continue
+        waste = [-each % granule for each in size]
+        # Cells of the grid are counted from its first one; below that nothing can be.
+        rounded = [(low + (remainder - low) % granule, high + (remainder - high) % granule) for low, high in blocks[0]]
+        lows = [int(instance.residue[pools[0], i]) for i in kept.tolist()]
+        start = min(lows)
+        rows = _merged([(low - start, high - start) for low, high in rounded if high > start])
+        end = start + Reserve([(max(0, low), high) for low, high in rows]).reach(sum(size) + sum(waste)) - max(waste)
+        if end > caps[0]:
+            return granule, remainder
+    return None
+
+
+def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]]:
+    """Return granules and remainders of offsets that some of the members keep to, (1, 0) first."""
+    alignment, residue = instance.alignment[q, members], instance.residue[q, members]
+    steps, counts = np.unique(alignment, return_counts=True)
+    common = int(np.gcd.reduce(steps)) if len(steps) else 1
+    found = {(1, 0): None}
+    for granule in [common, *steps[np.argsort(-counts, kind="stable")][:_GRANULES].tolist()]:
+        rests, count = np.unique(residue[alignment % granule == 0] % granule, return_counts=True)
+        if len(rests):
+            found[int(granule), int(rests[count.argmax()])] = None
+    return found
+
+
+def _blocks(instance: Instance, q: int, pinned: list[int]) -> list[tuple[int, int]]:
+    rows = [(low, high) for low, high in instance.pools[q].reserved.tolist()]
+    mine = [i for i in pinned if instance.allowed[q, i]]
+    return sorted(rows + [(int(instance.pin[i]), int(instance.pin[i] + instance.size[i])) for i in mine])
+
+
+def _merged(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(rows):
+        if found and low <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], high)
+        elif high > low:
+            found.append((low, high))
+    return found

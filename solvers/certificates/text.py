@@ -1,0 +1,118 @@
+"""The text of a certificate, `memplan-lemmas/1`: claims, sets, lemmas; buffers by their rows in the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from memplan.solvers.certificates.lemma_problem import ConflictSet, LemmaInput
+from memplan.solvers.kernels.lemmas.tables import ALONE, FAR, NOTHING, LemmaStore, read_leaf
+
+FORMAT = "memplan-lemmas/1"
+
+
+@dataclass(frozen=True)
+class ClaimText:
+    """One claim: that nothing ends at or below `ends` (bytes), with its lines, and how many lemmas they hold."""
+
+    ends: tuple[int, ...]
+    lines: tuple[str, ...]
+    lemmas: int = 0
+    buffers: tuple[int, ...] = ()
+
+    def write(self) -> Iterable[str]:
+        """Yield the lines of the claim."""
+        yield " ".join(map(str, ("claim", *self.ends)))
+        yield from self.lines
+
+
+@dataclass(eq=False)
+class SetNumbers:
+    """The sets that lines refer to, numbered as they come, with the lines that say what they are."""
+
+    source: Sequence[int]
+    lines: list[str] = field(default_factory=list)
+    number: dict[ConflictSet, int] = field(default_factory=dict)
+
+    def ref(self, which: ConflictSet, granule: int, remainder: int, pools: int) -> str:
+        """Return the reference to a set by a granule, a remainder (bytes) and some pools, as bits."""
+        if which not in self.number:
+            self.number[which] = len(self.number)
+            rows = (self.source[i] for i in which.buffers)
+            words = ("set", "time", which.time) if which.time is not None else ("set", "of", *rows)
+            self.lines.append(" ".join(map(str, words)))
+        words = (self.number[which], granule, remainder, pools)
+        return f"@{words[0]}" if words[1:] == (1, 0, 1) else "@" + ":".join(map(str, words))
+
+
+def lemma_lines(given: LemmaInput, store: LemmaStore, root: int, ends: tuple[int, ...]) -> ClaimText:
+    """Return the claim that the lemmas prove, of which only those are written that the root needs.
+
+    The root is a reference, but not to a buffer without a place: see alone_claim.
+    """
+    instance, tables = given.instance, given.tables
+    unit, p = instance.unit, tables.pools
+    rows = instance.source[given.buffers].tolist()
+    sets = SetNumbers(instance.source.tolist())
+    wanted = _needed(store, root)
+    number = {k: at for at, k in enumerate(wanted)}
+    lines: list[str] = []
+
+    def ref(code: int) -> str:
+        if code >= 0:
+            return str(number[code])
+        if code in (NOTHING, ALONE):
+            return "-"
+        t, g, group = read_leaf(tables, code)
+        granule = int(tables.granule[g]) * unit
+        q = group.bit_length() - 1
+        is_one = group & (group - 1) == 0
+        if g == 0:
+            return sets.ref(given.sets[t], 1, 0, group)
+        return sets.ref(given.sets[t], granule, int(tables.remainder[g * p + q]) * unit * is_one, group)
+
+    for k in wanted:
+        lows: dict[int, list[str]] = {}
+        for r in range(int(store.first[k]), int(store.first[k + 1])):
+            i, q = divmod(int(store.entry[r]), p)
+            value = int(store.value[r])
+            lows.setdefault(i, ["-"] * p)[q] = "-" if value >= FAR else str(value * unit)
+        branch = int(store.branch[k])
+        refs = store.refs[k].tolist()
+        head = ("l", rows[branch // p], *map(ref, refs[:2]))
+        if branch < 0:
+            head = ("s", rows[-1 - branch], *map(ref, refs[:p]))
+        lines.append(" ".join([*map(str, head), *(f"{rows[i]}:{','.join(lows[i])}" for i in sorted(lows))]))
+    lines.append(f"end {ref(root)}")
+    named = _named(given, store, root)
+    return ClaimText(ends, (*sets.lines, *lines), len(wanted), tuple(rows[i] for i in named))
+
+
+def alone_claim(given: LemmaInput, buffer: int, ends: tuple[int, ...]) -> ClaimText:
+    """Return the claim that a buffer (as the tables number them) proves, which has no place even if it is alone."""
+    row = int(given.instance.source[given.buffers[buffer]])
+    return ClaimText(ends, (f"end !{row}",), 0, (row,))
+
+
+def _needed(store: LemmaStore, root: int) -> list[int]:
+    """Return the lemmas that one needs, and itself, in the order in which they were found."""
+    if root < 0:
+        return []
+    found, waiting = {root}, [root]
+    while waiting:
+        for ref in store.refs[waiting.pop()].tolist():
+            if ref >= 0 and ref not in found:
+                found.add(ref)
+                waiting.append(ref)
+    return sorted(found)
+
+
+def _named(given: LemmaInput, store: LemmaStore, root: int) -> list[int]:
+    """Return the buffers (as the tables number them) that the proof of the root needs."""
+    p = given.tables.pools
+    if root >= 0:
+        return sorted({int(e) // p for e in store.entry[store.first[root] : store.first[root + 1]]})
+    if root in (NOTHING, ALONE):
+        return []
+    t, _, _ = read_leaf(given.tables, root)
+    return sorted(given.tables.member[given.tables.member_first[t] : given.tables.member_first[t + 1]].tolist())

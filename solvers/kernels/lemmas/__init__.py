@@ -1,0 +1,1 @@
+"""The kernel that proves by lemmas that buffers do not fit, and keeps why."""

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan import Plan, Problem, certify, infeasible_core, solve
+from memplan.checkers import check as untyped
+from memplan.planner.errors import OptionError
+from memplan.planner.formats import FORMATS
+from tests.support import public_problems
+from tests.support.oracle import best_score
+from tests.support.tied_problems import tied_problem
+from tests.support.tight_problems import FEATURES, full_load, tight_problem
+
+ROOT = Path(__file__).parents[3]
+CHECKER: Any = untyped
+WRONG_INPUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+
+
+def text_of(problem: Problem) -> str:
+    return FORMATS["json"].write_problem(problem).decode()
+
+
+def mixed_alignments(seed: int, n: int) -> Problem:
+    rng = random.Random(1000 * n + seed)
+    rows: list[dict[str, Any]] = []
+    for k in range(n):
+        start = rng.randrange(n)
+        end = start + 1 + rng.randrange(max(2, n // 2))
+        rows.append({"id": k, "start": start, "end": end, "size": rng.randint(1, 24)})
+        rows[-1]["alignment"] = rng.choice([1, 2, 4, 8])
+    return Problem.model_validate({"buffers": rows})
+
+
+def mutant(lines: list[str], rng: random.Random) -> list[str]:
+    """Change one word of one line that is no claim."""
+    found = list(lines)
+    k = rng.choice([k for k, line in enumerate(lines) if line.startswith(("l ", "s ", "set ", "end "))])
+    words = found[k].split()
+    j = rng.randrange(1, len(words))
+    buffer, is_low, low = words[j].partition(":")
+    others = [str(rng.randrange(len(lines))), "@0", "@1", "-", "!0", "time", "of"]
+    if is_low and not buffer.startswith("@") and low.isdecimal():
+        others = ["", f"{buffer}:{max(0, int(low) + rng.choice([-3, -1, 1, 3]))}", f"{rng.randrange(6)}:{low}"]
+    words[j] = rng.choice(others)
+    found[k] = " ".join(words)
+    return found
+
+
+def is_accepted(text: str, lines: list[str]) -> bool:
+    try:
+        CHECKER.check(text, lines)
+    except (CHECKER.Refused, *WRONG_INPUT):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_what_is_optimal_is_certified_and_no_feasible_peak_is(feature: str) -> None:
+    rng = random.Random(feature)
+    for seed in range(12):
+        problem = tight_problem(seed, feature)
+        best = best_score(problem)
+        certificate = certify(problem, solve(problem))
+        assert certificate.kind != "none", (seed, certificate.reason)
+        lines, text = certificate.text.splitlines(), text_of(problem)
+        if best is None:
+            assert lines[2] == "infeasible"
+            continue
+        assert lines[2:4] == [f"used {best[0]}", f"claim {best[0] - 1}"]
+        assert is_accepted(text, lines)
+        feasible = [*lines[:2], f"used {best[0] + 1}", f"claim {best[0]}", *lines[4:]]
+        assert not is_accepted(text, feasible)
+        assert not any(is_accepted(text, mutant(feasible, rng)) for _ in range(20))
+
+
+def test_whatever_is_certified_of_problems_with_all_rules_is_so() -> None:
+    certified = 0
+    for seed in range(150):
+        problem = tied_problem(seed, 5).model_copy(update={"objective": "peak"})
+        plan = solve(problem, time_limit_s=5)
+        best, certificate = best_score(problem), certify(problem, plan, time_limit_s=1)
+        if certificate.kind == "none":
+            assert certificate.reason
+            continue
+        certified += 1
+        used = None if best is None else "used " + " ".join(str(end) for end in reversed(best))
+        assert certificate.text.splitlines()[2] == (used or "infeasible")
+        assert is_accepted(text_of(problem), certificate.text.splitlines())
+    assert certified > 75
+
+
+@pytest.mark.parametrize("problem", [full_load(3001, 30, 1000, 5), mixed_alignments(3, 16)], ids=["full", "aligned"])
+def test_a_peak_above_the_bound_is_certified_by_lemmas_about_a_core(problem: Problem) -> None:
+    plan = solve(problem, time_limit_s=20)
+    certificate = certify(problem, plan)
+    assert (certificate.kind, certificate.lemmas > 10) == ("lemmas", True)
+    rows = [row for row in problem.buffers if row.id in certificate.buffers]
+    core = problem.model_copy(update={"buffers": type(problem.buffers).from_rows(rows)})
+    assert solve(core, time_limit_s=20).lower_bound == plan.peak
+
+
+def test_few_buffers_that_do_not_fit_are_named() -> None:
+    problem = tight_problem(4, "alignment", capacity=6)
+    core = infeasible_core(problem)
+    assert core is not None
+    rows = [row for row in problem.buffers if row.id in core]
+    assert best_score(problem.model_copy(update={"buffers": type(problem.buffers).from_rows(rows)})) is None
+
+
+def test_a_real_problem_with_two_memories_is_certified() -> None:
+    buffers = [{"id": k, "start": k, "end": k + 2, "size": 10 + k} for k in range(6)]
+    pools = [{"name": "fast", "size": 16}, {"name": "slow"}]
+    problem = Problem.model_validate({"buffers": buffers, "pools": pools})
+    certificate = certify(problem, solve(problem))
+    assert certificate.kind != "none"
+    assert len([line for line in certificate.text.splitlines() if line.startswith("claim")]) == 2
+
+
+def test_a_plan_that_is_not_proved_has_no_certificate() -> None:
+    problem = full_load(1, 12)
+    certificate = certify(problem, solve(problem).model_copy(update={"status": "feasible"}))
+    assert certificate.facts().reason == "the plan is feasible, which claims no proof"
+    with pytest.raises(OptionError, match="time_limit_s: must be above 0 and finite, got 0"):
+        certify(problem, Plan(status="infeasible"), time_limit_s=0)
+
+
+def test_the_checker_answers_by_its_exit_status(tmp_path: Path) -> None:
+    problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
+    certificate = certify(problem, plan := solve(problem))
+    assert plan.peak is not None
+    table, proof, false = tmp_path / "problem.csv", tmp_path / "plan.lemmas", tmp_path / "false.lemmas"
+    table.write_bytes(FORMATS["csv"].write_problem(problem))
+    proof.write_text(certificate.text)
+    false.write_text(certificate.text.replace(f"used {plan.peak}", f"used {plan.peak + 1}"))
+    for name, status in ((proof, 0), (false, 3), (tmp_path / "none", 2)):
+        command = [sys.executable, str(ROOT / "checkers" / "check.py"), str(table), str(name)]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == status
