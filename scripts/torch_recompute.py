@@ -142,7 +142,7 @@ def measured(layers: int, tokens: int, width: int, time_limit_s: float) -> dict[
     every = recompute_frontier(graph, time_limit_s=time_limit_s)
     spent_frontier = time.process_time() - started
     limits = []
-    for part in (0.8, 0.5, 0.3, 0.2):
+    for part in (0.7, 0.4):
         limit = int(part * every.points[0].peak)
         within = recompute_frontier(graph, budget=limit, time_limit_s=time_limit_s)
         point = within.points[-1]

@@ -10,6 +10,7 @@ from itertools import product
 from memplan.planner.errors import OptionError, shown
 from memplan.solvers.bench import peers
 from memplan.solvers.bench.measuring import measure
+from memplan.solvers.bench.orders.table import ORDERERS
 from memplan.solvers.bench.peers import PEERS
 from memplan.solvers.bench.results import Result
 from memplan.solvers.bench.suites import instances
@@ -35,7 +36,7 @@ def jobs(
         raise OptionError(
             f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
         )
-    known = ("auto", *registry.BY_NAME, *table.BY_NAME, *PEERS)
+    known = ("auto", *registry.BY_NAME, *table.BY_NAME, *PEERS, *ORDERERS)
     for solver in solvers:
         if solver not in known and peers.find(solver) is None:
             raise OptionError(f"solvers: must be among {', '.join(known)}, or module:function, got {shown(solver)}")

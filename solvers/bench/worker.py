@@ -31,6 +31,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.bench import peers
 from memplan.solvers.bench.generators import random, tight
+from memplan.solvers.bench.orders.table import ORDERERS, prepared, read_instance
 from memplan.solvers.bench.results import Key
 from memplan.solvers.bench.suites import pose
 from memplan.solvers.kernels.warm_up import warm_up
@@ -87,6 +88,9 @@ def main() -> None:
 
 
 def _run(job: BenchTask, say: Callable[..., None], starts: IO[str]) -> None:
+    if job.solver in ORDERERS:
+        _run_order(job, say, starts)
+        return
     generated = pose(job.instance)
     problem = generated.problem
     planner, version = find_planner(job.solver, job.time_limit_s, job.seed)
@@ -99,6 +103,19 @@ def _run(job: BenchTask, say: Callable[..., None], starts: IO[str]) -> None:
         plan = planner(problem, lambda now: say(moment=[now.elapsed_s, now.peak, now.lower_bound]))
         say(done=cpu_time_s(), peak_rss_bytes=peak_rss_bytes())
     say(known_peak=generated.known_peak, version=version, **judged(problem, plan))
+
+
+def _run_order(job: BenchTask, say: Callable[..., None], starts: IO[str]) -> None:
+    """Order a graph of operations; only our own search has something to be warmed for."""
+    graph = read_instance(job.instance)
+    order = prepared(job.solver)
+    with _limited(job.memory_limit_bytes):
+        say(ready=cpu_time_s())
+        starts.readline()
+        threading.Thread(target=_die_with_parent, daemon=True).start()
+        facts = order(graph, job.time_limit_s)
+        say(done=cpu_time_s(), peak_rss_bytes=peak_rss_bytes())
+    say(version=f"memplan {__version__}", **facts)
 
 
 def _die_with_parent() -> None:

@@ -136,7 +136,8 @@ def _searched(
     stays = Stays(graph, base.order, costs, left.flag)
     search = DropSearch(stays, left)
     start = search.nothing()
-    least = floor_of(stays)
+    lowest = search.within(start, floor_of(stays)) if asked.budget is None else start
+    least = lowest.peak
     if asked.budget is not None:
         if asked.budget >= start.peak:
             return []
@@ -147,6 +148,8 @@ def _searched(
     most = None if asked.extra_cost is None else asked.extra_cost // stays.cost_unit + stays.once
     rng = np.random.default_rng(_SEED)
     swept = _swept(search, start, budgets, most, rng)
+    if most is None and swept and lowest.peak < swept[-1].peak:
+        swept.append(lowest)
     if most is not None:
         swept += _bisected(search, swept or [start], least, most)
     for _ in range(_ROUNDS):

@@ -1,0 +1,1 @@
+"""Orders of operations beside those of peers: `memplan bench GRAPHS --solvers order,inductor-lpmf,…`."""
