@@ -156,3 +156,12 @@ def test_buffers_are_worth_what_the_peak_falls_without_them(server: Running) -> 
         "conv1": [401_408, 401_408],
         "conv2": [200_704, 200_704],
     }
+
+
+def test_what_does_not_fit_is_repaired_by_few_changes(server: Running) -> None:
+    found = server.client.post("/v1/repairs", json=KINDS["repairs"].example).json()
+    assert (found["status"] in ("repaired", "found"), found["fewest"], found["repairs"][0]["verified"]) == (
+        True,
+        1,
+        True,
+    )
