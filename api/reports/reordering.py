@@ -12,6 +12,7 @@ from memplan.api.reports.orders import placed_facts
 from memplan.planner import importers
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.formats import memplan_json
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.liveness import Reading
 from memplan.planner.operations.graph import OperationGraph, read_graph
 from memplan.planner.operations.operations import Operations
@@ -53,9 +54,10 @@ def reorder(
 
     Raises FormatError and OperationsError for what cannot be read, OptionError for a file without operations.
     """
-    operations, reading = None, Reading()
+    operations, reading, facts = None, Reading(), None
     if importers.detect(data, name) is not None:
-        operations = importers.read_model(data, name).operations
+        imported = importers.read_model(data, name, ImportOptions(facts=True))
+        operations, facts = imported.operations, imported.facts
         if operations is None:
             raise OptionError("reorder: must be asked for a file that has operations, got one that has lifetimes")
     else:
@@ -70,7 +72,12 @@ def reorder(
             raise OptionError("reorder: must be asked for a model, operations or a graph of them, got another file")
         operations = read_operations(data)
     found = reorder_program(
-        operations, reading, time_limit_s=time_limit_s, deterministic=deterministic, cancelled=cancelled
+        operations,
+        reading,
+        time_limit_s=time_limit_s,
+        deterministic=deterministic,
+        cancelled=cancelled,
+        facts=facts,
     )
     return Reordered(found.drawn.graph, found.placed, found.operations)
 

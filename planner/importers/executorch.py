@@ -16,6 +16,7 @@ from itertools import accumulate
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.executorch_file import Instruction, Method, read_methods
+from memplan.planner.importers.facts.torch import instruction_facts
 from memplan.planner.importers.imported import Imported, ImportOptions, sized
 from memplan.planner.model.finding import Finding
 
@@ -63,7 +64,7 @@ class _Program:
         self.last_at: dict[tuple[int, int], int] = {}
         self.chain: tuple[Instruction, ...] = ()
         self.loops: dict[int, list[int]] = {}
-        self.depth = 0
+        self.depth = self.k = 0
 
     def run(self) -> None:
         """Draw all instructions."""
@@ -71,8 +72,8 @@ class _Program:
             if self._is_planned(value):
                 self._declare(value, "param")
                 self._wrote(value)
-        for chain in self.method.chains:
-            self.chain, self.loops = chain, {}
+        for k, chain in enumerate(self.method.chains):
+            self.k, self.chain, self.loops = k, chain, {}
             for at, row in enumerate(chain):
                 if row.kind == "jump" and row.destination <= at:
                     self.loops.setdefault(row.destination, []).append(at)
@@ -97,7 +98,9 @@ class _Program:
             elif row.kind == "jump":
                 at = self._choice(at, end)
             else:
-                self._instruction(row)
+                facts = instruction_facts(row.name, (self.k, at), is_delegate=row.kind == "delegate")
+                with self.draft.drawing(facts):
+                    self._instruction(row)
                 at += 1
 
     def _loop(self, at: int, end: int) -> int:

@@ -16,8 +16,10 @@ from itertools import accumulate
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
+from memplan.planner.importers.facts.relax import call_facts
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.relax_text import Dims, RelaxTensor, dotted_name, function_of, line, tensors_of
+from memplan.planner.operations.graph_facts import TensorFacts
 
 ALIGNMENT = 64
 _VIEWS = {"R.reshape", "R.squeeze", "R.expand_dims", "R.flatten", "R.memory.view", "R.ensure_zero_offset"}
@@ -52,6 +54,7 @@ class _Step:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     is_view: bool = False
+    call: ast.Call | None = None
 
 
 @dataclass
@@ -61,6 +64,7 @@ class _Program:
     dims: Dims
     alignment: int
     values: dict[str, int] = field(default_factory=dict)
+    tensors: dict[str, RelaxTensor] = field(default_factory=dict)
     params: set[str] = field(default_factory=set)
     weights: set[str] = field(default_factory=set)
     steps: list[_Step] = field(default_factory=list)
@@ -102,11 +106,15 @@ class _Program:
         for name, size in self.values.items():
             kind: Kind = "param" if name in self.params else "constant" if name in self.weights else "plain"
             draft.declare(name, size, kind)
-        for step in self.steps:
-            if step.is_view:
-                draft.view(step.op, step.inputs[0], step.outputs[0])
-            else:
-                draft.operation(step.op, step.inputs, step.outputs)
+            tensor = self.tensors.get(name)
+            if tensor is not None and draft.options.facts:
+                draft.describe(name, TensorFacts(name=name, shape=tensor.shape, dtype=tensor.dtype))
+        for k, step in enumerate(self.steps):
+            with draft.drawing(call_facts(step.op, step.call, k)):
+                if step.is_view:
+                    draft.view(step.op, step.inputs[0], step.outputs[0])
+                else:
+                    draft.operation(step.op, step.inputs, step.outputs)
 
     def own_peak(self) -> int | None:
         """Return the bytes of TVM's storages, and of what is in none of them; None before storages are planned."""
@@ -177,7 +185,7 @@ class _Program:
         self._unwritten.difference_update(written)
         inputs = tuple(buffer for buffer in used if buffer not in written)
         if used or made:
-            self.steps.append(_Step(called or "call", inputs, (*written, *made)))
+            self.steps.append(_Step(called or "call", inputs, (*written, *made), call=call))
 
     def _return(self, statement: ast.Return) -> None:
         found = () if statement.value is None else self._value(statement.value)
@@ -202,7 +210,7 @@ class _Program:
         value = tuple(entry if tensor else None for entry, tensor in zip(entries, tensors, strict=True))
         for entry, tensor in zip(entries, tensors, strict=True):
             if tensor is not None:
-                self.values[entry] = tensor.size(self.alignment)
+                self.values[entry], self.tensors[entry] = tensor.size(self.alignment), tensor
         self._names[name] = value
         return _buffers(value)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
+from memplan.planner.importers.facts.torch import node_facts, value_facts
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts, sized
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
@@ -41,8 +42,8 @@ def read_graph(module: Any, options: ImportOptions | None = None, constants: Col
     `constants` are the names of those placeholders that lie elsewhere: parameters and buffers.
     """
     graph = _Graph(module.graph, options or ImportOptions(), constants)
-    for node in module.graph.nodes:
-        graph.add(node)
+    for k, node in enumerate(module.graph.nodes):
+        graph.add(node, k)
     views = ViewFacts(len(graph.views), sum(graph.views)) if graph.options.views == "alias" else graph.draft.views
     return replace(graph.draft.imported(), views=views, warnings=tuple(graph.opaque[:MAX_LISTED]))
 
@@ -60,8 +61,8 @@ class _Graph:
         self.results: dict[str, None] = {}
         self.draft = OperationsDraft(None, (), options, options.alignment or ALIGNMENT)
 
-    def add(self, node: Any) -> None:
-        """Draw a node."""
+    def add(self, node: Any, k: int) -> None:
+        """Draw a node, the k-th."""
         if node.op == "placeholder":
             self._placeholder(node)
         elif node.op == "get_attr":
@@ -71,7 +72,8 @@ class _Graph:
         elif is_getitem(node):
             self._getitem(node)
         elif node.op == "call_function":
-            self._operation(node)
+            with self.draft.drawing(node_facts(node, k, is_higher_order=_is_higher_order(node))):
+                self._operation(node)
         else:
             rule = "must be a placeholder, get_attr, call_function or output: export the model first"
             raise FormatError(f"node {shown(node.name)}: {rule}, got {shown(node.op)}")
@@ -87,7 +89,7 @@ class _Graph:
 
     def _operation(self, node: Any) -> None:
         reads = self._read(node)
-        if any(kind.__name__ == _HIGHER_ORDER for kind in type(node.target).__mro__):
+        if _is_higher_order(node):
             message = f"node {shown(node.name)}: what {node.target} needs inside is not in the problem"
             self.opaque.append(Finding("not-looked-into", message))
         values = values_of(node)
@@ -132,6 +134,9 @@ class _Graph:
             return None
         name = str(node.name) if count == 1 else f"{node.name}:{k}"
         self.draft.declare(name, self._size(node, value), kind)
+        if self.options.facts:
+            shape = [self._length(node, dim) for dim in value.shape]
+            self.draft.describe(name, value_facts(name, value, shape))
         return name
 
     def _size(self, node: Any, value: Any) -> int:
@@ -161,6 +166,10 @@ def values_of(node: Any) -> tuple[Any, ...]:
         raise FormatError(f'node {shown(node.name)}: must have its value in meta["val"]')
     value = node.meta["val"]
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _is_higher_order(node: Any) -> bool:
+    return any(kind.__name__ == _HIGHER_ORDER for kind in type(node.target).__mro__)
 
 
 def is_getitem(node: Any) -> bool:

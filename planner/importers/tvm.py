@@ -16,6 +16,7 @@ from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.dump import refuse_dims
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.tvm_graph import Graph, Node, Output, Reference, outputs_of, read_graph
+from memplan.planner.operations.program_facts import OperationFacts
 
 ALIGNMENT = 64
 _WEIGHT = re.compile(r"p\d+", re.ASCII)
@@ -51,7 +52,8 @@ class _Program:
                 for output in results:
                     self._declare(output, "constant" if output.name in self.weights else "param")
             elif node.op == "tvm_op":
-                self._operation(k, node, results)
+                with self.draft.drawing(OperationFacts(node.name, None, {}, (k,))):
+                    self._operation(k, node, results)
             else:
                 raise FormatError(f"nodes[{k}].op: must be null or tvm_op, got {shown(node.op)}")
         for name, output in self.given_back.items():

@@ -39,6 +39,12 @@ class DrawnProgram:
         self.uses = FunctionUses(operations)
         self.called: dict[str, tuple[OperationGraph, dict[str, int], int]] = {}
         self.depth = 0
+        self.around: OperationFacts | None = None
+
+    def said_of(self, where: Location) -> OperationFacts | None:
+        """Return what the file says of a statement, if not what it says of the operation that it is inside of."""
+        facts = self.facts.operations.get(where)
+        return None if facts is self.around else facts
 
     def groups(self, body: Sequence[Placed]) -> Iterator[list[Placed]]:
         """Yield the statements of each operation: one, or those next to each other that a file has as one."""
@@ -47,7 +53,7 @@ class DrawnProgram:
         for where, statement in body:
             if isinstance(statement, Alloc | Free):
                 continue
-            facts = self.facts.operations.get(where)
+            facts = self.said_of(where)
             if group and (facts is None or facts is not before):
                 yield group
                 group = []
@@ -87,6 +93,7 @@ class GraphDraft:
         self.made: set[str] = set()
         self.n_operations = 0
         self.effects: int | None = None
+        self.drawing: Location = ()
 
     def number_of(self, root: str) -> int:
         """Return the tensor that a buffer is."""
@@ -113,8 +120,9 @@ class GraphDraft:
     def _operation(self, k: int, group: list[Placed]) -> GraphOperation:
         """Draw the operation that a group of statements is."""
         where, statement = group[0]
+        self.drawing = where
         uses = self.uses[k]
-        facts = self.facts.operations.get(where)
+        facts = self.program.said_of(where) if self.facts.operations else None
         is_simple = len(group) == 1 and isinstance(statement, Operation) and not statement.body
         named = {self.root[name] for _, _, name in named_buffers(statement)} if len(group) == 1 else set()
         private = [root for root in uses.all if self.touching[root] == [k] and self._is_free(root)]
@@ -192,11 +200,14 @@ class GraphDraft:
         self, kind: RegionKind, body: list[Placed], deep: set[str], given: set[str], kept: set[str]
     ) -> tuple[Region, int]:
         program = self.program
+        facts = program.facts.operations.get(self.drawing)
         program.depth += 1
         if program.depth > MAX_DEPTH:
             raise OperationsError(f"functions: must nest at most {MAX_DEPTH} branches, loops and calls, got more")
+        around, program.around = program.around, facts
         inside = GraphDraft(program, self.function, list(program.groups(body)), deep | given | kept, given, kept)
         graph = inside.graph()
+        program.around = around
         program.depth -= 1
         self._count(inside.n_operations)
         outer = tuple((tensor, self.number[root]) for root, tensor in inside.number.items() if root not in deep)
@@ -263,11 +274,12 @@ class GraphDraft:
         op = statement.op if isinstance(statement, Operation) else None
         self._count(1)
         said: dict[str, Any] = {"name": op} if op else {}
-        has_effects = isinstance(statement, Operation) and not makes and not statement.body
+        is_simple = len(group) == 1 and isinstance(statement, Operation) and not statement.body
+        has_effects = is_simple and not makes
         if facts is not None:
             said = {"name": facts.name or op, "kind": facts.kind, "attributes": facts.attributes}
             said["source"] = facts.source
-            has_effects = facts.has_effects
+            has_effects = facts.has_effects or has_effects
         if has_effects:
             said["after"] = () if self.effects is None else (self.effects,)
             self.effects = k

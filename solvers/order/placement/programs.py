@@ -10,6 +10,7 @@ from memplan.planner.liveness import Reading
 from memplan.planner.liveness.analysis import analyse
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.program_facts import ProgramFacts
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
 from memplan.planner.operations.statements import Alloc, Branches, Free, Operation, Repetition, Statement
 from memplan.solvers.order.placement.joint import Goal, PlacedOrder, order_and_pose
@@ -33,14 +34,16 @@ def reorder_program(
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
     goal: Goal = "placed",
+    facts: ProgramFacts | None = None,
 ) -> ReorderedProgram:
     """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
 
     Buffers are alive from their first to their last use then, whatever `alloc` and `free` said before.
-    Branches, loops and called functions keep their order inside. Nothing is written over an input, as the program does
-    not say that it may be. Raises OptionError for a time limit below 0, OperationsError for one that has no graph.
+    Branches, loops and called functions keep their order inside, and so do operations that have effects, as `facts`
+    say. Nothing is written over an input, as the program does not say that it may be. Raises OptionError for a time
+    limit below 0, OperationsError for one that has no graph.
     """
-    drawn = program_graph(_without_scopes(operations))
+    drawn = program_graph(_without_scopes(operations), facts)
 
     def pose(order: Sequence[int]) -> Problem:
         return analyse(drawn.reordered(order), reading).problem
