@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.main import main
+from tests.support import tflite_files as tflite
 
 Captured = pytest.CaptureFixture[str]
 GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
@@ -67,6 +68,25 @@ def test_a_model_is_ordered_and_its_graph_can_be_written(tmp_path: Path, capfd: 
     assert json.loads(capfd.readouterr().out)["order"] == told["order"]
     assert main(["order", model, "--deterministic", "--count-resident", "--format", "json"]) == 0
     assert json.loads(capfd.readouterr().out)["peak"] > 16000
+
+
+def test_a_model_is_written_in_its_new_order(tmp_path: Path, capfd: Captured) -> None:
+    sizes = {"x": 64, "a": 1024, "b": 1024, "c": 4, "d": 4, "y": 4}
+    tensors = [tflite.tensor(name, [size]) for name, size in sizes.items()]
+    rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
+    operators = [tflite.operator(*row) for row in rows]
+    model, target = tmp_path / "model.tflite", tmp_path / "new.tflite"
+    model.write_bytes(
+        tflite.model(tflite.subgraph(tensors, [0], [5], operators), offline_plan=[1, 0, 6, -1, -1, -1, -1, -1, -1])
+    )
+    asked = ["order", str(model), "--deterministic", "--format", "table", "--write"]
+    assert main([*asked, str(target)]) == 0
+    assert "has not the metadata OfflineMemoryAllocation, a plan for the old order" in capfd.readouterr().out
+    assert len(target.read_bytes()) == len(model.read_bytes())
+    assert main([*asked, str(model)]) == 2
+    assert "--write: must be another file than the model" in capfd.readouterr().err
+    assert main(["order", RANDWIRE, "--deterministic", "--write", str(target)]) == 2
+    assert "--write: must be given for a model, got a graph or a program" in capfd.readouterr().err
 
 
 def test_a_program_is_ordered_if_its_order_is_tentative(tmp_path: Path, capfd: Captured) -> None:
