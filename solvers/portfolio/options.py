@@ -99,7 +99,8 @@ class SolveControl:
     `deadline` is when it is to be answered, by default the time limit from its start. `cancelled` ends the search when
     it is set; the best plan so far is returned. `on_progress` is called for each better plan or bound. `on_start` is
     called before the search begins, with a function that returns the best result so far, verified, in any thread.
-    `start` is a known plan: where it is valid for the problem, the answer is no worse. A quick solve runs the first
+    `start` is a known plan: where it is valid for the problem, the answer is no worse; of another one, pools and
+    the order of offsets are kept. A quick solve runs the first
     solver of each stage and no engines; what it leaves undone stops with "time_limit".
     """
 

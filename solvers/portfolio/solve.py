@@ -14,7 +14,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
-from memplan.solvers.portfolio.warm_start import assignment_of
+from memplan.solvers.portfolio.warm_start import assignment_of, mended_assignment
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
@@ -139,12 +139,14 @@ class Solve:
             self._failures += stages.run(self._instance, self._search, wanted)
 
     def _offer(self, plan: Plan) -> None:
-        """Offer the placements of a plan, if they are right for this problem."""
-        if self._search.proof.nothing_fits is not None or verify(self._problem, Plan(placements=plan.placements)):
+        """Offer the placements of a plan if they are right for this problem, else what is still right in them."""
+        if self._search.proof.nothing_fits is not None:
             return
-        found = assignment_of(self._problem, self._instance, plan.placements, self._search.flag)
+        is_right = not verify(self._problem, Plan(placements=plan.placements))
+        make = assignment_of if is_right else mended_assignment
+        found = make(self._problem, self._instance, plan.placements, self._search.flag)
         if found is not None:
-            self._search.offer(*found, plan.solver or "start")
+            self._search.offer(*found, (plan.solver if is_right else None) or "start")
 
     def _result(self) -> SolveResult:
         """Return the best assignment that the verifier lets through."""

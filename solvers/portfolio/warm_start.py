@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.instance.instance import I64_MAX, Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Problem
 from memplan.solvers.packing.place import drop
@@ -29,3 +29,25 @@ def assignment_of(
         return mine, column(raw // instance.unit)
     sunk = drop(instance, mine, raw / instance.unit, flag)
     return None if sunk is None else (mine, sunk)
+
+
+def mended_assignment(
+    problem: Problem, instance: Instance, placements: PlacementTable, flag: I64 | None = None
+) -> tuple[I64, I64] | None:
+    """Return an assignment that keeps what is right in placements of which some are missing, unknown or wrong.
+
+    Buffers stay in their pools, where they may, and in the order of their offsets; each sinks to the lowest one that is
+    free, those that have none last. None where something does not fit so, or once flag[0] is not 0.
+    """
+    at = np.array([placements.row_of.get(name, ABSENT) for name in problem.buffers.ids], dtype=np.int64)
+    row = at[instance.source]
+    if len(placements) == 0 or len(row) == 0 or (row == ABSENT).all():
+        return None
+    numbers = np.array([problem.pool_index.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
+    pool = np.where(row == ABSENT, ABSENT, numbers[placements.pool[row]])
+    first = np.argmax(instance.allowed, axis=0)
+    may_stay = (pool != ABSENT) & instance.allowed[pool, np.arange(len(pool))]
+    pool = np.where(may_stay, pool, first)[instance.colocation]
+    raw = np.where(row == ABSENT, float(I64_MAX), placements.offset[row] / instance.unit)
+    sunk = drop(instance, column(pool), np.maximum(raw, 0.0), flag)
+    return None if sunk is None else (column(pool), sunk)

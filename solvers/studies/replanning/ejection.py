@@ -106,12 +106,15 @@ class Ejector:
                 return places
         return None
 
-    def better(self, best: Places) -> Iterator[Places]:
-        """Yield placements that weigh less and less: in each turn some go home, and what they push out moves."""
+    def better(self, best: Places, enough: int = 0) -> Iterator[Places]:
+        """Yield placements that weigh less and less: in each turn some go home, and what they push out moves.
+
+        Ends where one weighs `enough` or less.
+        """
         fails = 0
         while self.flag[0] == 0:
             away = np.flatnonzero(self.moved(best))
-            if len(away) == 0 or fails > 6 * len(away) + 20:
+            if self.weigh(best) <= enough or fails > 6 * len(away) + 20:
                 return
             sent = self._random.choice(away, size=min(len(away), 1 + int(self._random.integers(3))), replace=False)
             places = Places(best.pool.copy(), best.offset.copy())

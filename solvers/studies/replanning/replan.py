@@ -31,8 +31,8 @@ from memplan.solvers.studies.replanning.old_places import Least, OldPlaces, old_
 from memplan.solvers.studies.replanning.questions import ends_for, limited, pinned, read_eps
 
 DEFAULT_EPS = 0.02
-_PINS_S, _EJECTION_S = 1.0, 2.0
-"""The most seconds for one question with pins, and for ejection."""
+_BASE_SHARE, _PINS_S, _EJECTION_S = 0.3, 0.6, 4.0
+"""The part of the time for the best peak, and the most seconds for one question with pins, and for ejection."""
 _NEIGHBOURHOODS, _AROUND = 6, 120
 """How many neighbourhoods of large instances are asked about, and the buffers of each."""
 
@@ -60,7 +60,7 @@ def replan(
     if least not in ("buffers", "bytes"):
         raise OptionError(f"least: must be buffers or bytes, got {shown(least)}")
     options = SolveOptions.model_construct(time_limit_s=time_limit_s, seed=seed)
-    half = replace(control, deadline=deadline.within(max(0.05, deadline.left_s * 0.5)), start=old_plan)
+    half = replace(control, deadline=deadline.within(max(0.05, deadline.left_s * _BASE_SHARE)), start=old_plan)
     base = solve_request(problem, options, half)
     if not len(base.plan.placements) or base.bound is None:
         return base.answer(deterministic=False)
@@ -108,12 +108,11 @@ class _Replan:
     def run(self) -> Plan:
         """Go through the stages in turn; return the best plan."""
         stays, cover = self.old.kept(self.least)
-        forced = sum(int(self.weights[i]) for i in self.old.must_move)
-        self.bound = forced + cover.bound
+        self.bound = self._forced + cover.bound
         if not self.is_done:
             self._ask_with_pins(stays)
-        if not self.is_done:
-            self._eject(stays)
+        if not self.is_done and not self._eject(stays) and not self.has_pins:
+            self._ask_with_pins(stays & ~self._near_changes(stays))
         if not self.is_done:
             self._prove()
         return self._answer()
@@ -128,17 +127,13 @@ class _Replan:
             self.best, self.weight, self.by = placements, weight, by
 
     def _ask_with_pins(self, stays: Bool) -> None:
-        """Ask for any plan that keeps all old places that may be kept; without those that meet a change, else."""
-        for wanted in (stays, stays & ~self._near_changes(stays)):
-            options = SolveOptions.model_construct(accept="fit", seed=self.seed, time_limit_s=_PINS_S)
-            control = SolveControl(self.deadline.within(_PINS_S), self.control.cancelled)
-            found = solve_request(pinned(self.question, self.old, wanted), options, control).plan
-            if len(found.placements):
-                self._offer(found.placements, "pins")
-                self.has_pins = True
-                return
-            if self.is_done:
-                return
+        """Ask for any plan that keeps all of some old places."""
+        options = SolveOptions.model_construct(accept="fit", seed=self.seed, time_limit_s=_PINS_S)
+        control = SolveControl(self.deadline.within(_PINS_S), self.control.cancelled)
+        found = solve_request(pinned(self.question, self.old, stays), options, control).plan
+        if len(found.placements):
+            self._offer(found.placements, "pins")
+            self.has_pins = True
 
     def _near_changes(self, stays: Bool) -> Bool:
         """Return True for the buffers that are alive together with one that has no place to keep."""
@@ -152,6 +147,11 @@ class _Replan:
         for k in new_rows.tolist():
             near[buffer_of[(table.start < table.end[k]) & (table.start[k] < table.end)]] = True
         return near
+
+    @cached_property
+    def _forced(self) -> int:
+        """What the buffers weigh whose old places are not legal."""
+        return sum(int(self.weights[i]) for i in self.old.must_move)
 
     @cached_property
     def _legal(self) -> I64:
@@ -184,26 +184,27 @@ class _Replan:
     def _take(self, places: Places, by: str) -> None:
         self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
 
-    def _eject(self, stays: Bool) -> None:
-        """Look for better placements by ejection, where the problem's constraints allow it."""
+    def _eject(self, stays: Bool) -> bool:
+        """Look for better placements by ejection; return False where the problem's constraints do not allow it."""
         instance = self._instance
         if not instance.features <= FEATURES or not instance.is_small_numbered or len(instance) == 0:
-            return
+            return False
         near = conflicting(instance)
         if near is None:
-            return
+            return False
         homes, weights = self._homes, column(self.weights[instance.source])
-        end = self.deadline.within(min(_EJECTION_S, max(0.1, self.deadline.left_s / 2)))
+        end = self.deadline.within(min(_EJECTION_S, max(0.1, self.deadline.left_s * 0.6)))
         with polled(lambda: self.is_over or end.left_s <= 0) as flag:
             if not warm_up.wait(flag, STABLE):
-                return
+                return False
         with polled(lambda: self.is_done or end.left_s <= 0) as flag:
             ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.seed, flag)
             first = None if self.has_pins else ejector.first(stays[instance.source])
             first = first or self._places(self.best)
             self._take(first, "ejection")
-            for places in ejector.better(first):
-                self._take(places, "ejection")
+            *_, last = (first, *ejector.better(first, self.bound - self._forced))
+            self._take(last, "ejection")
+        return True
 
     def _prove(self) -> None:
         """Ask CP-SAT for the fewest moves; of large instances, neighbourhoods of what moved."""
@@ -224,8 +225,7 @@ class _Replan:
         if found.places is not None:
             self._take(found.places, "cp-sat")
         if free is None:
-            forced = sum(int(self.weights[i]) for i in self.old.must_move)
-            self.bound = max(self.bound, min(self.weight, forced + found.bound))
+            self.bound = max(self.bound, min(self.weight, self._forced + found.bound))
 
     def _neighbourhood(self, k: int) -> I64:
         """Return a buffer that moved, others that did, and those around them, as positions in the instance."""

@@ -18,8 +18,9 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Value, as_tuple
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveControl, SolveOptions
 from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.replay.environment import differences, environment
 from memplan.solvers.studies.replay.source_file import SourceFile
 
@@ -125,8 +126,10 @@ def replay(bundle: ReplayBundle, read: ReadProblem, control: SolveControl | None
     before = memplan_json.write_plan(bundle.answer, problem)
     if (found := _sha256(before)) != bundle.answer_sha256:
         raise InputError(f"answer_sha256: must be that of the answer ({found}), got {bundle.answer_sha256}")
-    control = control or SolveControl()
-    result = solve_request(problem, bundle.options, SolveControl(cancelled=control.cancelled, start=bundle.start))
+    # What has been reproducible may take as long as it needs: this machine may be slower, or busier.
+    deadline = Deadline.after(MAX_TIME_LIMIT_S) if bundle.reproducible else None
+    cancelled = None if control is None else control.cancelled
+    result = solve_request(problem, bundle.options, SolveControl(deadline, cancelled, start=bundle.start))
     plan = without_time(result.answer(bundle.options.deterministic))
     same: Same = "bytes" if memplan_json.write_plan(plan, problem) == before else "nothing"
     if same != "bytes" and _value(plan) == _value(bundle.answer):

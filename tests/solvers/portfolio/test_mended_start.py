@@ -1,0 +1,69 @@
+"""Known plans that are not quite right any more: what is left of them is where a search starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.solve import Solve, solve
+from memplan.solvers.portfolio.warm_start import mended_assignment
+from tests.support import public_problems
+from tests.support.changed_problems import changed
+from tests.support.random_problems import random_problem
+
+FEATURES = frozenset({"holes", "conflicts", "pools", "alignment", "reserved", "pins"})
+
+
+def peak(problem: Problem, plan: Plan) -> int | None:
+    """Return the peak of what is made of a plan's placements, None where nothing is."""
+    instance = compile_problem(problem)
+    found = mended_assignment(problem, instance, plan.placements)
+    if found is None:
+        return None
+    made = lift(problem, instance, *found)
+    assert [entry for entry in verify(problem, Plan(placements=made)) if entry.rule != "false-claim"] == []
+    ends = made.offset + problem.buffers.size
+    return sum(int(ends[made.pool == q].max(initial=0)) for q in range(len(problem.pools)))
+
+
+def test_a_plan_of_a_changed_problem_keeps_its_order() -> None:
+    old_problem = public_problems.problem("minimalloc/C.1048576.csv")
+    old = solve(old_problem, time_limit_s=5)
+    problem = changed(old_problem, 3, 0.03)
+    found = peak(problem, old)
+    assert found is not None
+    assert found <= 1.6 * (old.peak or 0)
+    started = Solve(problem, SolveOptions(), SolveControl(start=old))
+    result = started.begin()
+    assert result is None or result.plan.peak is not None
+    assert any(by == "start" for by in started._search.offers)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_left_of_a_plan_becomes_a_right_one_or_none(seed: int) -> None:
+    problem = random_problem(seed, 14, FEATURES)
+    plan = solve(problem, time_limit_s=2)
+    rng = np.random.default_rng(seed)
+    rows = plan.placements
+    kept = rng.permutation(len(rows))[: int(rng.integers(0, len(rows) + 1))]
+    wrong = replace(
+        rows,
+        ids=tuple(rows.ids[k] if rng.random() < 0.9 else f"no {k}" for k in kept.tolist()),
+        pool_names=tuple(name if rng.random() < 0.8 else "nowhere" for name in rows.pool_names),
+        pool=rows.pool[kept],
+        offset=rows.offset[kept] + rng.integers(0, 3, len(kept)),
+    )
+    peak(problem, plan.model_copy(update={"placements": wrong}))
+
+
+def test_plans_of_nothing_start_nothing() -> None:
+    problem = random_problem(1, 5)
+    assert peak(problem, Plan()) is None
+    assert solve(problem, control=SolveControl(start=Plan())).status == "optimal"
