@@ -11,13 +11,14 @@ import typer
 from pydantic_core import to_json
 
 from memplan.api.cli.arguments import ListFormat, Quiet
+from memplan.api.cli.graph_input import ModelFile, graph_in
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.model_options import Dims
 from memplan.api.cli.progress import run_in_thread
-from memplan.api.cli.streams import read_as, refuse_unwritable, say, wants_table, write
+from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.api.reports.cascades import facts, lines
 from memplan.api.reports.sizes import parse_size
 from memplan.planner.errors import OptionError
-from memplan.planner.operations.graph import read_graph
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import TIME_LIMIT_S
 from memplan.solvers.cascade.solve import cascade as cascades_of
@@ -41,9 +42,9 @@ class Overlap(StrEnum):
 
 
 def cascade(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A graph of operations with shapes and kinds, or -.")],
+    model: ModelFile,
     output: Annotated[
-        str | None, typer.Option("--write", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
+        str | None, typer.Option("--json", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
     ] = None,
     fit: Annotated[str | None, typer.Option(metavar="BYTES", help="Show points of at most so many bytes.")] = None,
     macs: Annotated[str | None, typer.Option(metavar="+N%", help="Recompute at most so much more.")] = None,
@@ -57,6 +58,7 @@ def cascade(
     alignment: Annotated[int, typer.Option(min=1, help="Round buffers up to multiples of so many bytes.")] = 1,
     brick: Annotated[int, typer.Option(min=1, help="Pad channels to a multiple of this.")] = 1,
     check: Annotated[bool, typer.Option("--check", help="Execute the points by value in their planned arena.")] = False,
+    dim: Dims = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search and the plans.")] = TIME_LIMIT_S,
     shown: ListFormat = None,
     quiet: Quiet = False,
@@ -74,7 +76,7 @@ def cascade(
         fit=None if fit is None else _bytes(fit),
         macs=None if macs is None else _ratio(macs),
     )
-    graph = read_as(model, read_graph)
+    graph = graph_in(model, dim, None, None).graph
     with graceful_interrupts() as cancelled:
         work = partial(
             cascades_of, graph, options, brick=brick, check=check, time_limit_s=time_limit, cancelled=cancelled

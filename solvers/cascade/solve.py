@@ -119,7 +119,7 @@ def cascade(
     points = _points(access, options, found, _wanted(access, options, chains), is_over)
     barriers = _barriers(access, search.layers())
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
-    checked = _checked(kept) if check else ()
+    checked = _checked(kept, is_over) if check else ()
     told = _exhausted(access, options, search.effort, search.reached)
     return CascadeResult(access, options, layers, kept, barriers, told, checked, round(time.monotonic() - started, 6))
 
@@ -183,10 +183,12 @@ def _barriers(graph: AccessGraph, layers: Rows) -> tuple[Barrier, ...]:
     return tuple(sorted(found, key=lambda barrier: (-barrier.bytes, barrier.operation)))
 
 
-def _checked(points: tuple[CascadePoint, ...]) -> tuple[int, ...]:
-    """Execute points by value; return those that were small enough for it."""
-    checked = []
+def _checked(points: tuple[CascadePoint, ...], is_over: Callable[[], bool]) -> tuple[int, ...]:
+    """Execute points by value, one at least while there is time; return those that were small enough for it."""
+    checked: list[int] = []
     for k, point in enumerate(points):
+        if checked and is_over():
+            break
         if point.runs <= MOST_CHECKED_RUNS:
             check_by_value(point.cascade, point.offsets(), point.peak)
             checked.append(k)

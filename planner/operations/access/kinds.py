@@ -203,7 +203,7 @@ _POINTWISE = frozenset(
     {"add", "sub", "mul", "div", "maximum", "minimum", "pow", "where", "equal", "greater", "less", "not"}
     | {"relu", "relu6", "leaky_relu", "prelu", "elu", "gelu", "hard_swish", "hard_sigmoid", "sigmoid", "tanh", "silu"}
     | {"mish", "softplus", "clip", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "square", "erf", "sin", "cos"}
-    | {"quantize", "dequantize", "requantize", "cast", "copy", "identity", "batch_norm", "dropout", "reciprocal"}
+    | {"quantize", "dequantize", "requantize", "cast", "copy", "identity", "batch_norm", "dropout", "reciprocal", "lrn"}
     | {"floor", "ceil", "round", "sign"}
 )
 _KINDS: dict[str, Callable[[Facts], KindAccess]] = {

@@ -35,7 +35,7 @@ def test_ranges_are_told_in_closed_form(capfd: Captured) -> None:
 
 def test_a_table_is_for_people(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "cascades.json"
-    assert main(["cascade", SMALL, "--input", "streamed", "--write", str(target)]) == 0
+    assert main(["cascade", SMALL, "--input", "streamed", "--json", str(target)]) == 0
     told = capfd.readouterr().err
     assert "layer by layer          23,040 bytes" in told
     assert "cascade                  4,667 bytes     +0.00 % MACs" in told
