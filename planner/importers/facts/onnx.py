@@ -55,6 +55,8 @@ _KINDS = {
     "GlobalMaxPool": "global_max_pool",
     "LeakyRelu": "leaky_relu",
     "HardSwish": "hard_swish",
+    "LRN": "lrn",
+    "Sum": "add",
     "HardSigmoid": "hard_sigmoid",
     "Min": "minimum",
     "Max": "maximum",
