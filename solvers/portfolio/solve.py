@@ -27,7 +27,7 @@ _LOG = logging.getLogger("memplan")
 _UNSTEERED = SolveControl()
 _WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
-HARD_STOP, _SOONEST_S = 10, 10.0
+HARD_STOP, _SOONEST_S = 10, 30.0
 """A deterministic search that no caller's deadline binds counts work; the clock ends it at so many times its limit, and
 not before so many seconds."""
 _VERIFY_S = 3e-6
@@ -50,7 +50,7 @@ def solve(
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
     Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
-    times that, or 10 s, and waits for kernels that are being compiled besides. The options are those of SolveOptions.
+    times that, or 30 s, and waits for kernels that are being compiled besides. The options are those of SolveOptions.
     Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     options = SolveOptions.model_construct(
