@@ -66,4 +66,5 @@ class Reordering:
             write(self.problem_file, FORMATS[format_for(self.problem_file, None)].write_problem(problem))
         if not self.quiet:
             say("memplan: " + "".join(found.lines()))
-        return problem, replace(control, start=found.placed.plan)
+        plan = found.placed.plan
+        return problem, replace(control, start=None if plan.peak is None else plan)

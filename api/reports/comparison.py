@@ -101,8 +101,9 @@ def _reordered(imported: Imported, options: ImportOptions, time_limit_s: float) 
         return None
     placed = reorder_program(imported.operations, options.reading, time_limit_s=time_limit_s).placed
     plan = placed.plan
-    if placed.placed_peak > placed.result.peak:
-        plan = solve(placed.problem, time_limit_s=time_limit_s, control=SolveControl(start=plan))
+    if plan.peak is None or plan.peak > placed.result.peak:
+        start = None if plan.peak is None else plan
+        plan = solve(placed.problem, time_limit_s=time_limit_s, control=SolveControl(start=start))
     return OurPlan(plan.peak, plan.lower_bound, plan.status, plan.solver, len(placed.problem.buffers))
 
 

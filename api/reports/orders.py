@@ -49,6 +49,9 @@ def lines(graph: OperationGraph, placed: PlacedOrder) -> Iterator[str]:
     yield f"given peak   {result.given_peak:>20,} bytes"
     yield f"best peak    {result.peak:>20,} bytes, {result.status}"
     yield f"lower bound  {result.lower_bound:>20,} bytes, by {proof[result.witness.kind]}; gap {gap}"
-    yield f"placed peak  {placed.placed_peak:>20,} bytes, {placed.status}"
+    if placed.placed_peak is None:
+        yield f"placed peak  {'-':>20} no plan within the time"
+    else:
+        yield f"placed peak  {placed.placed_peak:>20,} bytes, {placed.status}"
     yield f"saved        {saved:>20,} bytes{share}"
     yield f"moves        {result.moves:>20,} operations are moved"

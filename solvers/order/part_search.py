@@ -19,6 +19,8 @@ _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6)
 _SLOW = 3000
 """From so many macros on, a depth-first search takes so long that windows come before it."""
 _MOST_NODES = 8_000_000
+_TREE_NODES = 64
+"""So many times the states may be entered of a tree, from its root: they have few branches, and cost little."""
 _FIRST_WIDTH, _MOST_WIDTH = 64, 16_384
 _MOST_MISSES = 30
 """So many cuts of the first round, one after the other, may leave the bound where it is."""
@@ -55,7 +57,8 @@ class PartSearch:
         self._was_cut: set[tuple[int, int]] = set()
         self._most_misses = _MOST_MISSES
         self._alike: OrderPart | None = None
-        self._ways = list(_WAYS)
+        self._tree_way = _tree_way(part)
+        self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
         self._node_limit = 4 * len(part.members) + 1000
         self._width = max(4, min(_FIRST_WIDTH, widest(part)))
         self._round = 0
@@ -149,6 +152,8 @@ class PartSearch:
     def _search(self, way: Way, budget: int, node_limit: int, seed: int = 0) -> bool:
         if self._alike is None:
             self._alike = with_twins(self.part)
+        if way == self._tree_way:
+            node_limit = min(_TREE_NODES * node_limit, _MOST_NODES)
         outcome = descend(self._alike, way, budget, node_limit, self._allowance.flag, seed)
         if not self._take(outcome, way):
             return False
@@ -199,3 +204,11 @@ class PartSearch:
         if self._goes_on(floor):
             for order in narrowed(self._graph, self.part, self.order, max(self.bound, floor), self._allowance):
                 self._offer(order)
+
+
+def _tree_way(part: OrderPart) -> Way | None:
+    """Return the way from the root, where the macros of a part are trees; None where they are not."""
+    moves = part.forward.table
+    if (moves.next_first[1:] - moves.next_first[:-1]).max(initial=0) <= 1:
+        return Way(False, BY_VALLEY, 6)
+    return Way(True, BY_VALLEY, 6) if max(map(len, part.before), default=0) <= 1 else None

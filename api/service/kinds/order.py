@@ -42,7 +42,7 @@ class OrderAnswer(BaseModel):
     given_peak: int
     saved_bytes: int
     moves: int
-    placed_peak: int
+    placed_peak: int | None
     placed_status: Literal["optimal", "feasible"]
     written_over: tuple[tuple[int, int], ...]
     order: tuple[int, ...]

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from memplan.planner.errors import InvalidPlanError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.kernels.cache import ORDER
+from memplan.solvers.kernels.cache import ORDER, PLANNING
 from memplan.solvers.kernels.warm_up import are_ready
 from memplan.solvers.order.allowance import Allowance, allowance
 from memplan.solvers.order.nearness import cheaper, moves_of, nearby
@@ -45,9 +44,9 @@ class PlacedOrder:
     orders: int
 
     @property
-    def placed_peak(self) -> int:
-        """Return the peak of the plan, in bytes."""
-        return self.plan.peak or 0
+    def placed_peak(self) -> int | None:
+        """Return the peak of the plan, in bytes; None where the time was too short for any."""
+        return self.plan.peak
 
     @property
     def status(self) -> Literal["optimal", "feasible"]:
@@ -71,7 +70,7 @@ def order_and_place(
     the least peak of the plan, whatever is alive: plans are made for as long as the limit allows, also of orders with
     slightly more alive. Among equals the order with the fewest moves from the given one is preferred or, with a `cost`,
     the cheapest that is found. Raises OptionError for a time limit below 0, OperationsError for an alignment below 1,
-    InvalidPlanError for an order or a plan that a check rejects.
+    InvalidPlanError for an order that a check rejects.
     """
 
     def pose(order: Sequence[int]) -> Problem:
@@ -145,7 +144,8 @@ class _Planning:
 
         The first plan is made even if all has been cancelled.
         """
-        limit = max(limit, _SHORTEST_S)
+        # Where the kernels are still being compiled, no plan is quick.
+        limit = max(limit if are_ready(PLANNING) else self.left_s, _SHORTEST_S)
         self.rest_s -= limit
         control = SolveControl(cancelled=None if is_first else self.cancelled, start=start, is_quick=start is None)
         return solve(problem, time_limit_s=limit, deterministic=self.deterministic, control=control)
@@ -164,7 +164,7 @@ class _Joint:
         price: Cost = moves_of if cost is None else cost
 
         def quality(placed: PlacedOrder) -> tuple[int, float]:
-            return placed.placed_peak, price(placed.result.order)
+            return placed.plan.peak or 0, price(placed.result.order)
 
         given, own = tuple(range(len(self._graph.ops))), self._result.order
         preferred = self._preferred(cost)
@@ -179,7 +179,7 @@ class _Joint:
                 if not (self._planning.is_over or self._closes(preferred)):
                     self._take(order)
         if not self._found:
-            raise InvalidPlanError("plan: must be there for an order without a capacity, got none")
+            return PlacedOrder(self._result, self._planning.pose(own), Plan(status="unknown"), 0)
         return replace(min(self._found, key=quality), orders=len(self._seen))
 
     def _take_each(self, orders: Iterable[tuple[int, ...]]) -> None:
@@ -192,7 +192,7 @@ class _Joint:
     def _closes(self, orders: Sequence[tuple[int, ...]]) -> bool:
         """Return True if the plan of one of these orders needs only what is alive."""
         least = self._result.peak
-        return any(placed.placed_peak <= least and placed.result.order in orders for placed in self._found)
+        return any((placed.plan.peak or 0) <= least and placed.result.order in orders for placed in self._found)
 
     @property
     def _is_closed(self) -> bool:
@@ -201,7 +201,7 @@ class _Joint:
 
     @property
     def _least(self) -> int:
-        return min(placed.placed_peak for placed in self._found)
+        return min(placed.plan.peak or 0 for placed in self._found)
 
     def _take(self, order: tuple[int, ...]) -> None:
         """Plan an order in short, if that was not done."""
@@ -219,7 +219,7 @@ class _Joint:
     def _improve(self, placed: PlacedOrder) -> None:
         """Plan an order again, for longer."""
         plan = self._planning.plan(placed.problem, _LONG_SHARE * self._planning.left_s, placed.plan)
-        if plan.peak is not None and plan.peak < placed.placed_peak:
+        if plan.peak is not None and plan.peak < (placed.plan.peak or 0):
             self._found[self._found.index(placed)] = replace(placed, plan=plan)
 
     def _preferred(self, cost: Cost | None) -> list[tuple[int, ...]]:

@@ -63,7 +63,7 @@ def test_a_plan_of_an_order_is_verified_and_no_lower_than_what_is_alive() -> Non
         assert verify(placed.problem, placed.plan) == ()
         assert placed.problem == problem_of_order(graph, placed.result.order)
         assert peak_of(graph, placed.result.order) == placed.result.peak == best.peak, seed
-        assert placed.placed_peak >= best.lower_bound
+        assert (placed.placed_peak or 0) >= best.lower_bound
         assert placed.status == ("optimal" if placed.placed_peak == best.lower_bound else "feasible")
         assert placed.result.moves <= best.moves, seed
 
@@ -122,7 +122,7 @@ def test_an_order_that_is_planned_with_less_may_have_more_alive() -> None:
     graph = layered_graph(random.Random(4), 40, 8)
     alive, placed = (order_and_place(graph, deterministic=True, time_limit_s=3, goal=g) for g in ("alive", "placed"))
     assert alive.result.peak <= placed.result.peak
-    assert placed.placed_peak <= alive.placed_peak
+    assert (placed.placed_peak or 0) <= (alive.placed_peak or 0)
 
 
 def test_one_graph_has_one_plan_where_no_clock_decides() -> None:
@@ -133,10 +133,10 @@ def test_one_graph_has_one_plan_where_no_clock_decides() -> None:
 
 def test_limits_are_kept() -> None:
     graph = layered_graph(random.Random(0), 60, 6)
-    assert order_and_place(graph, time_limit_s=0).placed_peak > 0
+    assert order_and_place(graph, time_limit_s=0).result.peak > 0
     cancelled = threading.Event()
     cancelled.set()
-    assert order_and_place(graph, cancelled=cancelled).placed_peak > 0
+    assert order_and_place(graph, cancelled=cancelled).result.peak > 0
     with pytest.raises(OptionError, match="time_limit_s: must be at least 0 and finite, got -1"):
         order_and_place(graph, time_limit_s=-1)
     with pytest.raises(OperationsError, match="alignment: must be at least 1, got 0"):
