@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from memplan.api.jobs.event_feed import Following
-from memplan.api.jobs.runner import JobRunner
+from memplan.api.jobs.runner import JobRunner, KeptTimes
 from memplan.api.jobs.submission import Intake
 from memplan.api.jobs.webhooks import Webhooks
 from memplan.api.jobs.work import Services
@@ -44,7 +44,7 @@ async def open_jobs(
         free_places=partial(_free_places, queue),
         stir=following.stir,
         metrics=metrics,
-        job_kept_s=settings.job_kept_s,
+        kept=KeptTimes(settings.job_kept_s, settings.certificate_kept_s),
     )
     webhooks = Webhooks(store, settings)
     following.open()

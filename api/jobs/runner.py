@@ -9,6 +9,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from memplan.api.jobs.heartbeats import HeartbeatMonitor, HeartbeatTimes
@@ -30,6 +31,14 @@ _FRAMES_LOGGED = 12
 _LOG = logging.getLogger("memplan")
 
 
+@dataclass(frozen=True)
+class KeptTimes:
+    """The seconds that jobs are kept after their end, and those of certificates, where these are others."""
+
+    jobs_s: float
+    certificates_s: float | None = None
+
+
 class JobRunner:
     """The jobs of one server. `work` takes and runs them until `stop`; `close` waits until all are written."""
 
@@ -41,13 +50,13 @@ class JobRunner:
         free_places: Callable[[int], int],
         stir: Callable[[str], None],
         metrics: Metrics,
-        job_kept_s: float,
+        kept: KeptTimes,
         times: HeartbeatTimes = _TIMES,
     ) -> None:
         """`free_places` says how many more jobs can run beside those that this server runs already."""
         self.server = secrets.token_hex(8)
         self._store, self._services, self._stir, self._metrics = store, services, stir, metrics
-        self._free_places, self._job_kept_s = free_places, job_kept_s
+        self._free_places, self._kept = free_places, kept
         self._runs: dict[Lease, JobRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops: list[asyncio.Task[None]] = []
@@ -183,7 +192,10 @@ class JobRunner:
                 await store.briefly(partial(store.leases.hand_back, lease, "its server did not hear that it has it"))
         if time.monotonic() - self._removed_at >= _REMOVE_S:
             self._removed_at = time.monotonic()
-            while await store.briefly(lambda: store.leases.remove_ended(time.time() - self._job_kept_s)):
+            now = time.time()
+            certificates_s = self._kept.jobs_s if self._kept.certificates_s is None else self._kept.certificates_s
+            remove = partial(store.leases.remove_ended, now - self._kept.jobs_s, now - certificates_s)
+            while await store.briefly(remove):
                 pass
         return True
 

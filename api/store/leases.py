@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
@@ -120,9 +120,16 @@ class Leases:
         with self._database.writing() as connection:
             return _moved(connection, "queued", "expired", passed, late_s=now - _JOBS.deadline_at)
 
-    def remove_ended(self, before: float) -> int:
-        """Remove jobs that ended before a time, some hundreds at once; return how many."""
-        old = select(_JOBS.id).where(_JOBS.finished_at < before).order_by(_JOBS.finished_at).limit(_AT_ONCE)
+    def remove_ended(self, before: float, certificates_before: float | None = None) -> int:
+        """Remove jobs that ended before a time, some hundreds at once; return how many.
+
+        Those of the kind `certificate` are removed if they ended before a time of their own, where there is one.
+        """
+        is_old = _JOBS.finished_at < before
+        if certificates_before is not None:
+            is_certificate = _JOBS.kind == "certificate"
+            is_old = or_(and_(~is_certificate, is_old), and_(is_certificate, _JOBS.finished_at < certificates_before))
+        old = select(_JOBS.id).where(is_old).order_by(_JOBS.finished_at).limit(_AT_ONCE)
         with self._database.writing() as connection:
             return connection.execute(delete(schema.jobs).where(_JOBS.id.in_(old))).rowcount
 

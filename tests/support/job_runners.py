@@ -13,7 +13,7 @@ from memplan.api.cluster.task import WorkAnswer
 from memplan.api.http.job_requests import new_job
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.heartbeats import HeartbeatTimes
-from memplan.api.jobs.runner import JobRunner
+from memplan.api.jobs.runner import JobRunner, KeptTimes
 from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
@@ -109,7 +109,7 @@ async def job_runner(
         free_places=lambda running: places - running,
         stir=(following or Following(store)).stir,
         metrics=Metrics(),
-        job_kept_s=1000.0,
+        kept=KeptTimes(1000.0),
         times=HeartbeatTimes(beat_s=0.05, lease_s=lease_s),
     )
     found.open()

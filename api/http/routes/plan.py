@@ -24,8 +24,9 @@ from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter(route_class=PlainRoute)
 
-_EXPLAINED = '</v1/explain>; rel="explanation"'
-"""The link of an answer that nothing fits: the same body is answered there with the reason."""
+_CERTIFIED = '</v1/certificate>; rel="certificate"'
+_LINKS = {"optimal": _CERTIFIED, "infeasible": f'</v1/explain>; rel="explanation", {_CERTIFIED}'}
+"""The links of answers that claim something: the same body is answered there with the proof, or the reason."""
 _SHORT_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load."""
 
@@ -65,8 +66,8 @@ async def plan(request: Request) -> Response:
         found = await service.solving.plan(asked, cancelled)
     write = partial(plan_answer, found, problem.problem, plan_format)
     answer = write() if is_short else await service.briefly(write)
-    if found.status == "infeasible":
-        answer.headers["Link"] = _EXPLAINED
+    if found.status in _LINKS:
+        answer.headers["Link"] = _LINKS[found.status]
     return answer
 
 

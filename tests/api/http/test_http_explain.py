@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -39,8 +40,10 @@ def test_the_reason_names_what_cannot_fit_together(server: Running) -> None:
 
 def test_an_answer_that_nothing_fits_links_to_its_explanation(server: Running) -> None:
     answer = server.client.post("/v1/plan", json=TIGHT)
-    assert (answer.json()["status"], answer.headers["link"]) == ("infeasible", '</v1/explain>; rel="explanation"')
-    assert "link" not in server.client.post("/v1/plan", json=TIGHT | {"pools": []}).headers
+    certified = '</v1/certificate>; rel="certificate"'
+    explained = f'</v1/explain>; rel="explanation", {certified}'
+    assert (answer.json()["status"], answer.headers["link"]) == ("infeasible", explained)
+    assert server.client.post("/v1/plan", json=TIGHT | {"pools": []}).headers["link"] == certified
 
 
 def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -> None:
@@ -59,3 +62,15 @@ def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -
     assert (job["state"], job["plan_status"]) == ("succeeded", "infeasible")
     plan = server.client.get(links["plan"]).json()
     assert (sorted(plan["explanation"]["buffers"]), plan["explanation"]["irreducible"]) == (["a", "b"], True)
+
+
+def test_what_is_claimed_is_certified(server: Running) -> None:
+    fits = server.client.post("/v1/certificate", json=TIGHT | {"pools": []}).json()
+    assert (fits["kind"], fits["plan"]["status"], fits["reason"]) == ("live-set", "optimal", None)
+    assert fits["sha256"] == sha256(fits["text"].encode()).hexdigest()
+    again = server.client.post("/v1/certificate", json={"problem": TIGHT | {"pools": []}, "plan": fits["plan"]}).json()
+    assert again["text"] == fits["text"]
+    assert server.client.post("/v1/certificate", json=TIGHT).json()["plan"]["status"] == "infeasible"
+    wrong = {"placements": [{"id": name, "pool": "default", "offset": 0} for name in "abc"], "status": "optimal"}
+    refused = server.client.post("/v1/certificate", json={"problem": TIGHT | {"pools": []}, "plan": wrong})
+    assert (refused.status_code, refused.json()["detail"].startswith("plan: ")) == (422, True)

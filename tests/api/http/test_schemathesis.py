@@ -33,6 +33,7 @@ CALLS = [
     ("POST", "/v1/order", GenerationMode.NEGATIVE),
     ("POST", "/v1/explain", GenerationMode.POSITIVE),
     ("POST", "/v1/explain", GenerationMode.NEGATIVE),
+    ("POST", "/v1/certificate", GenerationMode.NEGATIVE),
     ("POST", "/v1/repairs", GenerationMode.NEGATIVE),
     ("POST", "/v1/what-if", GenerationMode.NEGATIVE),
     ("POST", "/v1/scenarios", GenerationMode.NEGATIVE),
