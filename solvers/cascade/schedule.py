@@ -22,7 +22,7 @@ from memplan.planner.operations.cascade.regions import (
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.search import WARM_UP
 from memplan.solvers.cascade.tables import last_uses, rounded_up, streamed_tensors
-from memplan.solvers.kernels.cascade.access import NEVER
+from memplan.solvers.kernels.cascade.access import FARTHEST, NEVER
 from memplan.solvers.kernels.cascade.rows import KIND_PANELS, KIND_ROWS, KIND_TILES, KIND_WHOLE
 
 _KINDS: dict[int, RegionKind] = {KIND_WHOLE: "whole", KIND_ROWS: "rows", KIND_TILES: "tiles", KIND_PANELS: "panels"}
@@ -147,7 +147,7 @@ class _Scheduling:
                 some = b > a
                 low = np.where(some, np.minimum(low, a), low)
                 high = np.where(some, np.maximum(high, b), high)
-                up = np.maximum(up, c)
+                up = np.maximum(up, np.clip(c, -FARTHEST, FARTHEST))
         return low, high, up
 
     def _slide(self, along: dict[int, Made]) -> Slide | None:

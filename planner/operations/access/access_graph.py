@@ -12,11 +12,13 @@ from functools import cached_property
 from typing import Literal
 
 from memplan.planner.errors import OperationsError
-from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.access.window import Window
 
 Role = Literal["striped", "sum", "barrier"]
 AXES = (0, 1)
+MOST_BYTES = 2**42
+MOST_MACS = 2**43
+"""The limits of a graph that is cut in up to 2^20 steps and counted in 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,12 @@ class AccessGraph:
             if row.role != "barrier" and (len(row.outputs) != 1 or row.outputs[0] in made):
                 raise OperationsError(f"{where}: must make one new tensor, unless it is a barrier")
             made.update(row.outputs)
-        if sum(tensor.bytes for tensor in self.tensors) > MAX_BYTES:
-            raise OperationsError(f"tensors: must take at most {MAX_BYTES} bytes in all")
+        weights = sum(row.weights for row in self.operations)
+        for what, found in (("bytes", sum(row.bytes for row in self.tensors)), ("bytes of constants", weights)):
+            if found > MOST_BYTES:
+                raise OperationsError(f"graph: must have at most {MOST_BYTES} {what} to be cut in stripes, got {found}")
+        if self.macs > MOST_MACS:
+            raise OperationsError(f"graph: must have at most {MOST_MACS} multiplications, got {self.macs}")
 
     @cached_property
     def maker(self) -> tuple[int | None, ...]:

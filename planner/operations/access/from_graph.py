@@ -7,7 +7,7 @@ from math import prod
 from memplan.planner.errors import OperationsError
 from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read, Role, padded
 from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess, pixels_of
-from memplan.planner.operations.access.kinds import access_of
+from memplan.planner.operations.access.kinds import MOST_ALONG, access_of
 from memplan.planner.operations.access.window import whole
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.graph_facts import bits_of
@@ -113,6 +113,8 @@ class _Reading:
             pixels = None if used is None else pixels_of(used, self.layout)
             if used is None or pixels is None or prod(used) == 0:
                 raise UnknownAccess("has tensors of no known shape of one image")
+            if max(pixels[:2]) > MOST_ALONG:
+                raise UnknownAccess(f"has more than {MOST_ALONG} rows or columns")
             if pixels[:2] != tensors[tensor].sizes:
                 raise UnknownAccess("sees a tensor in another shape than it has")
             seen.append(pixels)

@@ -28,6 +28,9 @@ from memplan.planner.operations.access.window import (
 )
 
 Windows = tuple[Window, Window]
+MOST_ALONG = 2**20
+"""The most rows or columns of what is cut in stripes."""
+_FARTHEST = 2**40
 
 
 class KindAccess(NamedTuple):
@@ -44,7 +47,11 @@ def access_of(facts: Facts) -> KindAccess:
         return _pointwise(facts)
     if facts.kind not in _KINDS:
         raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
-    return _KINDS[facts.kind](facts)
+    found = _KINDS[facts.kind](facts)
+    for window in (window for windows in found.windows for window in windows):
+        if max(window.scale, window.divisor) > 2 * MOST_ALONG or max(abs(window.low), abs(window.high)) > _FARTHEST:
+            raise UnknownAccess(f"{facts.kind} with strides or pads of more than {MOST_ALONG}")
+    return found
 
 
 def _sliding(facts: Facts) -> Windows:

@@ -9,6 +9,8 @@ from memplan.solvers.kernels.tables import Rows, step
 
 ROLL, RECOMPUTE, FULL = range(3)
 NEVER = 1 << 60
+FARTHEST = 1 << 40
+"""As far as ranges are followed beyond borders; further ones are cut, so that no product overflows."""
 STRIPED, SUM, BARRIER = range(3)
 SCALE, DIVISOR, LOW, HIGH, USED_FIRST, USED_END = range(6)
 N_WINDOW = 6
@@ -118,7 +120,7 @@ def add_need(access: Access, ranges: Ranges, edge: int, slot: int, axis: int, st
                 a, b = first_read(access, edge, axis, a), end_read(access, edge, axis, b)
         if b > a:
             ranges.low[y], ranges.high[y] = min(ranges.low[y], a), max(ranges.high[y], b)
-        ranges.up[y] = max(ranges.up[y], c)
+        ranges.up[y] = max(ranges.up[y], min(max(c, -FARTHEST), FARTHEST))
 
 
 @step

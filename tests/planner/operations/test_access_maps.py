@@ -126,6 +126,9 @@ def test_what_is_not_known_runs_whole_and_says_why() -> None:
     assert reason("lstm", [1, 4, 4, 2]) == "lstm runs whole"
     assert reason("conv2d", [1, 4, 4, 2]) == "kernel must be 2 integers"
     assert reason("conv2d", [1, 4, 4, 2], kernel=[1, 0]) == "kernel, strides and dilations must be at least 1"
+    far = {"kernel": [1, 1], "strides": [1, 1], "pads": [2**62, 0, 0, 0]}
+    assert reason("conv2d", [1, 4, 4, 2], **far) == "conv2d with strides or pads of more than 1048576"
+    assert reason("relu", [1, 2**21, 1, 1]) == "has more than 1048576 rows or columns"
     assert reason("relu", [2, 4, 4, 2]) == "has tensors of no known shape of one image"
     assert reason("softmax", [1, 4, 4, 2], axis=1) == "softmax along rows or columns runs whole"
 
@@ -161,3 +164,10 @@ def test_a_graph_that_reads_what_is_not_made_yet_is_refused() -> None:
     later = AccessOperation("relu", (Read(0, SAME, SAME),), (1,))
     with pytest.raises(OperationsError, match=r"ops\[0\]: must read what is made before it, got tensor 1"):
         AccessGraph((PixelTensor(1, 1, 1), PixelTensor(1, 1, 1)), (row, later), (1,))
+
+
+def test_a_graph_too_large_to_be_counted_is_refused() -> None:
+    size = 2**43
+    huge = graph_from({"size": [size, 1], "kept": [1], "ops": [{"in": [0], "out": [1]}]})
+    with pytest.raises(OperationsError, match=f"graph: must have at most {2**42} bytes to be cut in stripes"):
+        access_graph(huge)

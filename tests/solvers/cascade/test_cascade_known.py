@@ -8,12 +8,13 @@ from memplan.planner.errors import OptionError
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.cascade.execution import check_by_value
+from memplan.planner.operations.graph import graph_from
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.solve import CascadeResult, cascade
 from memplan.solvers.kernels.cascade.rows import KIND_TILES
-from tests.support.networks import NETWORKS, two_convolutions
+from tests.support.networks import NETWORKS, Network, two_convolutions
 
 
 def best_within(result: CascadeResult, percent: float) -> int:
@@ -91,6 +92,21 @@ def test_barriers_and_what_was_looked_at_are_told() -> None:
     stopped = cascade(NETWORKS["mobilenet_v1"](), time_limit_s=0)
     assert not stopped.exhausted.intervals
     assert stopped.layers_peak == 1_204_224
+
+
+def test_nothing_and_little_are_planned_too() -> None:
+    nothing = cascade(graph_from({}), check=True)
+    assert (nothing.layers_peak, nothing.barriers) == (0, ())
+    one = cascade(graph_from({"size": [0, 0], "kept": [1], "ops": [{"in": [0], "out": [1]}]}), check=True)
+    assert [point.peak for point in one.points] == [0]
+
+
+def test_a_chain_that_halves_one_pixel_again_and_again_does_not_overflow() -> None:
+    net = Network()
+    x = net.input(2, 2, 1)
+    for _ in range(70):
+        x = net.conv(x, 1, 3, 2)
+    assert cascade(net.graph(), check=True).points
 
 
 @pytest.mark.parametrize(
