@@ -19,7 +19,8 @@ STEPS = (1, 2, 4)
 """The time steps by which a lifetime may become shorter."""
 KEPT_ALIGNMENT = 16
 """The alignment that a change leaves: what the largest loads of processors ask for."""
-_MOST_ROWS = 4_000
+_MOST_ROWS, _MOST_CELLS = 4_000, 20_000_000
+"""The most rows, and rows times candidates: others are left out, so that more sets of changes have to be planned."""
 Span = tuple[int, int]
 
 
@@ -152,7 +153,8 @@ class Candidates:
             if load > self.capacity:
                 times.append(time)
                 excess.append(load - self.capacity)
-        chosen = sorted(np.argsort([-float(more) for more in excess], kind="stable")[:_MOST_ROWS].tolist())
+        count = max(1, min(_MOST_ROWS, _MOST_CELLS // max(1, len(self.found))))
+        chosen = sorted(np.argsort([-float(more) for more in excess], kind="stable")[:count].tolist())
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]
 
     def _savings(self) -> I64:

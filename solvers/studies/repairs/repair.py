@@ -30,6 +30,8 @@ REPAIRS_S = 5.0
 """The seconds that repairs may take beyond the solve, by default."""
 MOST_CHANGES = 4
 """The most changes that a repair may be asked to have: more are no repair, but another program."""
+MOST_BUFFERS = 10_000
+"""The most buffers of a problem whose repairs are looked for."""
 _REASON_S = 0.3
 
 
@@ -56,10 +58,13 @@ def repairs(
 ) -> Repairs:
     """Return the repairs of a problem that does not fit, or that none of so few changes was found.
 
-    `plan` is the answer of a solve, where there is one already. Raises OptionError for wrong options.
+    `plan` is the answer of a solve, where there is one already. Raises OptionError for wrong options, and for more than
+    MOST_BUFFERS buffers.
     """
     chosen = options or RepairOptions()
     _refuse_wrong(chosen)
+    if len(problem.buffers) > MOST_BUFFERS:
+        raise OptionError(f"repairs: must be asked of at most {MOST_BUFFERS} buffers, got {len(problem.buffers)}")
     if plan is None:
         plan = solve(
             problem,

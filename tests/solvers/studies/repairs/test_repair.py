@@ -141,3 +141,9 @@ def test_a_real_network_is_repaired_by_one_change() -> None:
 def test_wrong_options_are_refused(options: RepairOptions, sentence: str) -> None:
     with pytest.raises(OptionError, match=f"^{sentence}$"):
         repairs(Problem(buffers=[]), options=options)
+
+
+def test_more_buffers_than_can_be_looked_at_are_refused() -> None:
+    rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(10_001)]
+    with pytest.raises(OptionError, match="repairs: must be asked of at most 10000 buffers, got 10001"):
+        repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 5}]}))
