@@ -9,6 +9,8 @@ from memplan.planner.errors import OperationsError, OptionError
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.importers import IMPORTERS, detect, read_model
 from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.planner.importers.recognition import is_xla_text
+from memplan.planner.importers.xla_module import read_module
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
@@ -31,6 +33,8 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
     order.
     """
     options = options or ImportOptions()
+    if detect(data, name) == "xla" and not is_xla_text(data):
+        return graph_of_imported(read_module(data, options.model_copy(update={"facts": True})))
     if detect(data, name) is not None:
         found = graph_of_imported(read_model(data, name, options.model_copy(update={"facts": True})))
         return replace(found, data=data)

@@ -42,6 +42,20 @@ class ProtobufMessage:
             raise FormatError(f"{self.path}.{name}: must be an integer")
         return found[-1] - (1 << 64) if found[-1] >> 63 else found[-1]
 
+    def integers(self, field: int, name: str) -> tuple[int, ...]:
+        """Return the int64s of a repeated field, packed or one by one."""
+        found: list[int] = []
+        for value in self._fields.get(field, ()):
+            if isinstance(value, int):
+                found.append(value)
+                continue
+            at, end = value
+            packed = ProtobufMessage(self.data, at, end, f"{self.path}.{name}")
+            while at < end:
+                number, at = packed._varint(at)
+                found.append(number)
+        return tuple(number - (1 << 64) if number >> 63 else number for number in found)
+
     def text(self, field: int, name: str) -> str:
         """Return a text; bytes that are not UTF-8 are escaped."""
         start, end = next(self._ranges(field, name), (0, 0))
