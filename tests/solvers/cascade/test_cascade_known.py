@@ -13,7 +13,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.solve import CascadeResult, cascade
-from memplan.solvers.kernels.cascade.rows import KIND_TILES
+from memplan.solvers.kernels.cascade.rows import KIND_ROWS, KIND_TILES
 from tests.support.networks import NETWORKS, Network, two_convolutions
 
 
@@ -36,10 +36,25 @@ def test_the_example_of_two_convolutions() -> None:
 
 def test_rows_alone_and_rows_that_slide() -> None:
     graph = access_graph(two_convolutions())
-    region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, 1, 1, 0, 0))
+    region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, KIND_ROWS, 1, 0, 0))
     assert region.holds[2].bytes + sum(graph.tensors[t].bytes for t in (0, 4)) == 7_404
     (point,) = cascade(two_convolutions(), CascadeOptions(sliding=True), check=True).points
     assert (point.peak, len(point.slides)) == (5_610, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "height", "between"),
+    [
+        ("tvm_double_convolution", 1, 3_376),
+        ("tvm_double_convolution", 2, 13_504),
+        ("tvm_depthwise", 1, 10_464),
+        ("tvm_depthwise", 2, 13_952),
+    ],
+)
+def test_rings_under_bricks_of_16_channels_are_those_of_tvm_or_smaller(name: str, height: int, between: int) -> None:
+    graph = access_graph(NETWORKS[name](), brick=16)
+    region = region_of(graph, CascadeOptions(), (0, len(graph.operations), 0, 0, 0, 0, KIND_ROWS, height, 0, 0))
+    assert sum(hold.bytes for hold in region.holds.values() if hold.mode != "whole") == between
 
 
 @pytest.mark.slow
