@@ -197,3 +197,14 @@ def test_old_jobs_are_removed_with_all_that_is_theirs(store: Store) -> None:
     assert store.jobs.find(ended) is None
     assert (store.jobs.problem(ended), store.jobs.plan(ended), store.events.after(ended, 0)) == (None, None, [])
     assert state(store, waiting) == "queued"
+
+
+def test_certificates_are_kept_for_a_time_of_their_own(store: Store) -> None:
+    ended = [add(store, kind=kind) for kind in ("plan", "certificate")]
+    for _ in ended:
+        store.leases.finish(claim(store).lease, JobOutcome("succeeded"))
+    later = time.time() + 100
+    assert store.leases.remove_ended(later, certificates_before=0.0) == 1
+    assert [store.jobs.find(job_id) is None for job_id in ended] == [True, False]
+    assert store.leases.remove_ended(0.0, certificates_before=later) == 1
+    assert store.jobs.find(ended[1]) is None
