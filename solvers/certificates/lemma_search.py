@@ -31,6 +31,7 @@ _SHORTEST = 8
 _LIFT_WEIGHTS = (1.0, 3.0)
 _NOISE = 0.03
 _FRESH_EVERY = 8
+_MOST_ENTRIES = 2**24
 _LONGEST = 2**22
 """The most nodes of a run."""
 
@@ -105,10 +106,13 @@ class LemmaSearch:
             self.rounds += 1
 
     def _grow(self) -> None:
-        """Make twice as much room."""
+        """Make twice as much room; where that were too much, forget the lemmas."""
         tables, old = self.given.tables, self.store
         self._depth *= 2
         self._state = Reference(new_state(tables, self._depth))
+        if len(old.entry) >= _MOST_ENTRIES:
+            self.store = new_store(tables, len(old.branch), len(old.entry))
+            return
         self.store = new_store(tables, 2 * len(old.branch), 2 * len(old.entry))
         for name in ("first", "branch", "refs", "entry", "value", "asked", "next", "head", "counts"):
             values = getattr(old, name)

@@ -31,7 +31,8 @@ class SolverRow:
     `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
     in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
     opinion; `proves` tells whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
-    it is tried on, and `memories_at_least` that of the memories, where it is not asked for by name.
+    it is tried on, and `memories_at_least` that of the memories, where it is not asked for by name; one that
+    `needs_mixed_alignments` is then tried only where buffers differ in these.
     An `is_compiled` one cannot do without its kernels, which may have to be compiled first.
     """
 
@@ -47,6 +48,7 @@ class SolverRow:
     at_least: int = 0
     at_most: int | None = None
     memories_at_least: int = 1
+    needs_mixed_alignments: bool = False
 
     @cached_property
     def is_installed(self) -> bool:
@@ -74,6 +76,17 @@ SOLVERS = (
         "memplan.solvers.heuristics.local_search:solve",
         can=EVERYTHING | CONSTRAINTS,
         is_trusted=True,
+    ),
+    SolverRow(
+        "lemmas",
+        "learns lemmas about few buffers, which certificates are made of; one memory, mixed alignments",
+        "memplan.solvers.certificates.solver:solve",
+        can=EVERYTHING - {"pools", "cost", "pins"},
+        is_trusted=True,
+        proves=True,
+        is_compiled=True,
+        at_most=60,
+        needs_mixed_alignments=True,
     ),
     SolverRow(
         "exact",

@@ -10,6 +10,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
+import numpy as np
+
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.kernels import warm_up
@@ -17,7 +19,7 @@ from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search, SearchState
 
-PORTFOLIO = (("greedy",), ("exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
+PORTFOLIO = (("greedy",), ("lemmas", "exact", "memory-choice", "local-search", "core"), ("cp-sat", "highs"))
 """The stages of `auto`, in order; the solvers of one stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders where the exact search follows, which is better at what they are far from."""
@@ -44,6 +46,8 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
 def _suits(row: SolverRow, instance: Instance) -> bool:
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
     fits = fits and len(instance.pools) >= row.memories_at_least and instance.features <= row.can
+    if row.needs_mixed_alignments and len(np.unique(instance.alignment)) < 2:
+        return False
     return fits and row.is_installed
 
 
