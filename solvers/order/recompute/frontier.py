@@ -29,6 +29,8 @@ _BISECTIONS = 8
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
 _ROUNDS = 40
+_FURTHER, _MOST_FURTHER = 0.97, 8
+"""Below the peak that is reached at once, going down by small steps may come further."""
 _SEED = 20261121
 _SETTLED_AFTER = 3
 
@@ -145,6 +147,7 @@ def _searched(
         budgets.append(asked.budget)
     else:
         budgets = peak_steps(start.peak, least, asked.points)
+        budgets += [int(least * _FURTHER**k) for k in range(1, _MOST_FURTHER + 1)]
     most = None if asked.extra_cost is None else asked.extra_cost // stays.cost_unit + stays.once
     rng = np.random.default_rng(_SEED)
     swept = _swept(search, start, budgets, most, rng)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from memplan.planner.errors import InvalidPlanError
+from memplan.planner.errors import InvalidPlanError, OperationsError
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -48,5 +48,8 @@ def placed(
     n = len(form.graph.size)
     offsets = [at.get(f"tensor_{t}", -1) for t in range(n)]
     works = [at.get(f"work_{k}", -1) for k in range(len(form.graph.ops))]
-    check_rewriting(graph, form.graph, form.runs, form.tensors, range(len(form.runs)), (offsets, works))
+    try:
+        check_rewriting(graph, form.graph, form.runs, form.tensors, range(len(form.runs)), (offsets, works))
+    except OperationsError as error:
+        raise InvalidPlanError(f"program: {error}") from error
     return PlacedProgram(problem, plan)

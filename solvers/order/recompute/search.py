@@ -16,8 +16,11 @@ from memplan.solvers.kernels.tables import Flags
 from memplan.solvers.order.allowance import Allowance
 from memplan.solvers.order.recompute.stays import Stays
 
-_BATCH = 8
+_BATCH = 24
 """So many changes are tried at once."""
+_ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
+"""Drops worth this part of the best are dropped together; a worth may be so much below one that is not known anew; what
+they save together must be this part of what they would save one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,22 +90,25 @@ class DropSearch:
         heapify(queue)
         while queue and now.excess > 0 and not self._is_over():
             batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
-            known = sorted(((worth, change[0]) for change, worth in self._worths(now, budget, [(s,) for s in batch])))
-            best, stay = known.pop()
-            for worth, other in known:
-                if worth > 0:
-                    heappush(queue, (-worth, other))
-            if best <= 0:
-                continue
-            if queue and best < -queue[0][0]:
-                heappush(queue, (-best, stay))
-                if best * 1.05 < -queue[0][0]:
-                    continue
-                queue.remove((-best, stay))
-                heapify(queue)
-            now.is_dropped[stay] = True
-            now = self._drops(now.is_dropped, budget)
+            known = sorted((-worth, change[0]) for change, worth in self._worths(now, budget, [(s,) for s in batch]))
+            bar = max(_ALIKE * -known[0][0], -queue[0][0] / _STALE if queue else 0.0)
+            taken = [stay for worth, stay in known if -worth >= bar and worth < 0]
+            now, n_taken = self._dropped(now, budget, taken)
+            for worth, stay in known:
+                if worth < 0 and stay not in taken[:n_taken]:
+                    heappush(queue, (worth, stay))
         return now
+
+    def _dropped(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
+        """Drop stays that are worth about the same, all at once where that helps as it should, else the first only."""
+        if not stays:
+            return now, 0
+        tries = self.stays.try_changes(now.is_dropped, [stays, stays[:1]], budget)
+        gains = (now.excess - tries.excess).tolist()
+        count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
+        is_dropped = now.is_dropped.copy()
+        is_dropped[list(stays[:count])] = True
+        return self._drops(is_dropped, budget), count
 
     def _worths(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]

@@ -15,6 +15,9 @@ from memplan.solvers.kernels.tables import F64, Flags
 from memplan.solvers.order.parts import rows_of
 
 _MOST_COST = 2**60
+_FEW = 2
+"""So few changes are tried whatever the time is."""
+_NO_FLAG = np.zeros(1, dtype=np.int64)
 _STEPS = 8
 """A program may become so many times as long."""
 
@@ -113,7 +116,10 @@ class Stays:
         return until
 
     def try_changes(self, is_dropped: Flags, changes: Sequence[Sequence[int]], budget: int) -> Tries:
-        """Try each change of the drops by itself: it turns the stays that it names."""
+        """Try each change of the drops by itself: it turns the stays that it names.
+
+        Where time runs out among many, the peaks of the rest are -1.
+        """
         table, _ = self._replayed(is_dropped, changes, budget)
         return Tries(table.peak, table.cost, table.excess)
 
@@ -130,14 +136,14 @@ class Stays:
             is_dropped=is_dropped,
             change_first=first,
             change=rows,
-            peak=np.zeros(len(changes), dtype=np.int64),
+            peak=np.full(len(changes), -1, dtype=np.int64),
             cost=np.zeros(len(changes), dtype=np.int64),
             excess=np.zeros(len(changes)),
             run=run,
             delta=delta,
             tensor=tensor,
             wanted=wanted,
-            flag=self._flag,
+            flag=self._flag if len(changes) > _FEW else _NO_FLAG,
             answer=np.zeros(2, dtype=np.int64),
         )
         replay_drops(self._program, Reference(table))
