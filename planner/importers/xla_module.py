@@ -80,6 +80,8 @@ class _Program:
             raise FormatError(f"hlo_module.entry_computation_id: must be the id of a computation, got {entry}")
         self.computation = found[0]
         self.rows = {row.integer(35, "id"): row for row in self.computation.messages(2, "instructions")}
+        before = {number: row.integers(37, "control_predecessor_ids") for number, row in self.rows.items()}
+        self.controlled = {one for number, row in before.items() if row for one in (number, *row)}
         self.place = {number: k for k, number in enumerate(self.rows)}
         self.schedule = _scheduled(module, entry, self.rows)
         self.values: dict[int, Values] = {}
@@ -132,7 +134,7 @@ class _Program:
         return is_writable and len(self._leaves(row)) == len(held)
 
     def _has_effects(self, row: ProtobufMessage, opcode: str) -> bool:
-        return opcode in _EFFECTS or bool(row.integers(37, "control_predecessor_ids"))
+        return opcode in _EFFECTS or row.integer(35, "id") in self.controlled
 
     def _operand(self, row: ProtobufMessage, number: int) -> Values:
         if number not in self.values:
