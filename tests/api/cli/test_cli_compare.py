@@ -127,4 +127,6 @@ def test_a_models_operations_are_read_by_liveness(file: str, tmp_path: Path, cap
     assert json.loads(capfd.readouterr().out)["workspace"]["live_bytes"] == 224
     assert main(["convert", file, "-", "--operations", "--format", "csv"]) == 2
     assert "must be JSON where operations are written, got csv" in capfd.readouterr().err
-    assert main(["convert", str(target), "-", "--operations"]) == 2
+    problem = tmp_path / "problem.json"
+    assert main(["convert", file, str(problem), "-q"]) == 0
+    assert main(["convert", str(problem), "-", "--operations"]) == 2
