@@ -52,14 +52,14 @@ def modules(names: Set[str]) -> set[str]:
 def tracked() -> set[str]:
     """Return the files of the packages that are in version control, where the wheel has them."""
     listed = subprocess.run(
-        ["git", "ls-files", "memplan", "planner", "solvers", "api"],
+        ["git", "ls-files", "memplan", "planner", "solvers", "api", "checkers"],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     ).stdout.split()
     names = {name if name.startswith("memplan/") else f"memplan/{name}" for name in listed}
-    return names - {"memplan/planner", "memplan/solvers", "memplan/api"}
+    return names - {"memplan/planner", "memplan/solvers", "memplan/api", "memplan/checkers"}
 
 
 def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
