@@ -117,7 +117,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of what solves, with the toy kind added."""
     folder = tmp_path_factory.mktemp("extended")
     skipped = shutil.ignore_patterns("__pycache__")
-    for name in ("planner", "solvers", "api", "memplan", "tests/support"):
+    for name in ("planner", "solvers", "api", "checkers", "memplan", "tests/support"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=skipped)
     for name in ("pyproject.toml", "tests/planner/instance/test_columns.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ def _rows(data: bytes) -> list[list[str]]:
     return rows
 
 
-def read_problem(data: bytes) -> Problem:
+def read_problem(data: bytes, interval: object = None) -> Problem:
     """Read a problem."""
     rows = [{"id": row[0], "start": int(row[1]), "end": int(row[2]), "size": int(row[3])} for row in _rows(data)]
     return Problem.model_validate({"buffers": rows})
@@ -169,7 +169,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
 def test_a_module_and_a_line_are_enough(
     tmp_path: Path, module: str, text: str, edits: dict[str, list[tuple[str, str]]], use: str
 ) -> None:
-    for name in ("planner", "solvers", "api", "memplan"):
+    for name in ("planner", "solvers", "api", "checkers", "memplan"):
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / module).write_text(text)
     for name, changes in edits.items():

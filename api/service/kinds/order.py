@@ -44,7 +44,7 @@ class OrderAnswer(BaseModel):
     moves: int
     placed_peak: int | None
     placed_status: Literal["optimal", "feasible"]
-    written_over: tuple[tuple[int, int], ...]
+    written_over: tuple[tuple[int, ...], ...]
     order: tuple[int, ...]
     witness: dict[str, Any]
     wall_time_s: float | None

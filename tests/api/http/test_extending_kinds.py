@@ -92,7 +92,7 @@ def test_the_guide_lists_the_files_of_a_kind_and_they_are_few() -> None:
 
 
 def test_a_toy_kind_is_answered_queued_listed_and_described_as_others_are(tmp_path: Path) -> None:
-    for name in ("planner", "solvers", "api", "memplan"):
+    for name in ("planner", "solvers", "api", "checkers", "memplan"):
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "api/service/kinds/count.py").write_text(KIND)
     registry = tmp_path / "api/service/kinds/registry.py"

@@ -93,7 +93,7 @@ def test_the_guide_lists_the_files_of_a_route_and_they_are_few() -> None:
 
 
 def test_a_toy_route_is_served_refused_described_and_counted_as_others_are(tmp_path: Path) -> None:
-    for name in ("planner", "solvers", "api", "memplan"):
+    for name in ("planner", "solvers", "api", "checkers", "memplan"):
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "api/http/routes/load.py").write_text(ROUTE)
     app = tmp_path / "api/http/app.py"
