@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from typing import Any
 
@@ -73,7 +72,6 @@ def _program(edge: Any) -> tuple[Any, MemplanAlgorithm]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_programs_compute_the_same_bits_in_their_new_order_and_need_no_more(name: str) -> None:
-    logging.disable(logging.WARNING)
     torch.manual_seed(3)
     make, shape = MODELS[name]
     model, x = make().eval(), torch.randn(shape)
