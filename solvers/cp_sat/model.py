@@ -70,15 +70,7 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpS
     each_buffer_lives_in_one_pool(model, boxes)
     colocated_buffers_live_in_one_pool(model, instance, boxes)
     if not question.is_of_choice:
-        addresses_are_aligned(model, instance, boxes)
-        rigid_groups_keep_their_distances(model, instance, boxes)
-        no_page_is_crossed(model, instance, boxes)
-        shares = partners_may_share_an_offset(model, instance, boxes)
-        live_buffers_do_not_overlap(model, instance, boxes, shares, question.ends)
-        conflicting_buffers_do_not_overlap(model, instance, boxes)
-        banks = Banks(model, instance, boxes)
-        partners_touch_no_common_bank(model, instance, banks)
-        clashes = bank_clashes(model, instance, banks)
+        clashes = bank_clashes(model, instance, offsets_are_legal(model, instance, boxes, question.ends))
     _identical_buffers_are_in_order(model, instance, boxes)
     if len(instance.pools) > 1:
         _live_sets_fit_by_size(model, instance, boxes, question)
@@ -89,6 +81,19 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpS
     if question.has_fixed_search:
         _search_goes_from_the_lowest_address_up(model, boxes, order)
     return boxes
+
+
+def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, ends: tuple[int, ...]) -> Banks:
+    """Post all that offsets must keep to, once each buffer lives in one pool; return the banks that are touched."""
+    addresses_are_aligned(model, instance, boxes)
+    rigid_groups_keep_their_distances(model, instance, boxes)
+    no_page_is_crossed(model, instance, boxes)
+    shares = partners_may_share_an_offset(model, instance, boxes)
+    live_buffers_do_not_overlap(model, instance, boxes, shares, ends)
+    conflicting_buffers_do_not_overlap(model, instance, boxes)
+    banks = Banks(model, instance, boxes)
+    partners_touch_no_common_bank(model, instance, banks)
+    return banks
 
 
 def _identical_buffers_are_in_order(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.house_copies import copy_packages
+
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 MOST_FILES = 15
@@ -116,9 +118,7 @@ print("held")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of what solves, with the toy kind added."""
     folder = tmp_path_factory.mktemp("extended")
-    skipped = shutil.ignore_patterns("__pycache__")
-    for name in ("planner", "solvers", "api", "checkers", "memplan", "tests/support"):
-        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=skipped)
+    copy_packages(folder, "tests/support")
     for name in ("pyproject.toml", "tests/planner/instance/test_columns.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.house_copies import copy_packages, run_beside
 
 pytestmark = pytest.mark.slow
 
@@ -169,8 +167,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
 def test_a_module_and_a_line_are_enough(
     tmp_path: Path, module: str, text: str, edits: dict[str, list[tuple[str, str]]], use: str
 ) -> None:
-    for name in ("planner", "solvers", "api", "checkers", "memplan"):
-        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_packages(tmp_path)
     (tmp_path / module).write_text(text)
     for name, changes in edits.items():
         changed = (tmp_path / name).read_text()
@@ -179,13 +176,5 @@ def test_a_module_and_a_line_are_enough(
             changed = changed.replace(found, new)
         (tmp_path / name).write_text(changed)
     (tmp_path / "work").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", use],
-        cwd=tmp_path / "work",
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        text=True,
-        capture_output=True,
-        check=False,
-        timeout=200,
-    )
+    done = run_beside(tmp_path, use, cwd=tmp_path / "work")
     assert done.stdout.endswith("used\n"), done.stderr

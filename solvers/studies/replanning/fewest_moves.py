@@ -11,21 +11,13 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.solvers.cp_sat.banks import Banks, partners_touch_no_common_bank
 from memplan.solvers.cp_sat.boxes import (
     AddressBoxes,
     address_boxes,
-    addresses_are_aligned,
     colocated_buffers_live_in_one_pool,
     each_buffer_lives_in_one_pool,
-    no_page_is_crossed,
-    rigid_groups_keep_their_distances,
 )
-from memplan.solvers.cp_sat.overlap import (
-    conflicting_buffers_do_not_overlap,
-    live_buffers_do_not_overlap,
-    partners_may_share_an_offset,
-)
+from memplan.solvers.cp_sat.model import offsets_are_legal
 from memplan.solvers.studies.replanning.ejection import Places
 from memplan.solvers.studies.replanning.flags import when_set
 
@@ -99,13 +91,7 @@ def _placements(model: CpModel, instance: Instance) -> AddressBoxes:
         return boxes
     each_buffer_lives_in_one_pool(model, boxes)
     colocated_buffers_live_in_one_pool(model, instance, boxes)
-    addresses_are_aligned(model, instance, boxes)
-    rigid_groups_keep_their_distances(model, instance, boxes)
-    no_page_is_crossed(model, instance, boxes)
-    shares = partners_may_share_an_offset(model, instance, boxes)
-    live_buffers_do_not_overlap(model, instance, boxes, shares, ends)
-    conflicting_buffers_do_not_overlap(model, instance, boxes)
-    partners_touch_no_common_bank(model, instance, Banks(model, instance, boxes))
+    offsets_are_legal(model, instance, boxes, ends)
     return boxes
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.support.house_copies import copy_packages, run_beside
 
 ROOT = Path(__file__).parents[3]
 MOST_FILES = 4
@@ -92,19 +90,11 @@ def test_the_guide_lists_the_files_of_a_kind_and_they_are_few() -> None:
 
 
 def test_a_toy_kind_is_answered_queued_listed_and_described_as_others_are(tmp_path: Path) -> None:
-    for name in ("planner", "solvers", "api", "checkers", "memplan"):
-        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_packages(tmp_path)
     (tmp_path / "api/service/kinds/count.py").write_text(KIND)
     registry = tmp_path / "api/service/kinds/registry.py"
     text = registry.read_text()
     assert text.count('_MODULES = ("') == 1, "the guide expects the list of modules"
     registry.write_text(text.replace('_MODULES = ("', '_MODULES = ("count", "'))
-    done = subprocess.run(
-        [sys.executable, "-c", CALL, str(tmp_path / "data")],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+    done = run_beside(tmp_path, CALL, str(tmp_path / "data"))
     assert done.stdout == "answered\n", done.stderr

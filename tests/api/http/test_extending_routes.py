@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.support.house_copies import copy_packages, run_beside
 
 ROOT = Path(__file__).parents[3]
 MOST_FILES = 4
@@ -93,8 +91,7 @@ def test_the_guide_lists_the_files_of_a_route_and_they_are_few() -> None:
 
 
 def test_a_toy_route_is_served_refused_described_and_counted_as_others_are(tmp_path: Path) -> None:
-    for name in ("planner", "solvers", "api", "checkers", "memplan"):
-        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_packages(tmp_path)
     (tmp_path / "api/http/routes/load.py").write_text(ROUTE)
     app = tmp_path / "api/http/app.py"
     text = app.read_text()
@@ -102,12 +99,5 @@ def test_a_toy_route_is_served_refused_described_and_counted_as_others_are(tmp_p
         assert text.count(found) == 1, f"the guide expects {found!r} once"
         text = text.replace(found, new)
     app.write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-c", CALL, str(tmp_path / "data")],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+    done = run_beside(tmp_path, CALL, str(tmp_path / "data"))
     assert done.stdout == "answered\n", done.stderr
