@@ -98,8 +98,8 @@ def plan(
     Exit status: 0 a plan was found, 1 none fits, 2 wrong input, 130 interrupted (the best plan so far is written).
     """
     started = time.monotonic()
-    is_table = shown == TABLE
-    plan_format = format_for(output, None if is_table else shown)
+    is_table = shown == TABLE or (shown is None and output is None and not quiet and is_terminal(sys.stdout))
+    plan_format = format_for(output, None if shown == TABLE else shown)
     for target in (output, picture_file, bundle_file, certificate_file):
         refuse_unwritable(target)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)
@@ -255,7 +255,7 @@ def _warn(problem: Problem, answer: Plan, quiet: bool) -> None:
 def _show(problem: Problem, answer: Plan, is_table: bool, quiet: bool) -> None:
     """Show a plan to people, or why there is none."""
     if is_table or (is_terminal(sys.stdout) and not quiet):
-        _report(problem, answer)
+        _report(problem, answer, is_table)
     elif not quiet and answer.explanation is not None:
         say(f"memplan: {answer.explanation.message}")
 
@@ -271,11 +271,11 @@ def _with_reason(problem: Problem, answer: Plan, control: SolveControl) -> Plan:
     return with_reason(problem, answer, ExplainOptions(cancelled=control.cancelled, deterministic=is_deterministic))
 
 
-def _report(problem: Problem, answer: Plan) -> None:
+def _report(problem: Problem, answer: Plan, is_answer: bool) -> None:
     # Tables for people need a library that a program's caller does not wait for.
     from memplan.api.cli.report import show_plan
 
-    show_plan(problem, answer)
+    show_plan(problem, answer, sys.stdout if is_answer else sys.stderr)
 
 
 def _tell_kept(kept: KeptPlaces | None) -> None:

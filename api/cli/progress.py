@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -29,7 +30,8 @@ class ProgressLine:
         """Draw what is known, if there is a terminal."""
         if self.terminal is None or self.latest is None:
             return
-        self.terminal.write(f"{_ERASE}{elapsed_s:6.1f} s  {sentence(self.latest)}")
+        width = shutil.get_terminal_size().columns - 1  # the last column stays free: some terminals wrap after it
+        self.terminal.write(f"{_ERASE}{f'{elapsed_s:6.1f} s  {sentence(self.latest)}'[:width]}")
         self.terminal.flush()
 
     def erase(self) -> None:

@@ -1,8 +1,10 @@
-"""Tables of pools and solvers, and live bytes over time, for people at a terminal."""
+"""Summaries of plans, tables of pools and solvers, and live bytes over time, for people at a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,24 +13,59 @@ from rich.table import Table
 from memplan.api.reports.sizes import size_text
 from memplan.api.reports.solver_facts import SolverFacts
 from memplan.planner.bounds.lower_bound import live_bytes
+from memplan.planner.errors import shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.peak_growth import Id, LiveSet, occupancies
 from memplan.solvers.portfolio.registry import EVERYTHING
 from memplan.solvers.reference.table import PREFIX
 
 _CHART_COLUMNS, _CHART_ROWS = 64, 6
+_MEMBERS_TOLD = 5
+_LONGEST_NAME = 40
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
-def show_plan(problem: Problem, plan: Plan) -> None:
-    """Show how good a plan is, its pools, and when most bytes are alive, on standard error."""
-    console = Console(stderr=True, highlight=False)
+def show_plan(problem: Problem, plan: Plan, stream: TextIO) -> None:
+    """Write a plan's summary: status, peak and bound, pools, the buffers at each peak, what would do, live bytes."""
+    console = Console(file=stream, highlight=False)
     console.print(escape(headline(plan)), soft_wrap=True)
     if plan.status in ("optimal", "feasible"):
         console.print(pool_table(problem, plan))
+    for line in chain(peak_lines(problem, plan), advice(problem, plan)):
+        console.print(escape(line), soft_wrap=True)
     for line in live_bytes_chart(live_bytes(compile_problem(problem))):
         console.print(escape(line), soft_wrap=True)
+
+
+def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
+    """Say for each pool in use which of its buffers are alive when most bytes are, the largest first."""
+    if plan.status not in ("optimal", "feasible"):
+        return
+    for name, pool in occupancies(problem, plan).items():
+        if pool.used:
+            yield f"at the peak of {shown_name(name)}{_members(pool.live_set, pool.sizes, pool.used)}"
+
+
+def _members(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
+    """Say when most bytes of a pool are alive, which buffers these are, and how far above them the pool's end is."""
+    when = "" if live.time is None else f", time {live.time}"
+    told = ", ".join(f"{shown_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
+    left = live.buffers[_MEMBERS_TOLD:]
+    more = f" and {len(left):,} more ({sum(sizes[name] for name in left):,})" if left else ""
+    above = f"; {used - live.bytes:,} above them" if used > live.bytes else ""
+    return f"{when}: {told}{more}{above}"
+
+
+def advice(problem: Problem, plan: Plan) -> Iterator[str]:
+    """Say what a reader may do about a plan that is missing, or not proved to be the best."""
+    if plan.status == "infeasible":
+        yield "`memplan explain` names what is in the way, --repairs what would help"
+    elif plan.status == "unknown" and plan.stop_reason == "time_limit":
+        yield "a longer --time-limit may find a plan"
+    elif plan.status == "feasible" and plan.gap:
+        yield "less is not ruled out: a longer --time-limit may find it, or prove that there is none"
 
 
 def show_solvers(facts: Iterable[SolverFacts]) -> None:
@@ -94,6 +131,12 @@ def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
     when = next(time for time, load in loads if load == most)
     span = f"from time {loads[0][0]} to {loads[-1][0]}"
     return [f"live bytes {span}: at most {most:,} ({size_text(most)}), at time {when}", *rows]
+
+
+def shown_name(name: Id) -> str:
+    """Return a name in one line of a terminal: shortened in its middle, and quoted where it has odd characters."""
+    text = str(name) if str(name).isprintable() else shown(name)
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME // 2]}...{text[3 - _LONGEST_NAME // 2 :]}"
 
 
 def _yes(is_so: bool) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from memplan.solvers.bench.reports.summary import Summary
 from memplan.solvers.bench.results import Result
 
+_INDENT = "  "
 RUN_HEADER = (
     "instance",
     "buffers",
@@ -26,7 +27,7 @@ SOLVER_HEADER = ("solver", "runs", "plans", "solved", "peak/bound", "PAR2 s", "w
 def text_report(summary: Summary) -> str:
     """Return the whole report, in lines of plain text."""
     parts = [
-        _table(RUN_HEADER, run_rows(summary)),
+        _run_table(summary),
         _table(SOLVER_HEADER, solver_rows(summary)),
         "\n".join(remarks(summary)),
     ]
@@ -107,6 +108,19 @@ def _run(row: Result) -> str:
 
 def _shown(value: float | None, spec: str = "") -> str:
     return "-" if value is None else format(value, spec)
+
+
+def _run_table(summary: Summary) -> str:
+    """Set the runs under a line for each instance, so that names of files do not widen the table."""
+    rows = run_rows(summary)
+    header, *lines = _table(RUN_HEADER[3:], [row[3:] for row in rows]).split("\n")
+    parts = [f"{_INDENT}{header}"]
+    for k, (row, line) in enumerate(zip(rows, lines, strict=True)):
+        if k == 0 or rows[k - 1][0] != row[0]:
+            instance, buffers, bound = row[:3]
+            parts.append(f"{instance}: {buffers or '?'} buffers, bound {bound}")
+        parts.append(f"{_INDENT}{line}")
+    return "\n".join(parts)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -53,15 +53,16 @@ def test_the_format_that_is_asked_for_counts_more_than_the_name(two: str, tmp_pa
     assert file.read_text().splitlines()[0] == "id,lower,upper,size,offset"
 
 
-def test_a_table_is_for_people_and_goes_to_standard_error(two: str, capfd: Captured) -> None:
+def test_a_table_is_the_answer_where_it_is_asked_for(two: str, capfd: Captured) -> None:
     assert main(["plan", two, "--format", "table"]) == 0
     out, err = capfd.readouterr()
-    lines = err.splitlines()
-    assert out == ""
+    lines = out.splitlines()
+    assert err == ""
     assert lines[0].startswith("optimal: peak 96 bytes, lower bound 96, gap 0.00%, by ")
     assert lines[1].split() == ["pool", "base", "address", "size", "peak", "lower", "bound"]
     assert lines[2].split() == ["default", "0x0", "unlimited", "96", "96", "B", "96"]
-    assert lines[3] == "live bytes from time 2 to 2: at most 96 (96 B), at time 2"
+    assert lines[3] == "at the peak of default, time 2: a (64), b (32)"
+    assert lines[4] == "live bytes from time 2 to 2: at most 96 (96 B), at time 2"
 
 
 def test_exit_status_1_says_that_nothing_fits_and_the_json_says_why(two: str, capfd: Captured) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import signal
 import subprocess
@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from memplan.api.cli.progress import ProgressLine
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.search.result import Progress
 from tests.support import public_problems
 
 MEMPLAN = [sys.executable, "-m", "memplan.api.cli.main"]
@@ -93,16 +95,28 @@ def test_an_interrupted_search_writes_the_best_plan_so_far(number: signal.Signal
     assert verify(problem, plan) == ()
 
 
-def test_a_terminal_shows_tables_beside_the_plan(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "expected"), [((), b"optimal: peak 96 bytes"), (("--quiet",), b"{"), (("--format", "json"), b"{")]
+)
+def test_a_terminal_shows_a_summary_unless_a_format_is_asked_for(
+    options: tuple[str, ...], expected: bytes, tmp_path: Path
+) -> None:
     file = tmp_path / "two.csv"
     file.write_bytes(TWO)
     with terminal() as (ours, theirs):
-        process = subprocess.Popen([*MEMPLAN, "plan", str(file)], cwd=ROOT, stdout=theirs, stderr=subprocess.PIPE)
+        process = subprocess.Popen([*MEMPLAN, "plan", str(file), *options], cwd=ROOT, stdout=theirs)
         os.close(theirs)
-        _, told = process.communicate(timeout=60)
-        assert json.loads(os.read(ours, 1 << 16))["peak"] == 96
-    assert process.returncode == 0
-    assert told.decode().startswith("optimal: peak 96 bytes")
+        assert process.wait(timeout=60) == 0
+        assert os.read(ours, 1 << 16).startswith(expected)
+
+
+def test_the_line_of_progress_keeps_to_the_width_of_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    drawn = io.StringIO()
+    line = ProgressLine(drawn)
+    line.take(Progress(1.0, 10**15, 10**14, "a-solver-with-a-long-name"))
+    line.draw(1.0)
+    assert len(drawn.getvalue().removeprefix("\r\033[K")) == 39
 
 
 def test_a_plan_needs_no_library_for_pictures_tables_or_servers(tmp_path: Path) -> None:

@@ -22,9 +22,8 @@ def drawn(problem: Problem, plan: Plan) -> tuple[ElementTree.Element, list[str]]
 
 
 def rectangles(root: ElementTree.Element) -> int:
-    """Count the filled rectangles."""
-    groups = [group for group in root.iter(f"{SVG}g") if group.get("id", "").startswith("PolyCollection")]
-    return sum("fill: #" in element.get("style", "") for group in groups for element in group.iter())
+    """Count the rectangles of buffers."""
+    return sum(group.get("id", "").startswith("buffer-") for group in root.iter(f"{SVG}g"))
 
 
 def rows(n: int) -> list[dict[str, object]]:
@@ -39,6 +38,31 @@ def test_a_picture_has_a_rectangle_for_each_lifetime_and_the_bound_as_a_line() -
     assert "lower bound 2,112" in texts
     assert "default: peak 2,112 bytes (2.062 KiB), optimal" in texts
     assert {"b0", "b1", "b2", "b3"} <= set(texts)
+
+
+def test_a_rectangle_has_an_id_and_a_title_of_its_own() -> None:
+    problem = Problem.model_validate({"buffers": [*rows(2), {"id": "<&>", "size": 64, "lifetimes": [[0, 1], [3, 5]]}]})
+    root, _ = drawn(problem, solve(problem))
+    titles = {group.get("id"): group.findtext(f"{SVG}title") for group in root.iter(f"{SVG}g")}
+    assert titles["buffer-0-0"] == "b0: 1,024 bytes, alive [0, 2), offset 0"
+    assert str(titles["buffer-2-1"]).startswith("<&>: 64 bytes, alive [3, 5), offset ")
+
+
+def test_the_fullest_time_and_what_ends_above_the_bound_are_told_apart() -> None:
+    problem = Problem.model_validate({"buffers": [*rows(4), {"id": "late", "size": 64, "start": 9, "end": 10}]})
+    at = {"b0": 0, "b1": 1024, "b2": 2048, "b3": 0, "late": 0}
+    placements = [{"id": name, "pool": "default", "offset": offset} for name, offset in at.items()]
+    pools = [{"name": "default", "used": 3072, "lower_bound": 2048}]
+    plan = Plan.model_validate({"status": "feasible", "peak": 3072, "pools": pools, "placements": placements})
+    _, texts = drawn(problem, plan)
+    assert {"fullest at 1: 2,048 alive", "above the bound", "at the fullest time", "at other times"} <= set(texts)
+
+
+def test_the_ten_largest_are_labelled_whatever_their_number_and_names() -> None:
+    large = [{"id": f"large/{'very_' * 9}{i}", "size": 10**6, "start": 40 * i, "end": 40 * i + 30} for i in range(10)]
+    problem = Problem.model_validate({"buffers": [*rows(300), *large]})
+    _, texts = drawn(problem, solve(problem))
+    assert sum(text.startswith("lar") for text in texts) == 10
 
 
 def test_each_pool_has_its_own_panel_with_address_and_size() -> None:

@@ -109,9 +109,17 @@ def test_a_mean_over_nothing_is_absent() -> None:
 
 def test_the_text_says_what_the_rows_say() -> None:
     lines = text_report(Summary(ROWS)).splitlines()
-    cells = next(re.split(r"\s{2,}", line) for line in lines if line.startswith("a ") and "ours" in line)
-    assert cells == ["a", "5", "100", "ours", "optimal", "2/2", "100", "1.00000", "2.0000", "0.5000", "60"]
+    under_a = lines[lines.index("a: 5 buffers, bound 100") :]
+    cells = next(re.split(r"\s{2,}", line.strip()) for line in under_a if line.startswith("  ours"))
+    assert cells == ["ours", "optimal", "2/2", "100", "1.00000", "2.0000", "0.5000", "60"]
     assert "late: theirs on c, seed 1: stopped" in lines
+
+
+def test_a_report_keeps_to_a_hundred_columns_whatever_the_files_are_called() -> None:
+    name = "suites/" + "a_long_folder/" * 12 + "model.csv"
+    rows = [line.model_copy(update={"instance": name, "peak": 2**40}) for line in ROWS]
+    lines = text_report(Summary(rows)).splitlines()
+    assert max(len(line) for line in lines if name not in line) <= 100
 
 
 def test_a_report_on_nothing_says_so() -> None:
