@@ -1,0 +1,113 @@
+"""Models and dumps of other systems over HTTP: read apart, within limits, and answered with their problems."""
+
+from __future__ import annotations
+
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic_core import to_json
+
+from memplan import verify
+from memplan.api.service.import_process import ImportTask, run_apart
+from memplan.api.settings import Settings
+from memplan.planner.errors import FormatError
+from memplan.planner.formats.memplan_json import read_plan
+from memplan.planner.importers import read_model
+from memplan.planner.model.problem import Problem
+from memplan.solvers.search.deadline import Deadline
+from tests.fuzz_importers import SEEDS, broken
+from tests.support.dump_files import INCLUSIVE, MEMORIES, recorded
+from tests.support.server import Running, running
+
+MODEL = (Path(__file__).parents[2] / "models" / "choice.tflite").read_bytes()
+BYTES = {"Content-Type": "application/octet-stream"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings(max_jobs=20)) as found:
+        yield found
+
+
+def read_apart(data: bytes) -> bytes:
+    return run_apart(ImportTask(data), Deadline.after(20), threading.Event())
+
+
+def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: Running) -> None:
+    answer = server.client.post("/v1/import", params={"name": "choice.tflite"}, content=MODEL, headers=BYTES)
+    found = answer.json()
+    assert (answer.status_code, found["format"], found["plan"]) == (200, "tflite", None)
+    assert Problem.model_validate(found["problem"]) == read_model(MODEL).problem
+
+
+def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: Running) -> None:
+    (dump,) = recorded("mlp_sgd.hlo.pb")
+    found = server.client.post("/v1/import", json={"file": b64encode(dump).decode()}).json()
+    problem = Problem.model_validate(found["problem"])
+    plan = read_plan(to_json(found["plan"]), problem)
+    assert (found["format"], found["own_peak"], found["violations"]) == ("xla", 12_090_728, [])
+    assert verify(problem, plan) == ()
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "known"),
+    [
+        (MEMORIES, None, "cadence"),
+        (INCLUSIVE, "network.in.csv", "idealloc"),
+        (b"id,lower,upper,size\na,0,3,64\n", "small.csv", "csv"),
+        (b'{"buffers": [{"id": 1, "size": 3, "start": 0, "end": 2}]}', None, "json"),
+    ],
+)
+def test_the_format_is_told_by_the_bytes_or_the_name(
+    server: Running, data: bytes, name: str | None, known: str
+) -> None:
+    params = {} if name is None else {"name": name}
+    assert server.client.post("/v1/import", params=params, content=data, headers=BYTES).json()["format"] == known
+
+
+@pytest.mark.parametrize(
+    ("data", "query", "sentence"),
+    [
+        (b"", "", "file: must not be empty"),
+        (b"\x00\x01", "", "file: must be of a known format (json, csv, tflite, onnx, "),
+        (MODEL[:200], "", "model.buffers: must lie in the file (200 bytes)"),
+        (MODEL, "dims=batch", 'dims: must be NAME=SIZE, with commas between, as in batch=1, got "batch"'),
+        (MODEL, "alignment=0", "alignment: must be "),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(server: Running, data: bytes, query: str, sentence: str) -> None:
+    answer = server.client.post(f"/v1/import?{query}", content=data, headers=BYTES)
+    assert answer.status_code in (400, 422)
+    assert answer.json()["errors"][0].startswith(sentence)
+
+
+def test_a_file_may_be_read_as_a_job(server: Running) -> None:
+    job = server.client.post("/v1/jobs?kind=import", content=MODEL, headers=BYTES)
+    assert job.status_code == 202
+    events = server.client.get(job.json()["links"]["events"]).text
+    assert "finished" in events
+    assert server.client.get(f"/v1/jobs/{job.json()['id']}/result").json()["format"] == "tflite"
+
+
+def test_a_reader_ends_at_its_limits() -> None:
+    nested = b'{"functions":' + b"[" * 3_000_000
+    with pytest.raises(FormatError):
+        read_apart(nested)
+    many = b"id,lower,upper,size\n" + b"".join(b"%d,0,1,1\n" % k for k in range(100_000))
+    with pytest.raises(FormatError, match=r"file: (must be read with .* bytes of memory|cannot be read)"):
+        run_apart(ImportTask(many, least_memory_bytes=1), Deadline.after(20), threading.Event())
+    with pytest.raises(FormatError, match="file: must be read within its time limit, and was not"):
+        run_apart(ImportTask(many), Deadline.after(0.0), threading.Event())
+
+
+@pytest.mark.parametrize("name", ["tflite", "tvm", "iree"])
+def test_broken_files_are_refused_with_sentences(server: Running, name: str) -> None:
+    seeds = SEEDS[name]()
+    for seed in range(2):
+        answer = server.client.post("/v1/import", content=broken(name, seeds, seed), headers=BYTES)
+        assert answer.status_code in (200, 400, 422)
+        if answer.status_code != 200:
+            assert all(sentence.isprintable() for sentence in answer.json()["errors"])
