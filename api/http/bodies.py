@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from email.message import Message
 
 import anyio
 from fastapi import Request, Response
 
+from memplan.api.http.limits.heads import split_media
 from memplan.api.http.middleware import HeldShare
 from memplan.api.http.problem_details import MediaTypeError, TooLargeError
 from memplan.api.options import Options
@@ -35,13 +35,12 @@ def media_type(request: Request, *known: str) -> str:
     said = request.headers.get("content-type")
     if (said is None or said in known) and "content-encoding" not in request.headers:
         return said or known[0]
-    header = Message()
-    header["content-type"] = request.headers.get("content-type") or known[0]
-    kind, charset = header.get_content_type(), header.get_content_charset("utf-8")
-    if kind not in known or header["content-type"].partition(";")[0].strip().lower() != kind:
-        got = shown(request.headers["content-type"])
-        raise MediaTypeError(f"content-type: must be {' or '.join(known)}, got {got}")
-    if charset not in ("utf-8", "utf8", "us-ascii"):
+    header = known[0] if said is None else said
+    found = split_media(header.strip().encode("latin-1"))
+    if found is None or found[0] not in known:
+        raise MediaTypeError(f"content-type: must be {' or '.join(known)}, got {shown(header)}")
+    kind, charset = found[0], found[1].get("charset", "utf-8")
+    if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
         raise MediaTypeError(f"content-type: charset must be utf-8, got {shown(charset)}")
     if (coding := request.headers.get("content-encoding", "identity")) != "identity":
         raise MediaTypeError(f"content-encoding: must be identity, got {shown(coding)}")

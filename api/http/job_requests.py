@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -208,8 +209,8 @@ def last_event_id(header: str | None) -> int:
 
 def read_job_query(query: QueryParams) -> JobQuery:
     """Read which jobs to list; raises OptionError."""
-    names = [name for name, _ in query.multi_items()]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+    counts = Counter(name for name, _ in query.multi_items())
+    if repeated := sorted(name for name, count in counts.items() if count > 1):
         raise OptionError(*(f"{shown(name)}: must be given once" for name in repeated[:10]))
     try:
         return JobQuery.model_validate_strings(dict(query))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memplan.api.http.limits.heads import LargeHeadersError, LongTargetError, check_head
 from memplan.api.http.problem_details import log_failure, problem_details
 from memplan.api.logs import REQUEST
 from memplan.api.metrics import Metrics
@@ -119,9 +120,12 @@ class Envelope:
 
         token = REQUEST.set(request_id.decode())
         try:
+            check_head(scope)
             await self.app(scope, receive, framed)
         except ClientDisconnect:
             pass
+        except (LongTargetError, LargeHeadersError) as error:
+            await problem_details(error.status, (str(error),))(scope, receive, framed)
         except Exception as error:  # the border: what is not known here is a fault of the program
             log_failure(error, scope["path"])
             if status != _HUNG_UP:

@@ -17,14 +17,15 @@ from memplan.api.cluster.task import LostWorkersError
 from memplan.api.logs import PROBLEMS
 from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.store.errors import StoreError
-from memplan.planner.errors import FormatError, InputError
+from memplan.planner.errors import FormatError, InputError, shown
 
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
 _FRAMES_LOGGED = 12
 _AFTER_LOSSES_S = 60.0
 """The seconds after which to come back with a problem that workers died of, or that came when they did."""
-_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
+_PATH_SHOWN = 200
+_TITLES = {413: "Content Too Large", 414: "URI Too Long", 422: "Unprocessable Content"}
 """The phrases of RFC 9110 that differ from those of older Pythons."""
 
 
@@ -97,7 +98,8 @@ async def _on_purpose(_request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    path = request.url.path
+    path: str = request.scope["path"]
+    path = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
     sentences = {404: f"path: nothing is at {path}", 405: f"method: {request.method} is not for {path}"}
     return problem_details(
         error.status_code, (sentences.get(error.status_code, str(error.detail)),), dict(error.headers or {})
@@ -120,8 +122,10 @@ def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
         404: "Nothing is there, or nothing that the caller may see.",
         408: "The body took too long to come.",
         413: "The body, or the problem in it, is larger than this server takes.",
+        414: "The path with its query is longer than any call needs.",
         415: "The body's media type is not known.",
         422: "The problem, the plan or an option breaks a rule.",
+        431: "There are more headers than any call needs, or one is longer.",
         429: "Every place or quota is taken: try again after the seconds that Retry-After gives.",
         503: "The service cannot solve or store for now.",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,7 @@ def read_work(
     """Check the body and the query of a request, whose options may come in either; raises InputError."""
     asked = query.multi_items()
     if len(dict(asked)) < len(asked):
-        repeated = {name for name, _ in asked if len(query.getlist(name)) > 1}
+        repeated = [name for name, count in Counter(name for name, _ in asked).items() if count > 1]
         raise OptionError(*(f"{path_of((name,))}: must be given once" for name in sorted(repeated)[:10]))
     content = parsed_fields(kind, media, body)
     check_fields(kind, content, terms)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, cast
 
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 
-from memplan.api.http.auth.hosts import is_harmless
+from memplan.api.http.auth.hosts import is_from_elsewhere, is_harmless
 from memplan.api.http.auth.quota import RequestQuota
 from memplan.api.refusals import ForbiddenError, FullError, NoKeyError
 from memplan.api.settings import Settings
@@ -48,15 +48,17 @@ class KeyGate:
         self._quota = RequestQuota(clock)
         self._kept: dict[str, tuple[Key, float]] = {}
 
-    async def caller(self, authorization: str | None, host: str | None = None) -> Caller:
+    async def caller(
+        self, authorization: str | None, method: str = "GET", headers: Mapping[str, str] | None = None
+    ) -> Caller:
         """Return the caller with this `Authorization`; raises NoKeyError, and FullError where a quota is used up.
 
-        Raises ForbiddenError for a `Host` that a page from elsewhere may have, where there is no key to show.
+        Raises ForbiddenError for a `Host` that a page from elsewhere may have, and for what such a page asks for, where
+        there is no key to show.
         """
         if not self.requires_keys:
-            if not self._settings.without_keys and not is_harmless(host):
-                rule = "must be an address or localhost where no key is asked for, unless --without-keys is said"
-                raise ForbiddenError(f"host: {rule}, got {shown(host)}")
+            if not self._settings.without_keys:
+                _check_page(method, headers or {})
             return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
         text = text.strip()
@@ -92,6 +94,17 @@ class KeyGate:
             raise FullError(f"key {key.name}: may ask {per_minute} times a minute", wait_s)
 
 
+def _check_page(method: str, headers: Mapping[str, str]) -> None:
+    """Raise ForbiddenError for what a page from elsewhere asks for, by whatever name it calls this server."""
+    host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
+    rule = "where no key is asked for, unless --without-keys is said"
+    if not is_harmless(host):
+        raise ForbiddenError(f"host: must be an address or localhost {rule}, got {shown(host)}")
+    if is_from_elsewhere(method, host, origin, site):
+        name, got = ("sec-fetch-site", site) if origin is None else ("origin", origin)
+        raise ForbiddenError(f"{name}: must be that of this server's own pages {rule}, got {shown(got)}")
+
+
 def look_up(keys: Keys, key_id: str) -> Key | None:
     """Return a key of the store, and note that it is used, about once a minute. Raises StoreError."""
     key, now = keys.find(key_id), time.time()
@@ -114,7 +127,7 @@ class ScopeCheck(HTTPBearer):
     async def __call__(self, request: Request) -> None:  # type: ignore[override]  # the caller is in the state
         """Admit a caller with the scope."""
         gate: KeyGate = request.app.state.service.gate
-        caller = await gate.caller(request.headers.get("authorization"), request.headers.get("host"))
+        caller = await gate.caller(request.headers.get("authorization"), request.method, request.headers)
         request.state.caller = caller
         if not caller.scopes & {self.scope, "admin"}:
             raise ForbiddenError(f"key {caller.name}: must have the scope {self.scope} for this")

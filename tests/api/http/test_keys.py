@@ -198,11 +198,14 @@ def test_a_page_from_elsewhere_is_known_by_its_name(host: str | None, harmless: 
 
 def test_such_a_page_gets_in_where_that_is_said_only() -> None:
     lobby = Lobby()
-    assert run(KeyGate(Settings(without_keys=True), lobby._look_up).caller(None, "proxy.example")) is ANY_CALLER
+    assert (
+        run(KeyGate(Settings(without_keys=True), lobby._look_up).caller(None, headers={"host": "proxy.example"}))
+        is ANY_CALLER
+    )
     with pytest.raises(NoKeyError):
-        run(KeyGate(Settings(require_keys=True), lobby._look_up).caller(None, "memplan.example"))
+        run(KeyGate(Settings(require_keys=True), lobby._look_up).caller(None, headers={"host": "memplan.example"}))
     with pytest.raises(ForbiddenError, match=r'^host: must be an address or localhost .*, got "evil\.example"$'):
-        run(KeyGate(Settings(), lobby._look_up).caller(None, "evil.example"))
+        run(KeyGate(Settings(), lobby._look_up).caller(None, headers={"host": "evil.example"}))
 
 
 @pytest.fixture

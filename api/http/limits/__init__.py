@@ -1,0 +1,1 @@
+"""Limits of what one request, and one caller, may ask of a server."""
