@@ -24,11 +24,11 @@ class Problem:
         rows, self.pools, self.is_cost = data["buffers"], data.get("pools") or [{}], data.get("objective") == "cost"
         if [pool.get("size") for pool in self.pools] != sizes:
             raise Refused("it is about pools of other sizes")
-        names, n = [pool.get("name", "default") for pool in self.pools], range(len(rows))
+        self.names, n = [pool.get("name", "default") for pool in self.pools], range(len(rows))
         self.ends, index = [2**63 - 1 if size is None else size for size in sizes], {rows[i]["id"]: i for i in n}
         self.size, self.page = [row["size"] for row in rows], [row.get("no_cross") for row in rows]
         self.root, self.group, self.rules, self.lives = list(n), list(n), [[] for _ in n], [[] for _ in n]
-        self.pin, self.open = [None for _ in n], [set(range(len(names))) for _ in n]
+        self.pin, self.open = [None] * len(rows), [{*self.names} for _ in n]
         for i, row in enumerate(rows):
             r, above = i, 0
             while rows[r].get("alias_of") is not None:
@@ -36,9 +36,9 @@ class Problem:
             self.root[i] = r
             self.lives[r] += row.get("lifetimes") or [[row.get("start"), row.get("end")]] * (row.get("end") is not None)
             self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
-            self.pin[r] = self.pin[r] if row.get("offset") is None else row["offset"] - above
-            asked, closed = row.get("pools") or names, row.get("forbid_pools") or ()
-            self.open[r] -= {q for q, name in enumerate(names) if name not in asked or name in closed}
+            pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
+            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1: pinned to two places
+            self.open[r] &= {*(row.get("pools") or self.names)} - {*(row.get("forbid_pools") or ())}
         pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
         self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
         for i in [i for i in n if rows[i].get("relative")]:
@@ -48,14 +48,16 @@ class Problem:
 
     def meets(self, i, j):
         """Say whether two buffers may never share bytes."""
-        pair, is_tied = frozenset((i, j)), frozenset((i, j)) in self.sharing or self.group[i] == self.group[j]
-        is_now = not is_tied and any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
+        pair, is_met = frozenset((i, j)), any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
+        is_now = is_met and pair not in self.sharing and self.group[i] != self.group[j]
         return i != j and (is_now or pair in self.named)
 
     def fixed(self, buffers, q):
         """Return the ranges of a pool that are reserved, or taken by those of the buffers that are pinned there."""
         rows, top = [(at, at + size) for at, size in self.pools[q].get("reserved") or () if size], 0
-        rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
+        rows += [
+            (self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {self.names[q]}
+        ]
         for k, (low, high) in enumerate(sorted(rows)):
             rows[k] = (max(low, top), top := max(high, top))
         return rows  # ascending and disjoint
@@ -65,14 +67,14 @@ class Problem:
         """Return (step, rest, ranges in the way) of a buffer in a pool; (1, 0, everything) where it may not be."""
         base, common = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1)
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
-        step, rest, is_open = 1, 0, q in self.open[i]
+        step, rest, is_open = 1, 0, self.names[q] in self.open[i]
         for m, r in rules + [(m, -base - above) for a, above, _ in self.rules[i] for m in (a, common)]:
             shared = gcd(step, m)
             is_open = is_open and (r - rest) % shared == 0
             rest += step * ((r - rest) // shared * pow(step // shared, -1, m // shared) % (m // shared))
             step = lcm(step, m)
-        ways = self.fixed({j for j in self.pinned if self.meets(i, j)}, q)
-        return (step, rest % step, ways) if is_open else (1, 0, [(0, INF)])
+        near = {j for j in self.pinned if is_open and self.meets(i, j)}
+        return (step, rest % step, self.fixed(near, q)) if is_open else (1, 0, [(0, INF)])
 
     def legal(self, i, q, at, end):
         """Return the first offset of a buffer in a pool, not below `at`, from which it ends by `end`; else INF."""
@@ -194,7 +196,7 @@ if __name__ == "__main__":
     try:
         with open(sys.argv[1], encoding="utf-8") as problem, open(sys.argv[2], encoding="utf-8") as certificate:
             print(check(problem.read(), certificate.read().splitlines()))
-    except Refused as refused:
-        sys.exit(print(f"refused: {refused}") or 3)
+    except Refused as why:
+        sys.exit(print(f"refused: {why}") or 3)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         sys.exit(print(f"wrong input: {error!r}") or 2)

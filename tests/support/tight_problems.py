@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -71,3 +72,15 @@ def _pieces(rng: np.random.Generator, total: int, count: int) -> list[int]:
     cuts = np.sort(rng.choice(np.arange(1, total), min(count, total) - 1, replace=False))
     found: list[int] = np.diff(np.concatenate(([0], cuts, [total]))).tolist()
     return found
+
+
+def mixed_alignments(seed: int, n: int) -> Problem:
+    """Return n buffers of at most 24 bytes at multiples of 1, 2, 4 or 8; the least peak is often above every bound."""
+    rng = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for k in range(n):
+        start = rng.randrange(n)
+        end = start + 1 + rng.randrange(max(2, n // 2))
+        rows.append({"id": k, "start": start, "end": end, "size": rng.randint(1, 24)})
+        rows[-1]["alignment"] = rng.choice([1, 2, 4, 8])
+    return Problem.model_validate({"buffers": rows})

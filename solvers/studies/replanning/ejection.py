@@ -15,8 +15,8 @@ from memplan.solvers.kernels.stable.ejection import PLACED, Ejection, Homes, eje
 MOST_PAIRS = 6_000_000
 """The most pairs of buffers in conflict that are listed."""
 MOST_LIFETIMES = 20_000
-ROUNDS, ROUNDS_HOME = 40, 6
-"""Rounds for each buffer: for a first placement, and to bring one buffer home."""
+ROUNDS, ROUNDS_HOME, ROUNDS_SOON = 40, 6, 2
+"""Rounds for each buffer: for a first placement, to bring one buffer home, and for a quick try."""
 FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "reserved", "cost"})
 """The features of instances that ejection honours."""
 
@@ -105,6 +105,12 @@ class Ejector:
             if self._run(places, np.flatnonzero(places.offset < 0), ROUNDS):
                 return places
         return None
+
+    def soon(self, stays: Bool) -> Places | None:
+        """Return a placement that begins with some buffers at home; None where few rounds do not find one."""
+        homes = self._homes.table
+        places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
+        return places if self._run(places, np.flatnonzero(places.offset < 0), ROUNDS_SOON) else None
 
     def better(self, best: Places, enough: int = 0) -> Iterator[Places]:
         """Yield placements that weigh less and less: in each turn some go home, and what they push out moves.

@@ -7,7 +7,9 @@ is checked by the verifier on the changed problem.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 
 import numpy as np
@@ -19,16 +21,23 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.kernels.cache import STABLE
+from memplan.solvers.kernels.warm_up import are_ready
 from memplan.solvers.packing.place import drop
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.search.deadline import Deadline
-from memplan.solvers.search.incumbent import Accept, SearchState
+from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.studies.questions.parts import remade
+from memplan.solvers.studies.replanning.ejection import Ejector, conflicting
+from memplan.solvers.studies.what_if.growth import Growth
 from memplan.solvers.studies.what_if.loads import Loads
 from memplan.solvers.studies.what_if.values import BufferWorth, Source
 
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
-_BISECTIONS = 40
+_SHORT_S = 0.05
+"""The seconds of a question about growth in the first turn, so that the last buffers are asked about as well."""
+_IN_VAIN = 8
+"""After so many ejections in a row that led nowhere no more are tried."""
 Interval = tuple[int, int]
 
 
@@ -51,6 +60,7 @@ class OnePool:
     deterministic: bool = False
     peak: int = field(init=False)
     loads: Loads = field(init=False)
+    ejections_in_vain: int = 0
 
     def __post_init__(self) -> None:
         self.end = self.offset + self.instance.size
@@ -65,8 +75,8 @@ class OnePool:
         is_cancelled = self.cancelled is not None and self.cancelled.is_set()
         return is_cancelled or (not self.deterministic and self.deadline.left_s <= 0)
 
-    def worth(self, i: int, with_growth: bool, shrunk_to: float | None) -> BufferWorth:
-        """Return what is known of buffer `i` of the instance."""
+    def worth(self, i: int, growth: Interval | None, shrunk_to: float | None) -> BufferWorth:
+        """Return what is known of buffer `i` of the instance, given how far it may grow, in units, if that is asked."""
         unit, size = self.instance.unit, int(self.instance.size[i])
         dropped, by = self._gain(i, 0)
         found = BufferWorth.model_construct(
@@ -77,8 +87,8 @@ class OnePool:
             exact=dropped[0] == dropped[1],
         )
         changes: dict[str, object] = {}
-        if with_growth:
-            least, most = self._growth(i)
+        if growth is not None:
+            least, most = growth
             changes |= {"may_grow": least * unit, "may_grow_at_most": most * unit}
             changes["exact"] = found.exact and least == most
         if shrunk_to is not None:
@@ -110,115 +120,97 @@ class OnePool:
             return bound, known
         kept = np.arange(len(self.instance)) != i
         offset = self.offset if smaller else self.offset[kept]
-        changed = self._resized(i, smaller) if smaller else part_of(self.instance, kept)
-        state = self._searched(changed, None, offset)
+        changed = self._resized({i: smaller}) if smaller else part_of(self.instance, kept)
+        state = self._searched(changed, offset, self.call_limit_s)
         best = known
         if state.best is not None:
             mine = int(state.best.score[-1])
-            if mine < known and self._holds(i, smaller, state.best.offset):
+            if mine < known and self._holds({i: smaller}, state.best.offset):
                 best = mine
         return min(best, max(bound, int(state.bound[-1]))), best
 
-    def _growth(self, i: int) -> Interval:
-        """Return the units by which buffer `i` may grow at this peak: (known to fit, not ruled out)."""
-        size = int(self.instance.size[i])
-        most = self.peak - self.loads.beside(i)
-        pin = int(self.instance.pin[i])
-        if pin >= 0:
-            most = min(most, self.peak - pin - size)
-        if most <= 0:
-            return 0, 0
-        least = max(0, min(most, self._room(i, size + most) - size))
-        if least >= most:
-            return most, most
-        answer = self._fits(i, size + most)
-        if answer is not False:
-            return (most if answer else least), most
-        high = most - 1
-        for _ in range(_BISECTIONS):
-            if least >= high:
-                break
-            middle = (least + high + 1) // 2
-            answer = self._fits(i, size + middle)
-            if answer is None:
-                break
-            least, high = (middle, high) if answer else (least, middle - 1)
-        return least, high
+    def growth(self) -> tuple[I64, I64]:
+        """Return the units by which each buffer may grow at this peak, (n,): (known to fit, not ruled out)."""
+        n, size, pin = len(self.instance), self.instance.size, self.instance.pin
+        most = np.array([self.peak - self.loads.beside(i) for i in range(n)], dtype=np.int64)
+        most = np.maximum(0, np.where(pin >= 0, np.minimum(most, self.peak - pin - size), most))
+        near = conflicting(self.instance)
+        if near is None:
+            return np.zeros_like(most), most
+        found = Growth(self.instance, self.peak, near, most)
+        found.look_through(self.offset, np.arange(n))
+        limits_s = (self.call_limit_s,) if self.deterministic else (_SHORT_S, self.call_limit_s)
+        for limit_s in limits_s:
+            found.ask(partial(self._grown, near=near, limit_s=limit_s))
+        return found.least, found.most
 
-    def _room(self, i: int, wanted: int) -> int:
-        """Return the units of the largest free range for buffer `i` in the plan, no more than is wanted."""
-        beside = self._rivals(i)
-        reserved = self.instance.pools[0].reserved
-        low = np.concatenate((self.offset[beside], reserved[:, 0]))
-        high = np.concatenate((self.end[beside], reserved[:, 1]))
-        order = np.argsort(low, kind="stable")
-        floors = np.maximum.accumulate(np.concatenate(([0], high[order])))
-        ceilings = np.append(low[order], self.peak)
-        step, rest = int(self.instance.alignment[0, i]), int(self.instance.residue[0, i])
-        starts = rest + np.maximum(0, -(-(floors - rest) // step)) * step
-        pin = int(self.instance.pin[i])
-        if pin >= 0:
-            starts = np.where((starts <= pin) & (pin <= ceilings), pin, np.where(starts == pin, pin, self.peak))
-        return int(min(wanted, (np.minimum(ceilings, self.peak) - starts).max(initial=0)))
-
-    def _rivals(self, i: int) -> I64:
-        """Return the buffers that conflict with buffer `i`."""
-        lives = self.instance
-        rows = slice(int(lives.first[i]), int(lives.first[i + 1]))
-        meets = np.zeros(len(lives.start), dtype=np.bool_)
-        for start, end in zip(lives.start[rows].tolist(), lives.end[rows].tolist(), strict=True):
-            meets |= (lives.start < end) & (start < lives.end)
-        named = lives.conflict[int(lives.conflict_first[i]) : int(lives.conflict_first[i + 1])]
-        found: I64 = np.unique(np.concatenate((lives.lifetime_buffer[meets], named)))
-        return np.asarray(found[found != i])
-
-    def _fits(self, i: int, size: int) -> bool | None:
-        """Return whether buffer `i` fits with that size below the peak; None where that stays open."""
+    def _grown(self, i: int, size: int, near: tuple[I64, I64], limit_s: float) -> I64 | bool | None:
+        """Return offsets below the peak with another size of buffer `i`; False if there are none, None if unknown."""
         if self.is_over:
             return None
-        changed = self._resized(i, size)
-        pool = replace(changed.pools[0], capacity=self.peak, is_limited=True)
-        state = self._searched(replace(changed, pools=(pool,)), Accept(), None)
-        if state.infeasible is not None:
+        changed = self._resized({i: size})
+        offset = self._ejected(changed, i, near)
+        if offset is not None and self._holds({i: size}, offset):
+            return offset
+        state = self._searched(changed, self.offset, limit_s, self.peak)
+        if int(state.bound[-1]) > self.peak:
             return False
         if state.best is None or int(state.best.score[-1]) > self.peak:
             return None
-        return True if self._holds(i, size, state.best.offset) else None
+        return state.best.offset if self._holds({i: size}, state.best.offset) else None
 
-    def _resized(self, i: int, size: int) -> Instance:
-        sizes = np.array(self.instance.size)
-        sizes[i] = size
-        return replace(self.instance, size=column(sizes))
+    def _ejected(self, changed: Instance, i: int, near: tuple[I64, I64]) -> I64 | None:
+        """Return offsets below the peak which some turns of ejection lead to from those at hand, buffer `i` away."""
+        if self.ejections_in_vain > _IN_VAIN or not are_ready(STABLE):
+            return None
+        pool = replace(changed.pools[0], capacity=self.peak, is_limited=True)
+        home, pools = np.array(self.offset), np.zeros(len(changed), dtype=np.int64)
+        home[i] = changed.pin[i]
+        ejector = Ejector(
+            replace(changed, pools=(pool,)), pools, home, np.ones_like(home), near, 0, np.zeros(1, dtype=np.int64)
+        )
+        found = ejector.soon(np.arange(len(home)) != i)
+        self.ejections_in_vain = 0 if found is not None else self.ejections_in_vain + 1
+        return None if found is None else found.offset
 
-    def _searched(self, instance: Instance, accept: Accept | None, start: I64 | None) -> SearchState:
-        """Run the quick orders, and the exact search where they leave something open."""
-        limit_s = self.call_limit_s if self.deterministic else min(self.call_limit_s, max(0.01, self.deadline.left_s))
+    def _resized(self, sizes: Mapping[int, int]) -> Instance:
+        changed = np.array(self.instance.size)
+        changed[list(sizes)] = list(sizes.values())
+        return replace(self.instance, size=column(changed))
+
+    def _searched(self, instance: Instance, start: I64, call_limit_s: float, enough: int = 0) -> SearchState:
+        """Run the quick orders from a start, and the exact search where they leave something open.
+
+        A peak that is `enough` ends it, as if no lower one were possible.
+        """
+        limit_s = call_limit_s if self.deterministic else min(call_limit_s, max(0.01, self.deadline.left_s))
         state = SearchState(
             instance,
             deadline=Deadline.after(limit_s).at,
             deterministic=self.deterministic,
             work_limit=max(1, int(limit_s * 50_000)) if self.deterministic else 2**62,
-            accept=accept,
             trusted=_TRUSTED,
         )
         pools = np.zeros(len(instance), dtype=np.int64)
         if len(instance) == 0:
             state.offer(pools, pools, "empty")
-        elif start is not None and (fallen := drop(instance, pools, start, state.flag)) is not None:
+        elif (fallen := drop(instance, pools, start, state.flag)) is not None:
             state.offer(pools, fallen, "start")
+        if enough > int(state.bound[-1]):
+            state.offer_bound((enough,), "exact")
         wanted = [[row for row in stage if not row.is_isolated][:1] for stage in stages.chosen(instance, "auto")]
         stages.run(instance, state, wanted)
         return state
 
-    def _holds(self, i: int, size: int, offset: I64) -> bool:
-        """Say whether the verifier accepts offsets for the problem with another size, or without buffer `i` (0)."""
-        at = int(self.instance.source[i])
-        sizes = np.array(self.problem.buffers.size)
-        sizes[at] = size * self.instance.unit
-        table: BufferTable = replace(self.problem.buffers, size=column(sizes))
+    def _holds(self, sizes: Mapping[int, int], offset: I64) -> bool:
+        """Say whether the verifier accepts offsets for the problem with other sizes, or without a buffer (0)."""
+        changed = np.array(self.problem.buffers.size)
+        for i, size in sizes.items():
+            changed[int(self.instance.source[i])] = size * self.instance.unit
+            if size == 0:
+                offset = np.insert(offset, i, max(0, int(self.instance.pin[i])))
+        table: BufferTable = replace(self.problem.buffers, size=column(changed))
         pools = (self.problem.pools[0].model_copy(update={"size": None}),)
-        changed = remade(self.problem, {"buffers": table, "pools": pools})
-        if size == 0:
-            offset = np.insert(offset, i, max(0, int(self.instance.pin[i])))
-        placements = lift(changed, self.instance, np.zeros(len(offset), dtype=np.int64), column(offset))
-        return not verify(changed, Plan(placements=placements))
+        problem = remade(self.problem, {"buffers": table, "pools": pools})
+        placements = lift(problem, self.instance, np.zeros(len(offset), dtype=np.int64), column(offset))
+        return not verify(problem, Plan(placements=placements))

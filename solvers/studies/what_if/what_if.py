@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.model.buffer_table import Bool
+from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.warm_start import assignment_of
@@ -25,6 +26,8 @@ WHAT_IF_S = 5.0
 """The seconds that what if may take beyond the solve, by default."""
 MORE = 1024
 """The bytes of a pool whose worth is asked."""
+_CERTIFICATE_SHARE = 0.5
+"""The part of the time that is left which the certificate of a plan may take."""
 _FOUND = ("optimal", "feasible")
 
 
@@ -121,23 +124,44 @@ class _Study:
             options.deterministic,
         )
         worth = []
+        least, most = asked.growth() if options.growth else (None, None)
         for i in range(len(instance)):
-            worth.append(asked.worth(i, options.growth, options.shrunk_to))
+            growth = None if least is None or most is None else (int(least[i]), int(most[i]))
+            worth.append(asked.worth(i, growth, options.shrunk_to))
             if options.on_progress is not None:
                 options.on_progress(i + 1, len(instance))
         return tuple(worth)
 
     def _by_problems(self) -> tuple[BufferWorth, ...]:
-        """Return the worth of each body where sizes are bound to each other: each is a problem of its own."""
+        """Return the worth of each body where sizes are bound to each other.
+
+        What a certificate of the plan does not need may go, and the plan is as good as before; without each of the
+        others it is a problem of its own.
+        """
         body = bodies(self.problem)
         names = np.flatnonzero((body == np.arange(len(body))) & (self.problem.buffers.size > 0)).tolist()
+        needed = self._needed(body)
         worth = []
         for i in names:
+            if i not in needed:
+                name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
+                worth.append(BufferWorth(id=name, size=size, gain_if_dropped=(0, 0)))
+                continue
             name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
             gain = self._gain(self._without(body != i))
             source: Source = "search" if gain[0] == gain[1] else "open"
             worth.append(BufferWorth(id=name, size=size, gain_if_dropped=gain, exact=gain[0] == gain[1], by=source))
         return tuple(worth)
+
+    def _needed(self, body: I64) -> set[int]:
+        """Return the bodies that the proof of the plan needs: all of them where it has no certificate."""
+        everything = set(body.tolist())
+        if self.problem.objective != "peak" or self.plan.status != "optimal" or self.options.deterministic:
+            return everything
+        left_s = max(0.01, self.deadline.left_s * _CERTIFICATE_SHARE)
+        found = certify(self.problem, self.plan, time_limit_s=left_s, cancelled=self.options.cancelled)
+        index = self.problem.index
+        return everything if found.kind == "none" else {int(body[index[name]]) for name in found.buffers}
 
     def _without(self, kept: Bool) -> Problem:
         """Return the problem of the kept buffers, with its objective and its weights."""

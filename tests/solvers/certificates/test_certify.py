@@ -13,9 +13,10 @@ from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
 from tests.support import public_problems
+from tests.support.certificate_mutants import mutant
 from tests.support.oracle import best_score
 from tests.support.tied_problems import tied_problem
-from tests.support.tight_problems import FEATURES, full_load, tight_problem
+from tests.support.tight_problems import FEATURES, full_load, mixed_alignments, tight_problem
 
 ROOT = Path(__file__).parents[3]
 CHECKER: Any = untyped
@@ -24,32 +25,6 @@ WRONG_INPUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticErr
 
 def text_of(problem: Problem) -> str:
     return FORMATS["json"].write_problem(problem).decode()
-
-
-def mixed_alignments(seed: int, n: int) -> Problem:
-    rng = random.Random(1000 * n + seed)
-    rows: list[dict[str, Any]] = []
-    for k in range(n):
-        start = rng.randrange(n)
-        end = start + 1 + rng.randrange(max(2, n // 2))
-        rows.append({"id": k, "start": start, "end": end, "size": rng.randint(1, 24)})
-        rows[-1]["alignment"] = rng.choice([1, 2, 4, 8])
-    return Problem.model_validate({"buffers": rows})
-
-
-def mutant(lines: list[str], rng: random.Random) -> list[str]:
-    """Change one word of one line that is no claim."""
-    found = list(lines)
-    k = rng.choice([k for k, line in enumerate(lines) if line.startswith(("l ", "s ", "set ", "end "))])
-    words = found[k].split()
-    j = rng.randrange(1, len(words))
-    buffer, is_low, low = words[j].partition(":")
-    others = [str(rng.randrange(len(lines))), "@0", "@1", "-", "!0", "time", "of"]
-    if is_low and not buffer.startswith("@") and low.isdecimal():
-        others = ["", f"{buffer}:{max(0, int(low) + rng.choice([-3, -1, 1, 3]))}", f"{rng.randrange(6)}:{low}"]
-    words[j] = rng.choice(others)
-    found[k] = " ".join(words)
-    return found
 
 
 def is_accepted(text: str, lines: list[str]) -> bool:
@@ -95,7 +70,9 @@ def test_whatever_is_certified_of_problems_with_all_rules_is_so() -> None:
     assert certified > 75
 
 
-@pytest.mark.parametrize("problem", [full_load(3001, 30, 1000, 5), mixed_alignments(3, 16)], ids=["full", "aligned"])
+@pytest.mark.parametrize(
+    "problem", [full_load(3001, 30, 1000, 5), mixed_alignments(16003, 16)], ids=["full", "aligned"]
+)
 def test_a_peak_above_the_bound_is_certified_by_lemmas_about_a_core(problem: Problem) -> None:
     plan = solve(problem, time_limit_s=20)
     certificate = certify(problem, plan)
@@ -103,6 +80,14 @@ def test_a_peak_above_the_bound_is_certified_by_lemmas_about_a_core(problem: Pro
     rows = [row for row in problem.buffers if row.id in certificate.buffers]
     core = problem.model_copy(update={"buffers": type(problem.buffers).from_rows(rows)})
     assert solve(core, time_limit_s=20).lower_bound == plan.peak
+
+
+def test_a_buffer_whose_alias_is_pinned_elsewhere_has_no_place() -> None:
+    alias = {"id": "b", "size": 0, "start": 2, "end": 3, "alias_of": "a", "alias_offset": 2, "offset": 8}
+    rows = [{"id": "a", "size": 2, "start": 0, "end": 1, "offset": 4}, alias]
+    problem = Problem.model_validate({"buffers": rows})
+    certificate = certify(problem, solve(problem))
+    assert (certificate.kind, certificate.buffers) == ("live-set", ("a",))
 
 
 def test_few_buffers_that_do_not_fit_are_named() -> None:

@@ -1,0 +1,121 @@
+"""Certificates against brute force: `python -m tests.certificate_agreement PROBLEMS [SEED [MUTANTS]]`.
+
+Each random problem is solved and certified; what is certified must be what brute force says, and no mutant of the
+certificate may be accepted for a capacity that is feasible. Two in four problems are tight in one pool, one has several
+pools, one mixes all rules. Too long for the test run, which tries a few. Prints a line for each fault, and counts.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+from memplan.checkers import check as untyped
+from memplan.planner.formats import FORMATS
+from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.certify import certify
+from memplan.solvers.portfolio.solve import solve
+from tests.support import oracle
+from tests.support.certificate_mutants import mutant
+from tests.support.random_problems import random_problem
+from tests.support.tied_problems import tied_problem
+from tests.support.tight_problems import FEATURES, tight_problem
+
+CHECKER: Any = untyped
+WRONG_INPUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_SEVERAL = ("alignment", "conflicts", "cost", "holes", "reserved", "")
+
+
+def draw(seed: int) -> Problem:
+    """Draw a problem of two to seven buffers; the capacities of some are just missed."""
+    kind = seed % 4
+    if kind < 2:
+        feature = FEATURES[seed // 4 % len(FEATURES)]
+        problem = tight_problem(seed, feature)
+        if kind == 1:
+            best = oracle.best_score(problem)
+            problem = tight_problem(seed, feature, max(0, int(best[0]) - 1) if best else None)
+        return problem
+    if kind == 2:
+        return random_problem(seed, 3 + seed // 4 % 3, frozenset({"pools", _SEVERAL[seed // 4 % len(_SEVERAL)]} - {""}))
+    return tied_problem(seed, 5)
+
+
+def is_accepted(text: str, lines: list[str]) -> bool:
+    """Say whether the checker takes a certificate."""
+    try:
+        CHECKER.check(text, lines)
+    except (CHECKER.Refused, *WRONG_INPUT):
+        return False
+    return True
+
+
+def falsified(lines: list[str], problem: Problem, best: tuple[float, ...] | None) -> list[str] | None:
+    """Return the certificate with the claim that nothing is as good as what is possible; None where nothing is."""
+    if best is None:
+        return None
+    ends = [int(end) for end in reversed(best[-len(problem.pools) :])]
+    first = next(q for q in reversed(range(len(ends))))
+    used = [*ends[:first], ends[first] + 1]
+    found, claims = list(lines), [k for k, line in enumerate(lines) if line.startswith("claim ")]
+    if len(problem.pools) > 1 or not claims or not lines[2].startswith("used "):
+        return None
+    found[2] = " ".join(["used", *map(str, used)])
+    found[claims[0]] = f"claim {used[0] - 1}"
+    return found
+
+
+def faults(seed: int, mutants: int, tally: Counter[str]) -> list[str]:
+    """Return a line for each thing that is wrong with the certificate of a problem."""
+    problem = draw(seed)
+    best, plan = oracle.best_score(problem), solve(problem, time_limit_s=10)
+    certificate = certify(problem, plan, time_limit_s=10)
+    tally["problems"] += 1
+    tally[f"{plan.status}, {certificate.kind}"] += 1
+    if certificate.kind == "none":
+        reason = certificate.reason or ""
+        tally[f"none: {reason.split(':')[0]}"] += 1
+        return [f"seed {seed}: {reason}"] if "does not accept" in reason or "in time" in reason else []
+    lines, text = certificate.text.splitlines(), FORMATS["json"].write_problem(problem).decode()
+    found = []
+    expected = "infeasible"
+    if best is not None:
+        expected = "used " + " ".join(str(int(end)) for end in reversed(best))
+        if problem.objective == "cost":
+            expected = f"cost {best[0]}"
+    if problem.objective != "fit" and problem.objective != "cost" and lines[2] != expected:
+        found.append(f"seed {seed}: certifies {lines[2]}, brute force {expected}")
+    if (best is None) != (lines[2] == "infeasible"):
+        found.append(f"seed {seed}: certifies {lines[2]}, brute force {best}")
+    if not is_accepted(text, lines):
+        found.append(f"seed {seed}: is refused when it is read again")
+    rng = random.Random(seed)
+    false = falsified(lines, problem, best)
+    for k in range(mutants if false else 0):
+        changed = false if k == 0 or false is None else mutant(false, rng)
+        tally["mutants"] += 1
+        if changed is not None and is_accepted(text, changed):
+            found.append(f"seed {seed}: mutant {k} of a feasible capacity is accepted")
+    return found
+
+
+def main() -> int:
+    """Certify so many problems, from a first seed on; the exit status tells whether all was right."""
+    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    mutants = int(sys.argv[3]) if len(sys.argv) > 3 else 2
+    tally: Counter[str] = Counter()
+    for seed in range(first, first + count):
+        lines = faults(seed, mutants, tally)
+        tally["faults"] += len(lines)
+        print(*lines, sep="\n", end="\n" * bool(lines), flush=True)
+        if (seed - first) % 5000 == 4999:
+            print(dict(sorted(tally.items())), f"{time.process_time():.0f} s of CPU", flush=True)
+    print(dict(sorted(tally.items())), f"{time.process_time():.0f} s of CPU")
+    return 1 if tally["faults"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

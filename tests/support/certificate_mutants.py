@@ -1,0 +1,20 @@
+"""Certificates with one word changed, to try whether a checker notices."""
+
+from __future__ import annotations
+
+import random
+
+
+def mutant(lines: list[str], rng: random.Random) -> list[str]:
+    """Change one word of one line that is no claim."""
+    found = list(lines)
+    k = rng.choice([k for k, line in enumerate(lines) if line.startswith(("l ", "s ", "set ", "end "))])
+    words = found[k].split()
+    j = rng.randrange(1, len(words))
+    buffer, is_low, low = words[j].partition(":")
+    others = [str(rng.randrange(len(lines))), "@0", "@1", "-", "!0", "time", "of"]
+    if is_low and not buffer.startswith("@") and low.isdecimal():
+        others = ["", f"{buffer}:{max(0, int(low) + rng.choice([-3, -1, 1, 3]))}", f"{rng.randrange(6)}:{low}"]
+    words[j] = rng.choice(others)
+    found[k] = " ".join(words)
+    return found
