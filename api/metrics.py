@@ -1,13 +1,15 @@
-"""Metrics for Prometheus: counted by one server since it started."""
+"""Metrics for Prometheus: counted by one server, or by its processes together, since it started."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import partial
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.gc_collector import GCCollector
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from memplan.api.store.job_states import STATES, State
@@ -28,6 +30,8 @@ _NOW = {
     "held_body_bytes": "Bytes of requests that were read and are not yet answered.",
 }
 """The gauges of this server, and their descriptions."""
+_SHARED = frozenset({"workers", "places"})
+"""What several processes of a server have in common; of the rest each has its own."""
 
 Place = Literal["server", "worker"]
 Lookup = Literal["hit", "started_from", "joined", "miss"]
@@ -38,8 +42,10 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        ProcessCollector(registry=registry)
-        GCCollector(registry=registry)
+        self._is_one_of_several = "PROMETHEUS_MULTIPROC_DIR" in os.environ
+        if not self._is_one_of_several:
+            ProcessCollector(registry=registry)
+            GCCollector(registry=registry)
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
         gauge = partial(Gauge, registry=registry)
         self._requests = counter("memplan_requests", "Requests answered.", ("method", "route", "status"))
@@ -55,8 +61,12 @@ class Metrics:
         self._misses = counter("memplan_deadline_misses", "Answers later than promised.")
         self._lost = counter("memplan_workers_lost", "Workers that died or were killed in a solve.")
         self._finished = counter("memplan_jobs_finished", "Jobs that ended here, by state.", ("state",))
-        self._jobs = gauge("memplan_jobs", "Jobs in the store, of all servers, by state.", ("state",))
-        self._now = {name: gauge(f"memplan_{name}", says) for name, says in _NOW.items()}
+        says = "Jobs in the store, of all servers, by state."
+        self._jobs = Gauge("memplan_jobs", says, ("state",), registry=registry, multiprocess_mode="livemostrecent")
+        self._now = {
+            name: gauge(f"memplan_{name}", says, multiprocess_mode="livemax" if name in _SHARED else "livesum")
+            for name, says in _NOW.items()
+        }
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered; `route` is the path as the app declares it, not as it came."""
@@ -91,6 +101,14 @@ class Metrics:
         """Return everything in Prometheus' text format; `jobs` by state, `now` by the names of _NOW."""
         for state in STATES:
             self._jobs.labels(state).set(jobs.get(state, 0))
+        self.note(now)
+        if not self._is_one_of_several:
+            return generate_latest(self._registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        return generate_latest(together)
+
+    def note(self, now: Mapping[str, int]) -> None:
+        """Note what there is now of what comes and goes, for this process or others beside it to tell."""
         for name, count in now.items():
             self._now[name].set(count)
-        return generate_latest(self._registry)

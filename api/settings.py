@@ -64,6 +64,9 @@ class Settings(BaseSettings):
     data_folder: Path = Field(default_factory=_users_data_folder)
     database_url: Annotated[str, AfterValidator(_database)] | None = Field(default=None, repr=False)
 
+    # Servers
+    processes: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=1024)
+
     # Workers
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)
     solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)

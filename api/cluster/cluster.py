@@ -23,6 +23,8 @@ from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
 T = TypeVar("T")
+WorkersAt = tuple[str, Security | None]
+"""The address of a scheduler, and the certificate to reach it with."""
 _WAIT_EVERY_S = 0.05
 MAX_LOST = 3
 """The number of times that a task which lost its worker is sent to another one at once."""
@@ -50,13 +52,17 @@ class Cluster:
         self._aside = {asyncio.create_task(self._connection.keep())}
 
     @classmethod
-    async def open(cls, settings: Settings, on_loss: Callable[[], None] | None = None) -> Cluster:
+    async def open(
+        cls, settings: Settings, on_loss: Callable[[], None] | None = None, workers: WorkersAt | None = None
+    ) -> Cluster:
         """Start workers of its own, which are ready some seconds later; or use those of `settings.scheduler`.
 
-        That scheduler may come later, and go and come again.
+        That scheduler may come later, and go and come again. `workers` are those of another server process.
         """
         dask.set_up()
         own = AsyncExitStack()
+        if workers is not None:
+            return cls(*workers, own, on_loss)
         if settings.scheduler is not None:
             return cls(settings.scheduler, None, own, on_loss)
         return cls(*await own.enter_async_context(local_cluster(settings)), own, on_loss)

@@ -84,6 +84,12 @@ def worker_certificate(security: Security) -> dict[str, Any]:
     return {name: getattr(security, name) for name in names} | {"require_encryption": True}
 
 
+def client_certificate(security: Security) -> dict[str, Any]:
+    """Return the arguments of the Security of a server in another process: its key and certificates as text."""
+    names = ("tls_ca_file", "tls_client_key", "tls_client_cert")
+    return {name: getattr(security, name) for name in names} | {"require_encryption": True}
+
+
 def scheduler(host: str | None, port: int = 0, protocol: str = "tcp", security: Security | None = None) -> Scheduler:
     """Make a scheduler without pages of its own; it runs when it is awaited, or for as long as it is entered."""
     extensions = {name: kind for name, kind in DEFAULT_EXTENSIONS.items() if name not in _WITHOUT}

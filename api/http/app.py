@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from anyio import to_thread
 from fastapi import FastAPI
 
+from memplan.api.cluster.cluster import WorkersAt
 from memplan.api.http.app_state import Service
 from memplan.api.http.middleware import Envelope
 from memplan.api.http.openapi.kind_schemas import KIND_MODELS
@@ -22,8 +23,11 @@ from memplan.planner import __version__
 _DESCRIPTION = "A pool and an offset for every buffer, with a proof or an honest gap, on time, verified."
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """Make the service; its settings come from the environment unless they are given. Raises OptionError."""
+def create_app(settings: Settings | None = None, workers: WorkersAt | None = None) -> FastAPI:
+    """Make the service; its settings come from the environment unless they are given. Raises OptionError.
+
+    `workers` are those of the parent, for one of several server processes.
+    """
     app = FastAPI(
         title="memplan",
         version=__version__,
@@ -32,7 +36,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,  # the pages that draw the schema would fetch scripts from elsewhere
         redoc_url=None,
     )
-    service = app.state.service = Service(settings or read_settings())
+    service = app.state.service = Service(settings or read_settings(), workers)
     for module in (plan, plans, kinds, jobs, batch, verify, liveness, solvers, health, metrics):
         app.include_router(module.router)
     add_error_answers(app)

@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
-from memplan.api.cluster.cluster import Cluster
+from memplan.api.cluster.cluster import Cluster, WorkersAt
 from memplan.api.http.auth.gate import KeyGate, look_up
 from memplan.api.http.middleware import HeldBytes, Streams
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
@@ -31,6 +31,7 @@ from memplan.api.store.store import Store
 from memplan.solvers.search.deadline import Deadline
 
 T = TypeVar("T")
+_NOTE_EVERY_S = 1.0
 
 
 class Service:
@@ -44,8 +45,8 @@ class Service:
     jobs: JobParts
     """These are there while the service is open."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, workers: WorkersAt | None = None) -> None:
+        self.settings, self._workers_at = settings, workers
         self.gate = KeyGate(settings, self.find_key)
         self.metrics = Metrics()
         self.bodies = HeldBytes.under(settings)
@@ -73,7 +74,7 @@ class Service:
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder)
         stack.callback(self.store.close)
-        self.cluster = await Cluster.open(settings, self.metrics.lost_worker)
+        self.cluster = await Cluster.open(settings, self.metrics.lost_worker, self._workers_at)
         stack.push_async_callback(self.cluster.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
         self.solving = PlanService(self.cache, self.cluster, self.queue, self.metrics, settings.solves)
@@ -81,6 +82,9 @@ class Service:
         services = Services(self.solving, self.working)
         self.jobs = await stack.enter_async_context(open_jobs(self.store, services, self.queue, self.metrics, settings))
         self._enders.append(self.jobs.stop)
+        if self._workers_at is not None:
+            noting = asyncio.create_task(self._note())
+            stack.callback(noting.cancel)
 
     async def find_key(self, key_id: str) -> Key | None:
         """Return what the store knows of a key."""
@@ -96,6 +100,12 @@ class Service:
             "open_streams": self.streams.count,
             "held_body_bytes": self.bodies.held,
         }
+
+    async def _note(self) -> None:
+        """Note again and again what there is now, as any of several processes may be asked for it."""
+        while True:
+            self.metrics.note(self.counted_now())
+            await asyncio.sleep(_NOTE_EVERY_S)
 
     async def _has_workers(self) -> bool:
         return self.cluster.workers > 0

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import logging.config
 import socket
+from collections.abc import Callable
 from ipaddress import ip_address
 
+from memplan.api.cluster.cluster import WorkersAt
 from memplan.api.http.app import create_app
 from memplan.api.http.app_state import Service
-from memplan.api.http.uvicorn import UvicornServer
+from memplan.api.http.processes import ServerProcesses
+from memplan.api.http.uvicorn import WAITING_CONNECTIONS, UvicornServer
 from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings
 from memplan.api.store.errors import StoreError
@@ -24,10 +28,16 @@ _LOG = logging.getLogger("memplan")
 class Server(UvicornServer):
     """A server of the service; when it is told to stop, it ends its solves instead of waiting for their limits."""
 
-    def __init__(self, settings: Settings, log_level: str = "info") -> None:
-        app = create_app(settings)
+    def __init__(
+        self,
+        settings: Settings,
+        log_level: str = "info",
+        workers: WorkersAt | None = None,
+        on_start: Callable[[], object] | None = None,
+    ) -> None:
+        app = create_app(settings, workers)
         self.service: Service = app.state.service
-        super().__init__(app, settings, log_level, self.service.stop)
+        super().__init__(app, settings, log_level, self.service.stop, on_start)
 
 
 def serve(host: str, port: int, without_keys: bool = False) -> None:
@@ -40,7 +50,10 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     with listening(host, port) as listener:
         settings = decided(settings, listener, without_keys)
         _check_store(settings)
-        Server(settings).run([listener])
+        if settings.processes == 1:
+            Server(settings).run([listener])
+        else:
+            asyncio.run(ServerProcesses(settings, listener).run())
 
 
 def decided(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:
@@ -79,7 +92,7 @@ def listening(host: str, port: int) -> socket.socket:
     """Open a socket to listen on; raises OptionError where that is not allowed or the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=2048)
+        listener = socket.create_server((host, port), family=family, backlog=WAITING_CONNECTIONS)
     except OSError as error:
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
     # asyncio does so only where it opens the socket itself; without, each answer waits 40 ms for an acknowledgement.

@@ -18,14 +18,28 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from memplan.api.settings import Settings
 
 _LAST_ANSWERS_S = 5
+WAITING_CONNECTIONS = 2048
+"""The connections that may wait to be accepted."""
+_ACCEPTED_AT_ONCE = 1
+"""The connections that a process accepts before it looks at others: so several on one socket get equal shares."""
 _LOG = logging.getLogger("memplan")
 
 
 class UvicornServer(uvicorn.Server):
-    """Serves an app over HTTP/1.1; `on_stop` is called before it waits for the last answers."""
+    """Serves an app over HTTP/1.1; `on_stop` is called before it waits for the last answers.
 
-    def __init__(self, app: Any, settings: Settings, log_level: str, on_stop: Callable[[], None]) -> None:
-        self.on_stop = on_stop
+    `on_start` is called once it serves; without it, the addresses are logged then.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        settings: Settings,
+        log_level: str,
+        on_stop: Callable[[], None],
+        on_start: Callable[[], object] | None = None,
+    ) -> None:
+        self.on_stop, self.on_start = on_stop, on_start
         super().__init__(
             uvicorn.Config(
                 app,
@@ -37,12 +51,19 @@ class UvicornServer(uvicorn.Server):
                 server_header=False,
                 timeout_keep_alive=settings.idle_timeout_s,
                 timeout_graceful_shutdown=_LAST_ANSWERS_S,
+                backlog=_ACCEPTED_AT_ONCE,
             )
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Make ready, then log the addresses."""
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(WAITING_CONNECTIONS)  # asyncio has asked for as few as it accepts at once
+        if self.on_start is not None:
+            if self.started:
+                self.on_start()
+            return
         for listener in sockets or ():
             host, port = listener.getsockname()[:2]
             _LOG.info("memplan listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)

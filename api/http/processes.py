@@ -1,0 +1,159 @@
+"""Several server processes on one port: they share the socket, the store and the workers; one that ends is replaced.
+
+The parent holds the socket and the scheduler of the workers, and answers no request itself. A server process ends with
+its parent, by the end of its standard input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+from asyncio.subprocess import PIPE, Process
+from contextlib import AsyncExitStack, suppress
+from typing import Any
+
+from distributed import Security
+
+from memplan.api.cluster import dask
+from memplan.api.cluster.local_cluster import local_cluster
+from memplan.api.settings import Settings
+from memplan.planner.errors import OptionError
+
+LAST_ANSWERS_S = 15.0
+"""The time that server processes have to answer and to end, once they are told to."""
+COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable that tells prometheus_client to count over processes, and where."""
+_START_S = 120.0
+_PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0)
+"""The pauses before a server process that ended soon, and again and again, is replaced."""
+_LONG_LIFE_S = 30.0
+_LOG = logging.getLogger("memplan")
+
+
+class ServerProcesses:
+    """`settings.processes` servers on one socket, until a signal says to stop. For one event loop.
+
+    What one server may hold, keep open or let wait, each of the processes may in part, so that together it is as much.
+    """
+
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+        self._settings, self._listener = settings, listener
+        self._running: dict[int, Process] = {}
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve; raises OptionError where the processes do not start."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        async with AsyncExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="memplan-counts-"))
+            workers: dict[str, Any] = {}
+            if self._settings.scheduler is None and self._settings.workers > 0:
+                dask.set_up()
+                workers = _told(*await stack.enter_async_context(local_cluster(self._settings)))
+            keeping = [
+                asyncio.create_task(self._keep(self._argument(k) | workers, folder))
+                for k in range(self._settings.processes)
+            ]
+            try:
+                await self._first_start()
+                await self._stopping.wait()
+            finally:
+                for task in keeping:
+                    task.cancel()
+                await asyncio.gather(*keeping, return_exceptions=True)
+                await self._end()
+
+    def _argument(self, k: int) -> dict[str, Any]:
+        """Return what a process is told beside the environment."""
+        count, settings = self._settings.processes, self._settings
+        share = {
+            "waiting": -(-settings.waiting // count),
+            "max_streams": -(-settings.max_streams // count),
+            "cache_memory_bytes": settings.cache_memory_bytes // count,
+            "solves": max(1, settings.solves // count),
+        }
+        if settings.max_held_bytes is not None:
+            share["max_held_bytes"] = max(1, settings.max_held_bytes // count)
+        decided = {"require_keys": settings.require_keys, "without_keys": settings.without_keys, "processes": 1}
+        return {"number": k, "socket": self._listener.fileno(), "settings": share | decided}
+
+    async def _first_start(self) -> None:
+        """Wait until all processes serve; raises OptionError where one cannot."""
+        deadline = time.monotonic() + _START_S
+        while self._ready < self._settings.processes and not self._stopping.is_set():
+            if self._ended_unready or time.monotonic() > deadline:
+                raise OptionError("processes: a server process did not start; its log says why")
+            await asyncio.sleep(0.02)
+        if not self._stopping.is_set():
+            host, port = self._listener.getsockname()[:2]
+            where = f"[{host}]" if ":" in host else host
+            _LOG.info("memplan listens on http://%s:%d with %d processes", where, port, self._settings.processes)
+
+    _ready = 0
+    _ended_unready = False
+
+    async def _keep(self, argument: dict[str, Any], folder: str) -> None:
+        """Keep one process running, replaced whenever it ends."""
+        short_lives = 0
+        while True:
+            began = time.monotonic()
+            process = await self._started(argument, folder)
+            self._running[process.pid] = process
+            assert process.stdout is not None
+            if await process.stdout.read(1):
+                self._ready += 1
+            else:
+                self._ended_unready = True
+            await process.wait()
+            del self._running[process.pid]
+            _forget_gauges(folder, process.pid)
+            short_lives = 0 if time.monotonic() - began > _LONG_LIFE_S else short_lives + 1
+            _LOG.warning("server process %d ended, and is replaced", process.pid)
+            await asyncio.sleep(_PAUSES_S[min(short_lives, len(_PAUSES_S)) - 1] if short_lives else 0.0)
+
+    async def _started(self, argument: dict[str, Any], folder: str) -> Process:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "memplan.api.http.server_process"),
+            stdin=PIPE,
+            stdout=PIPE,
+            env=os.environ | {COUNTS_FOLDER: folder},
+            pass_fds=(self._listener.fileno(),),
+            start_new_session=True,  # a Ctrl-C at the terminal is for the parent
+        )
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(argument).encode() + b"\n")
+        return process
+
+    async def _end(self) -> None:
+        """Tell all processes to stop, and wait for them; kill those that take too long."""
+        for process in self._running.values():
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_ANSWERS_S):
+                await asyncio.gather(*(process.wait() for process in self._running.values()))
+        for process in self._running.values():
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+def _told(address: str, security: Security | None) -> dict[str, Any]:
+    return {"workers": address, "security": None if security is None else dask.client_certificate(security)}
+
+
+def _forget_gauges(folder: str, pid: int) -> None:
+    """Forget how much a process that ended had of what comes and goes; what it counted stays."""
+    # Imported here, after the variable that it reads when it is imported may have been set.
+    from prometheus_client.multiprocess import mark_process_dead
+
+    mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]

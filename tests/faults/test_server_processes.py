@@ -1,0 +1,62 @@
+"""Several server processes on one port: shares of load, a killed one, and the end of all."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.support.machines import Machine, answers, machines, server, soon
+
+_PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "size": 4, "start": 1, "end": 3}]}
+
+
+def processes(of: Machine) -> list[psutil.Process]:
+    """Return the server processes below a parent."""
+    assert of.process is not None
+    found = [child for child in psutil.Process(of.process.pid).children() if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in found if "memplan.api.http.server_process" in child.cmdline()]
+
+
+def planned(of: Machine) -> float:
+    """Return how many plans all processes together have counted."""
+    lines = httpx.get(f"{of.url}/metrics", trust_env=False).text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith('memplan_requests_total{method="POST"'))
+
+
+def ask(of: Machine) -> int:
+    """Ask for a plan on a connection of its own."""
+    return httpx.post(f"{of.url}/v1/plan", json=_PROBLEM, timeout=30.0, trust_env=False).status_code
+
+
+@pytest.mark.slow
+def test_two_processes_answer_count_together_and_are_replaced_when_killed(tmp_path: Path) -> None:
+    both = server("server", tmp_path, processes="2", workers="1")
+    with machines(both):
+        first = processes(both)
+        assert len(first) == 2
+        assert [ask(both) for _ in range(10)] == [200] * 10
+        assert planned(both) == 10
+        job = httpx.post(f"{both.url}/v1/jobs", json=_PROBLEM, trust_env=False).json()["id"]
+        first[0].send_signal(signal.SIGKILL)
+        soon(lambda: len(processes(both)) == 2 and first[0] not in processes(both), "it is replaced")
+        soon(lambda: answers(f"{both.url}/readyz"), "the others answer")
+        assert [ask(both) for _ in range(4)] == [200] * 4
+        assert planned(both) == 15, "what the killed one counted stays counted"
+        url = f"{both.url}/v1/jobs/{job}"
+        soon(lambda: httpx.get(url, trust_env=False).json()["state"] == "succeeded", "its job ends")
+        left = [*processes(both)]
+        both.kill(signal.SIGTERM)
+        assert not any(process.is_running() and process.status() != "zombie" for process in left)
+
+
+@pytest.mark.slow
+def test_server_processes_end_with_their_parent(tmp_path: Path) -> None:
+    both = server("server", tmp_path, processes="2", workers="0")
+    with machines(both):
+        left = processes(both)
+        both.kill(signal.SIGKILL)
+        soon(lambda: not any(process.is_running() for process in left), "they end", 10.0)
