@@ -24,11 +24,11 @@ class Problem:
         rows, self.pools, self.is_cost = data["buffers"], data.get("pools") or [{}], data.get("objective") == "cost"
         if [pool.get("size") for pool in self.pools] != sizes:
             raise Refused("it is about pools of other sizes")
-        self.names, n = [pool.get("name", "default") for pool in self.pools], range(len(rows))
+        number, n = {pool.get("name", "default"): q for q, pool in enumerate(self.pools)}, range(len(rows))
         self.ends, index = [2**63 - 1 if size is None else size for size in sizes], {rows[i]["id"]: i for i in n}
         self.size, self.page = [row["size"] for row in rows], [row.get("no_cross") for row in rows]
         self.root, self.group, self.rules, self.lives = list(n), list(n), [[] for _ in n], [[] for _ in n]
-        self.pin, self.open = [None] * len(rows), [{*self.names} for _ in n]
+        self.pin, self.open = [None] * len(rows), [{*number.values()} for _ in n]
         for i, row in enumerate(rows):
             r, above = i, 0
             while rows[r].get("alias_of") is not None:
@@ -38,7 +38,7 @@ class Problem:
             self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
             pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
             self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1: pinned to two places
-            self.open[r] &= {*(row.get("pools") or self.names)} - {*(row.get("forbid_pools") or ())}
+            self.open[r] &= {number[k] for k in row.get("pools") or number if k not in (row.get("forbid_pools") or ())}
         pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
         self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
         for i in [i for i in n if rows[i].get("relative")]:
@@ -55,9 +55,7 @@ class Problem:
     def fixed(self, buffers, q):
         """Return the ranges of a pool that are reserved, or taken by those of the buffers that are pinned there."""
         rows, top = [(at, at + size) for at, size in self.pools[q].get("reserved") or () if size], 0
-        rows += [
-            (self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {self.names[q]}
-        ]
+        rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
         for k, (low, high) in enumerate(sorted(rows)):
             rows[k] = (max(low, top), top := max(high, top))
         return rows  # ascending and disjoint
@@ -67,7 +65,7 @@ class Problem:
         """Return (step, rest, ranges in the way) of a buffer in a pool; (1, 0, everything) where it may not be."""
         base, common = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1)
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
-        step, rest, is_open = 1, 0, self.names[q] in self.open[i]
+        step, rest, is_open = 1, 0, q in self.open[i]
         for m, r in rules + [(m, -base - above) for a, above, _ in self.rules[i] for m in (a, common)]:
             shared = gcd(step, m)
             is_open = is_open and (r - rest) % shared == 0
