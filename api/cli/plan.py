@@ -23,6 +23,7 @@ from memplan.api.cli.arguments import (
     Inclusive,
     KeptPlan,
     OrderFile,
+    PageFile,
     PictureFile,
     PlanFormat,
     PlanOutput,
@@ -82,6 +83,7 @@ def plan(
     seed: Seed = 0,
     deterministic: Deterministic = False,
     picture_file: PictureFile = None,
+    page_file: PageFile = None,
     certificate_file: CertificateFile = None,
     swept: SweepOf = None,
     keep: KeptPlan = None,
@@ -100,7 +102,7 @@ def plan(
     started = time.monotonic()
     is_table = shown == TABLE or (shown is None and output is None and not quiet and is_terminal(sys.stdout))
     plan_format = format_for(output, None if shown == TABLE else shown)
-    for target in (output, picture_file, bundle_file, certificate_file):
+    for target in (output, picture_file, page_file, bundle_file, certificate_file):
         refuse_unwritable(target)
     picture_format = None if picture_file is None else picture.format_of_name(picture_file)
     others = {"sweep": swept, "keep": keep, "server": server, "inclusive": inclusive}
@@ -124,8 +126,7 @@ def plan(
         _warn(problem, answer, quiet)
         if output is not None or not is_table:
             write(output, write_plan(answer, problem, plan_format))
-        if picture_file is not None and picture_format is not None:
-            write(picture_file, picture.draw(problem, answer, picture_format))
+        _draw(problem, answer, picture_file, picture_format, page_file, problem_file)
         if bundle_file is not None:
             write(bundle_file, _bundle(file, problem, options, answer))
     _show(problem, answer, is_table, quiet)
@@ -170,6 +171,25 @@ def _bundle(file: SourceFile, problem: Problem, options: dict[str, Any], answer:
     from memplan.solvers.studies.replay.bundle import write_bundle
 
     return write_bundle(file, problem, SolveOptions.model_construct(**options), answer)
+
+
+def _draw(
+    problem: Problem,
+    answer: Plan,
+    picture_file: str | None,
+    picture_format: str | None,
+    page_file: str | None,
+    problem_file: str,
+) -> None:
+    """Write the picture and the page of a plan, where they are asked for."""
+    if picture_file is not None and picture_format is not None:
+        write(picture_file, picture.draw(problem, answer, picture_format))
+    if page_file is not None:
+        # Imported here: few plans are looked into.
+        from memplan.api.reports.page.file_page import plan_page
+
+        name = "" if problem_file == STANDARD else Path(problem_file).name
+        write(page_file, plan_page(problem, answer, title=problem.name or name))
 
 
 def _planning(

@@ -1,0 +1,1 @@
+"""The page that shows plans: its document, its modules, and one file with both."""

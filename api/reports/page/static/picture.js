@@ -1,0 +1,221 @@
+// @ts-check
+// The picture of one plan: a canvas of rectangles, a canvas over it, and what is at a place.
+
+import { Camera, bindGestures } from "./camera.js";
+import { colouring } from "./colours.js";
+import { h } from "./dom.js";
+import { Lanes } from "./lanes.js";
+import { GUTTER, Overlay } from "./overlay.js";
+import { paint, targetOf } from "./raster.js";
+
+/** @typedef {import("./plan_model.js").PlanModel} PlanModel */
+
+const LABEL = { width: 34, height: 13 };
+const LABELLED_AT_MOST = 600;
+const FADE = 0.2;
+
+/**
+ * What is to be seen of a plan beside its buffers.
+ * @typedef {Object} Look
+ * @property {string} by  one of COLOUR_BY
+ * @property {number} selected  a buffer, or -1
+ * @property {number} hovered
+ * @property {number[]} chain  buffers under the selected one
+ * @property {number[]} peak  buffers of the peak's bottleneck
+ * @property {number | null} time  the time that is looked at
+ * @property {Uint8Array | null} found  1 for buffers that a search found
+ * @property {Uint8Array | null} moved
+ */
+
+/** The picture of a plan in an element of its own; it draws itself when something changes, once a frame. */
+export class Picture {
+  /**
+   * @param {PlanModel} plan
+   * @param {(name: string) => string} style  a colour of the page by its name
+   */
+  constructor(plan, style) {
+    this.plan = plan;
+    this.style = style;
+    this.lanes = new Lanes(plan);
+    const { rectangles, row } = this.lanes.rectangles();
+    this.rectangles = rectangles;
+    this.row = row;
+    /** @type {Look} */
+    this.look = { by: "buffer", selected: -1, hovered: -1, chain: [], peak: [], time: null, found: null, moved: null };
+    /** @type {(overlay: Overlay) => void} */ this.extra = () => {};
+    /** @type {((picture: Picture) => void)[]} */ this.listeners = [];
+    this.base = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "base", "aria-hidden": "true" }));
+    this.over = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "over", tabindex: "0", role: "application",
+      "aria-label": "Picture of the plan. Arrow keys go from buffer to buffer; ? lists all keys. The tables beside it say the same." }));
+    this.element = h("div", { class: "picture" }, this.base, this.over);
+    this.camera = new Camera(() => this.changed());
+    this.frameTimes = /** @type {number[]} */ ([]);
+    this.colour();
+    bindGestures(this.over, this.camera);
+    new ResizeObserver(() => this.resize()).observe(this.element);
+  }
+
+  /** Take the colours of `look` again. */
+  colour() {
+    const known = colouring(this.plan, this.look.by, this.look.moved) ?? colouring(this.plan, "buffer", null);
+    if (!known) return;
+    this.legend = known.legend;
+    const { colour } = this.rectangles;
+    const { found } = this.look;
+    for (let k = 0; k < colour.length; k++) {
+      const i = this.plan.lifeBuffer[this.row[k]];
+      colour[k] = (known.of[i] & 127) | (found && !found[i] ? 128 : 0);
+    }
+    const paper = rgb(this.style("paper"));
+    this.inks = Uint8Array.from(known.inks);
+    for (let k = 128; k < 256; k++) {
+      for (let part = 0; part < 3; part++) {
+        this.inks[3 * k + part] = known.inks[3 * (k - 128) + part] * FADE + paper[part] * (1 - FADE);
+      }
+    }
+    this.changed();
+  }
+
+  resize() {
+    const ratio = Math.min(2, window.devicePixelRatio || 1);
+    const { clientWidth, clientHeight } = this.element;
+    this.width = Math.max(1, clientWidth - GUTTER.left);
+    this.height = Math.max(1, clientHeight - GUTTER.bottom);
+    this.ratio = ratio;
+    this.over.width = Math.max(1, Math.round(clientWidth * ratio));
+    this.over.height = Math.max(1, Math.round(clientHeight * ratio));
+    this.base.width = Math.max(1, Math.round(this.width * ratio));
+    this.base.height = Math.max(1, Math.round(this.height * ratio));
+    const context = /** @type {CanvasRenderingContext2D} */ (this.base.getContext("2d", { willReadFrequently: true }));
+    this.image = context.createImageData(this.base.width, this.base.height);
+    this.target = targetOf(new Uint32Array(this.image.data.buffer), this.base.width, this.base.height);
+    this.base.style.left = `${GUTTER.left}px`;
+    this.base.style.width = `${this.width}px`;
+    this.base.style.height = `${this.height}px`;
+    this.changed();
+  }
+
+  changed() {
+    if (this.pending) return;
+    this.pending = requestAnimationFrame(() => {
+      this.pending = 0;
+      const from = performance.now();
+      this.draw();
+      for (const listener of this.listeners) listener(this);
+      this.frameTimes.push(performance.now() - from);
+      if (this.frameTimes.length > 600) this.frameTimes.splice(0, 300);
+    });
+  }
+
+  draw() {
+    if (!this.target || !this.image || !this.inks || !this.width || !this.height || !this.ratio) return;
+    const base = /** @type {CanvasRenderingContext2D} */ (this.base.getContext("2d", { willReadFrequently: true }));
+    const label = { width: LABEL.width * this.ratio, height: LABEL.height * this.ratio };
+    const paper = rgb(this.style("paper"));
+    const drawn = paint(this.target, this.rectangles, this.camera.frame, this.inks, paper, label);
+    base.putImageData(this.image, 0, 0);
+    this.summed = drawn.summed;
+    this.filled = drawn.filled;
+    const context = /** @type {CanvasRenderingContext2D} */ (this.over.getContext("2d"));
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.clearRect(0, 0, this.over.width, this.over.height);
+    this.drawOver(context, drawn.labelled);
+  }
+
+  /** @param {CanvasRenderingContext2D} context @param {number[]} labelled */
+  drawOver(context, labelled) {
+    const { look } = this;
+    const theme = /** @type {import("./overlay.js").Theme} */ (Object.fromEntries(
+      ["paper", "ink", "soft", "faint", "capacity", "bound", "select", "chain", "hatch"].map((name) => [name, this.style(name)])));
+    const overlay = new Overlay(context, this.lanes, theme, this.camera.frame, this.width ?? 1, this.height ?? 1);
+    overlay.clipped(() => {
+      overlay.pools();
+      const named = labelled.slice(0, LABELLED_AT_MOST).map((k) => this.row[k]);
+      overlay.labels(look.found ? named.filter((row) => look.found?.[this.plan.lifeBuffer[row]]) : named);
+      this.drawMarks(overlay, theme);
+      if (look.time !== null) overlay.timeLine(look.time, theme.ink, [4, 3]);
+      this.extra(overlay);
+      overlay.spans();
+      overlay.titles();
+    });
+    overlay.axes();
+  }
+
+  /** @param {Overlay} overlay @param {import("./overlay.js").Theme} theme */
+  drawMarks(overlay, theme) {
+    const { look, plan } = this;
+    let marks = 0;
+    for (let i = 0; i < plan.count && marks < 2000; i++) {
+      if (plan.isAlias(i)) marks += 1, overlay.outline(i, theme.ink, 1, [3, 2]);
+    }
+    for (const i of [...plan.pins].slice(0, 2000)) overlay.pin(i);
+    for (const i of look.peak.slice(0, 2000)) overlay.outline(i, theme.bound, 1.5);
+    for (const i of look.chain) overlay.outline(i, theme.chain, 2.5);
+    if (look.hovered >= 0) overlay.outline(look.hovered, theme.ink, 1.5);
+    if (look.selected >= 0) overlay.outline(look.selected, theme.select, 3);
+  }
+
+  /**
+   * The place in the world under a pixel of the element; null outside of the picture.
+   * @param {number} x
+   * @param {number} y
+   */
+  place(x, y) {
+    const across = (x - GUTTER.left) / (this.width ?? 1);
+    const along = y / (this.height ?? 1);
+    if (across < 0 || across > 1 || along < 0 || along > 1) return null;
+    const { left, right, top, bottom } = this.camera.frame;
+    return { x: left + across * (right - left), y: top + along * (bottom - top) };
+  }
+
+  /**
+   * The buffer at a place of the world, -1 where there is none: within a pixel or two for thin ones.
+   * @param {{x: number, y: number}} place
+   */
+  bufferAt(place) {
+    const { left, right, top, bottom, blocks } = this.rectangles;
+    const { frame } = this.camera;
+    const slackX = (1.5 * (frame.right - frame.left)) / (this.width ?? 1);
+    const slackY = (1.5 * (frame.bottom - frame.top)) / (this.height ?? 1);
+    let near = -1;
+    let distance = Infinity;
+    for (let b = 0; b < blocks.left.length && blocks.left[b] <= place.x + slackX; b++) {
+      if (blocks.right[b] < place.x - slackX || blocks.top[b] > place.y + slackY || blocks.bottom[b] < place.y - slackY) continue;
+      const end = Math.min(left.length, (b + 1) * 1024);
+      for (let k = b * 1024; k < end; k++) {
+        const dx = Math.max(0, left[k] - place.x, place.x - right[k]);
+        const dy = Math.max(0, top[k] - place.y, place.y - bottom[k]);
+        if (dx > slackX || dy > slackY) continue;
+        const away = dx / slackX + dy / slackY;
+        if (away < distance) [near, distance] = [k, away];
+      }
+    }
+    return near < 0 ? -1 : this.plan.lifeBuffer[this.row[near]];
+  }
+
+  /**
+   * The rectangle of the world that buffers span; null where none is placed.
+   * @param {number[]} buffers
+   */
+  boxOf(buffers) {
+    const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+    for (const i of buffers) {
+      if (this.plan.pool[i] < 0) continue;
+      box.left = Math.min(box.left, this.lanes.x(this.plan.birth(i)));
+      box.right = Math.max(box.right, this.lanes.x(this.plan.death(i)));
+      box.top = Math.min(box.top, this.lanes.y(this.plan.pool[i], this.plan.offset[i] + this.plan.size[i]));
+      box.bottom = Math.max(box.bottom, this.lanes.y(this.plan.pool[i], this.plan.offset[i]));
+    }
+    return box.left === Infinity ? null : box;
+  }
+}
+
+/**
+ * Red, green and blue of a colour as styles write it: `#rrggbb`.
+ * @param {string} text
+ * @returns {[number, number, number]}
+ */
+export function rgb(text) {
+  const value = parseInt(text.trim().slice(1, 7), 16);
+  return [(value >> 16) & 255, (value >> 8) & 255, value & 255];
+}

@@ -1,0 +1,322 @@
+// @ts-check
+// One plan as columns, and what follows from them: lifetimes by time, live bytes, who lies under whom.
+
+import { nameText } from "./text.js";
+
+/**
+ * @typedef {Object} Pool
+ * @property {string} name
+ * @property {number} [size]
+ * @property {number} [used]
+ * @property {number} [lower_bound]
+ * @property {number} [base_address]
+ * @property {number} [bank_size]
+ * @property {number} [alignment]
+ * @property {[number, number][]} [reserved]
+ */
+
+/** @typedef {{time: Float64Array, bytes: Float64Array}} Load  bytes alive from each time on, until the next */
+
+/** The columns of a plan. Times are steps after `origin`; `pool` is -1 for a buffer that is not placed. */
+export class PlanModel {
+  /** @param {any} view  a view of the kind `plan` */
+  constructor(view) {
+    /** @type {string} */ this.title = view.title;
+    /** @type {Pool[]} */ this.pools = view.pools;
+    /** @type {any} */ this.facts = view.plan;
+    /** @type {(string | number)[]} */ this.ids = view.ids;
+    this.exactSize = exact(view.size);
+    this.exactOffset = exact(view.offset);
+    this.size = plain(view.size);
+    this.offset = plain(view.offset);
+    this.pool = Int32Array.from(view.pool);
+    this.start = plain(view.life.start);
+    this.end = ends(this.start, view.life.length);
+    this.lifeBuffer = Int32Array.from(view.life.buffer);
+    this.first = firstLifetimes(this.lifeBuffer, this.count);
+    this.origin = BigInt(view.origin);
+    this.span = Math.max(1, this.end.reduce((most, end) => Math.max(most, end), 0));
+    this.root = roots(this.count, view.aliases);
+    this.pins = new Set(view.pins);
+    this.timeless = new Set(view.timeless);
+    /** @type {Float64Array | null} */ this.alignment = view.alignment ? plain(view.alignment) : null;
+    /** @type {Float64Array | null} */ this.traffic = view.traffic ? plain(view.traffic) : null;
+    this.roles = view.roles ?? guessedRoles(this);
+    this.operations = view.operations ?? null;
+    this.types = view.types ?? null;
+    this.steps = steps(view.steps, this.origin);
+    this.spans = (view.spans ?? []).map((/** @type {string[]} */ [kind, name, start, end]) => ({
+      kind, name, start: Number(BigInt(start) - this.origin), end: Number(BigInt(end) - this.origin),
+    }));
+    /** @type {Map<number, Load>} */ this._loads = new Map();
+  }
+
+  get count() {
+    return this.ids.length;
+  }
+
+  /**
+   * The lifetimes of a buffer, as positions in `start` and `end`, in the order of time.
+   * @param {number} i
+   * @returns {number[]}
+   */
+  lifetimes(i) {
+    const found = [];
+    for (let row = this.first.head[i]; row >= 0; row = this.first.next[row]) found.push(row);
+    return found;
+  }
+
+  /** @param {number} i */
+  birth(i) {
+    return this.start[this.first.head[i]];
+  }
+
+  /** @param {number} i */
+  death(i) {
+    return this.lifetimes(i).reduce((most, row) => Math.max(most, this.end[row]), 0);
+  }
+
+  /**
+   * True where a buffer is alive at a time.
+   * @param {number} i
+   * @param {number} time
+   */
+  isAlive(i, time) {
+    return this.lifetimes(i).some((row) => this.start[row] <= time && time < this.end[row]);
+  }
+
+  /**
+   * The buffers that are alive at a time.
+   * @param {number} time
+   * @returns {number[]}
+   */
+  liveAt(time) {
+    const found = [];
+    for (let row = 0; row < this.start.length && this.start[row] <= time; row++) {
+      if (time < this.end[row]) found.push(this.lifeBuffer[row]);
+    }
+    return found;
+  }
+
+  /**
+   * A time of the page as the problem counts it.
+   * @param {number} time
+   * @returns {string}
+   */
+  timeText(time) {
+    return String(this.origin + BigInt(Math.round(time)));
+  }
+
+  /**
+   * The name of what runs at a time, if one is known.
+   * @param {number} time
+   * @returns {string | null}
+   */
+  stepName(time) {
+    if (!this.steps) return null;
+    const k = below(this.steps.time, time);
+    return k < 0 ? null : this.steps.name[k];
+  }
+
+  /** @param {number} i @returns {number | bigint} */
+  sizeOf(i) {
+    return this.exactSize ? this.exactSize[i] : this.size[i];
+  }
+
+  /** @param {number} i @returns {number | bigint} */
+  offsetOf(i) {
+    return this.exactOffset ? this.exactOffset[i] : this.offset[i];
+  }
+
+  /** @param {number} i @returns {number | bigint} */
+  endOf(i) {
+    return this.exactOffset || this.exactSize
+      ? BigInt(this.offsetOf(i)) + BigInt(this.sizeOf(i))
+      : this.offset[i] + this.size[i];
+  }
+
+  /** @param {number} i @param {number} [most] */
+  name(i, most) {
+    return nameText(this.ids[i], most);
+  }
+
+  /** @param {number} i */
+  isAlias(i) {
+    return this.root[i] !== i;
+  }
+
+  /** @param {number} i @returns {string} */
+  role(i) {
+    return this.isAlias(i) ? "alias" : this.roles.names[this.roles.of[i]];
+  }
+
+  /**
+   * Bytes alive over time in a pool, or in all of them (-1), where each byte of an alias counts in its root alone.
+   * @param {number} pool
+   * @returns {Load}
+   */
+  load(pool) {
+    const known = this._loads.get(pool);
+    if (known) return known;
+    const found = loadOf(this, pool);
+    this._loads.set(pool, found);
+    return found;
+  }
+
+  /**
+   * The time at which most bytes are alive, the first of such, and the bytes.
+   * @param {number} pool
+   * @returns {{time: number, bytes: number}}
+   */
+  fullest(pool) {
+    const { time, bytes } = this.load(pool);
+    let best = 0;
+    for (let k = 1; k < bytes.length; k++) if (bytes[k] > bytes[best]) best = k;
+    return { time: time[best] ?? 0, bytes: bytes[best] ?? 0 };
+  }
+
+  /**
+   * The highest end offset of a pool's buffers.
+   * @param {number} pool
+   */
+  top(pool) {
+    let top = 0;
+    for (let i = 0; i < this.count; i++) {
+      if (this.pool[i] === pool && this.size[i] > 0) top = Math.max(top, this.offset[i] + this.size[i]);
+    }
+    return top;
+  }
+}
+
+/**
+ * The position of the last of sorted values that is not above one; -1 where all are.
+ * @param {ArrayLike<number>} values
+ * @param {number} value
+ */
+export function below(values, value) {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** @param {any} column @returns {BigInt64Array | null} */
+function exact(column) {
+  return column instanceof BigInt64Array ? column : null;
+}
+
+/** @param {any} column @returns {Float64Array} */
+function plain(column) {
+  if (column instanceof Float64Array) return column;
+  return Float64Array.from(column, Number);
+}
+
+/** @param {Float64Array} start @param {any} length */
+function ends(start, length) {
+  const end = new Float64Array(start.length);
+  for (let row = 0; row < end.length; row++) end[row] = start[row] + Number(length[row]);
+  return end;
+}
+
+/**
+ * Lifetimes as a chain for each buffer: its first row, and from a row to the next of the same buffer.
+ * @param {Int32Array} lifeBuffer
+ * @param {number} count
+ */
+function firstLifetimes(lifeBuffer, count) {
+  const head = new Int32Array(count).fill(-1);
+  const next = new Int32Array(lifeBuffer.length).fill(-1);
+  for (let row = lifeBuffer.length - 1; row >= 0; row--) {
+    next[row] = head[lifeBuffer[row]];
+    head[lifeBuffer[row]] = row;
+  }
+  return { head, next };
+}
+
+/** @param {number} count @param {any} aliases */
+function roots(count, aliases) {
+  const root = new Int32Array(count);
+  for (let i = 0; i < count; i++) root[i] = i;
+  for (let k = 0; k < aliases.buffer.length; k++) root[aliases.buffer[k]] = aliases.root[k];
+  return root;
+}
+
+/** @param {any} given @param {bigint} origin */
+function steps(given, origin) {
+  if (!given) return null;
+  const time = Float64Array.from(given.time, (/** @type {string} */ at) => Number(BigInt(at) - origin));
+  return { time, name: given.name.map((/** @type {string} */ name) => nameText(name)) };
+}
+
+/**
+ * Roles as lifetimes show them: alive from the first step on, to the last one, or both.
+ * @param {PlanModel} plan
+ */
+function guessedRoles(plan) {
+  const of = new Uint8Array(plan.count);
+  for (let row = 0; row < plan.start.length; row++) {
+    const i = plan.lifeBuffer[row];
+    if (plan.start[row] === 0) of[i] |= 1;
+    if (plan.end[row] === plan.span) of[i] |= 2;
+  }
+  return { of, names: ["temporary", "alive at the start", "alive at the end", "alive throughout"] };
+}
+
+/** @param {PlanModel} plan @param {number} pool @returns {Load} */
+function loadOf(plan, pool) {
+  const rows = demandRows(plan, pool);
+  const order = new Float64Array(rows.length);
+  for (let k = 0; k < rows.length; k++) order[k] = rows[k].end;
+  const endOrder = Uint32Array.from(rows.keys()).sort((a, b) => order[a] - order[b]);
+  const time = [];
+  const bytes = [];
+  let sum = 0;
+  let k = 0;
+  let e = 0;
+  while (e < rows.length) {
+    const now = k < rows.length ? Math.min(rows[k].start, order[endOrder[e]]) : order[endOrder[e]];
+    while (e < rows.length && order[endOrder[e]] === now) sum -= rows[endOrder[e++]].size;
+    while (k < rows.length && rows[k].start === now) sum += rows[k++].size;
+    time.push(now);
+    bytes.push(sum);
+  }
+  return { time: Float64Array.from(time), bytes: Float64Array.from(bytes) };
+}
+
+/**
+ * What needs bytes when, by start: lifetimes of buffers, those with aliases joined with their aliases' lifetimes.
+ * @param {PlanModel} plan
+ * @param {number} pool
+ */
+function demandRows(plan, pool) {
+  /** @type {Map<number, number[]>} */
+  const joined = new Map();
+  for (let i = 0; i < plan.count; i++) if (plan.root[i] !== i) joined.set(plan.root[i], []);
+  const rows = [];
+  for (let row = 0; row < plan.start.length; row++) {
+    const i = plan.root[plan.lifeBuffer[row]];
+    if (plan.size[i] === 0 || (pool >= 0 && plan.pool[i] !== pool)) continue;
+    const known = joined.get(i);
+    if (known) known.push(row);
+    else rows.push({ start: plan.start[row], end: plan.end[row], size: plan.size[i] });
+  }
+  if (!joined.size) return rows;
+  for (const [i, lifetimes] of joined) {
+    let end = -1;
+    let start = -1;
+    for (const row of lifetimes) {
+      if (plan.start[row] > end) {
+        if (start >= 0) rows.push({ start, end, size: plan.size[i] });
+        start = plan.start[row];
+      }
+      end = Math.max(end, plan.end[row]);
+    }
+    if (start >= 0) rows.push({ start, end, size: plan.size[i] });
+  }
+  return rows.sort((a, b) => a.start - b.start);
+}
+

@@ -1,0 +1,62 @@
+// @ts-check
+// Numbers and names as people read them.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/**
+ * Bytes with a unit: `1.5 MiB`.
+ * @param {number} bytes
+ * @returns {string}
+ */
+export function sizeText(bytes) {
+  let value = Math.abs(bytes);
+  let unit = 0;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  const digits = unit === 0 || Number.isInteger(value) ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
+  return `${bytes < 0 ? "-" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
+}
+
+/**
+ * An integer with its thousands parted.
+ * @param {number | bigint} value
+ * @returns {string}
+ */
+export function countText(value) {
+  return value.toLocaleString("en-US");
+}
+
+/**
+ * Bytes in full, and with a unit where that is shorter.
+ * @param {number | bigint} bytes
+ * @returns {string}
+ */
+export function bytesText(bytes) {
+  const plain = Number(bytes);
+  return plain < 1024 ? `${countText(bytes)} B` : `${countText(bytes)} B (${sizeText(plain)})`;
+}
+
+/**
+ * A part as per cent.
+ * @param {number} part
+ * @returns {string}
+ */
+export function percentText(part) {
+  return `${(100 * part).toFixed(part !== 0 && Math.abs(part) < 0.1 ? 2 : 1)} %`;
+}
+
+/**
+ * A name that fits a line: control characters and changes of direction made visible, and the middle left out.
+ * @param {string | number} name
+ * @param {number} [most]
+ * @returns {string}
+ */
+export function nameText(name, most = 80) {
+  const text = String(name).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+  const points = text.length > most ? Array.from(text.slice(0, 4 * most)) : null;
+  if (!points || (points.length <= most && text.length <= 4 * most)) return text;
+  const half = Math.floor((most - 1) / 2);
+  return `${points.slice(0, half).join("")}\u2026${Array.from(text.slice(-4 * half)).slice(-half).join("")}`;
+}

@@ -1,0 +1,66 @@
+"""The file page: what is in it, and what its policy allows."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+
+from memplan import Buffer, Pool, Problem, solve
+from memplan.api.reports.page.document import MAGIC, PageDocument
+from memplan.api.reports.page.file_page import plan_page
+
+PROBLEM = Problem(
+    buffers=[
+        Buffer(id="</script><b>bold", size=64, start=-5, end=3),
+        Buffer(id="view", size=8, start=0, end=2, alias_of="</script><b>bold", alias_offset=8),
+        Buffer(id="holes", size=1 << 60, lifetimes=((0, 1), (2, 4))),
+        Buffer(id="timeless", size=16),
+    ],
+    pools=[Pool(name="<sram>", size=1 << 62, reserved=((0, 64),), bank_size=32)],
+)
+
+
+def page() -> str:
+    return plan_page(PROBLEM, solve(PROBLEM), title="</title><script>").decode()
+
+
+def test_the_policy_names_the_script_and_the_style_that_are_there() -> None:
+    text = page()
+    found = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
+    assert found is not None
+    for tag, opening in (("script", '<script type="module">'), ("style", "<style>")):
+        body = text.partition(opening)[2].partition(f"</{tag}>")[0]
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in found[1]
+    assert found[1].startswith("default-src 'none'; ")
+
+
+def test_names_do_not_become_markup() -> None:
+    text = page()
+    assert "<b>bold" not in text
+    assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in text
+
+
+def test_a_page_names_no_address_of_any_network() -> None:
+    addresses = set(re.findall(r"https?://[^\s\"'`)]+", page()))
+    assert {address for address in addresses if "://www.w3.org/" not in address} == set()
+
+
+def test_a_document_is_a_header_and_columns() -> None:
+    document = PageDocument("two columns")
+    view = {
+        "kind": "numbers",
+        "small": document.column([3, 1, 2]),
+        "sorted": document.column([5, 7, 300], is_sorted=True),
+    }
+    document.add({**view, "large": document.column([2**62, -1]), "names": document.texts(["\ud800", 7])})
+    data = zlib.decompress(document.packed())
+    assert data.startswith(MAGIC)
+    length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "little")
+    header = json.loads(data[len(MAGIC) + 4 : len(MAGIC) + 4 + length])
+    kinds = [(kind, count, is_delta) for kind, count, is_delta in header["columns"]]
+    assert kinds == [("u1", 3, False), ("u2", 3, True), ("i8", 2, False), ("json", 12, False)]
+    assert header["views"][0]["small"] == {"column": 0}
