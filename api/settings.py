@@ -105,6 +105,9 @@ class Settings(BaseSettings):
     webhook_secret: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
     webhook_private: bool = False
 
+    # Page
+    page: bool = True
+
     # Logs
     log_format: Literal["text", "json"] = "text"
     log_problems: bool = False

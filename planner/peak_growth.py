@@ -152,6 +152,16 @@ def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) ->
     return PeakGrowth(peak, time, sum(then.sizes[name] for name in before), tuple(told))
 
 
+def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict[str, PeakGrowth]:
+    """Compare each pool with what it was, by its name."""
+    nothing = Occupancy({}, {}, 0)
+    found = {}
+    for name, mine in now.items():
+        elsewhere = {buffer: size for pool, lay in then.items() if pool != name for buffer, size in lay.sizes.items()}
+        found[name] = peak_growth(mine, then.get(name, nothing), elsewhere)
+    return found
+
+
 def _cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
     """Say why a buffer is alive at the peak now, with the size it has."""
     size = now.sizes[name]

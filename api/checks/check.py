@@ -12,7 +12,7 @@ from memplan.planner.errors import shown
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.peak_growth import Cause, LiveSet, Occupancy, PeakGrowth, occupancies, peak_growth
+from memplan.planner.peak_growth import Cause, LiveSet, Occupancy, PeakGrowth, growths, occupancies
 
 Rule = Literal["no-plan", "over-budget", "grown"]
 RULES: Mapping[Rule, str] = {
@@ -108,7 +108,7 @@ def check(
     now = occupancies(problem, plan)
     bounds = {use.name: use.lower_bound for use in plan.pools}
     before = {} if baseline is None else baseline.used
-    growths = {} if baseline is None else _growths(now, baseline)
+    growth = {} if baseline is None or baseline.occupancies is None else growths(now, baseline.occupancies)
     pools = tuple(
         PoolCheck(
             pool.name,
@@ -119,25 +119,13 @@ def check(
             None if baseline is None else before.get(pool.name, 0),
             None if baseline is None else tolerance.allowed(before.get(pool.name, 0)),
             now[pool.name].live_set,
-            growths.get(pool.name),
+            growth.get(pool.name),
         )
         for pool in problem.pools
     )
     failures = tuple(failure for pool in pools for failure in _failures(pool, now[pool.name]))
     changes = None if baseline is None else _changes(plan.placements, baseline.plan.placements)
     return CheckResult(subject, plan, pools, changes, failures)
-
-
-def _growths(now: Mapping[str, Occupancy], baseline: Baseline) -> dict[str, PeakGrowth]:
-    then = baseline.occupancies
-    if then is None:
-        return {}
-    nothing = Occupancy({}, {}, 0)
-    found = {}
-    for name, mine in now.items():
-        elsewhere = {buffer: size for pool, lay in then.items() if pool != name for buffer, size in lay.sizes.items()}
-        found[name] = peak_growth(mine, then.get(name, nothing), elsewhere)
-    return found
 
 
 def _changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:

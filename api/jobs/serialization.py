@@ -27,6 +27,11 @@ def unpack_problem(data: bytes) -> Problem:
     return Problem.model_validate(from_json(zlib.decompress(data)))
 
 
+def problem_json(data: bytes) -> bytes:
+    """Return the JSON of a problem from the store."""
+    return zlib.decompress(data)
+
+
 def pack_plan(plan: Plan) -> PackedPlan:
     """Write a plan for the store, as it is answered."""
     content = plan.model_dump_json().encode() + b"\n"

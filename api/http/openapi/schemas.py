@@ -186,6 +186,10 @@ PLAN_ANSWER: dict[str, Any] = {
         TEXT: {"schema": {"type": "string", "description": "what each memory holds, and the most at one time"}},
     },
 }
+PROBLEM_ANSWER: dict[str, Any] = {
+    "description": "The problem; what is absent or default is left out.",
+    "content": {JSON: {"schema": _ref(Problem), "example": PROBLEM_EXAMPLE}},
+}
 KNOWN_PLAN_ANSWER: dict[str, Any] = {
     "description": "The plan in canonical form: buffers and pools by number, bytes in units of the problem.",
     "headers": {

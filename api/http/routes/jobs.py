@@ -25,9 +25,9 @@ from memplan.api.http.job_requests import (
 )
 from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST, RESULT_ANSWER
-from memplan.api.http.openapi.schemas import PLAN_ANSWER
+from memplan.api.http.openapi.schemas import PLAN_ANSWER, PROBLEM_ANSWER
 from memplan.api.http.problem_details import error_answers, problem_details
-from memplan.api.jobs.serialization import answer_bytes, plan_json, unpack_plan, unpack_problem
+from memplan.api.jobs.serialization import answer_bytes, plan_json, problem_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
 from memplan.api.service.kinds.registry import KINDS, PLAN
 from memplan.api.store.arrivals import JobLimits
@@ -143,6 +143,22 @@ async def plan(request: Request, job_id: str) -> Response:
             404, (f"plan: a job of the kind {job.kind} has none; its answer is at {PATH}/{job_id}/result",)
         )
     return await _plan(service, request, job)
+
+
+@router.get(
+    f"{PATH}/{{job_id}}/problem",
+    summary="Fetch a job's problem",
+    response_class=Response,
+    responses={200: PROBLEM_ANSWER, **error_answers(401, 403, 404, 429, 503)},
+    dependencies=[may("read")],
+)
+async def problem(request: Request, job_id: str) -> Response:
+    """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
+    service, job = Service.of(request), await _job(request, job_id)
+    packed = await service.store.briefly(partial(service.store.jobs.problem, job.id)) if job.kind == PLAN else None
+    if packed is None:
+        return problem_details(404, (f"problem: a job of the kind {job.kind} keeps none",))
+    return Response(await service.briefly(partial(problem_json, packed)), media_type=JSON)
 
 
 @router.get(

@@ -57,7 +57,14 @@ NO_NAMES = ProgramNames()
 def add_plan(
     document: PageDocument, problem: Problem, plan: Plan, *, title: str = "plan", names: ProgramNames = NO_NAMES
 ) -> None:
-    """Add the view of a plan to a page document.
+    """Add the view of a plan to a page document."""
+    document.add(plan_view(document, problem, plan, title=title, names=names))
+
+
+def plan_view(
+    document: PageDocument, problem: Problem, plan: Plan, *, title: str = "plan", names: ProgramNames = NO_NAMES
+) -> dict[str, Any]:
+    """Return the view of a plan, whose columns are packed into the document.
 
     Times are counted from the first of the problem; a buffer that has no lifetimes spans all of them. Buffers that are
     not placed have the pool -1.
@@ -66,7 +73,7 @@ def add_plan(
     placed = PlacedBuffers.by(problem, plan.placements)
     aliases = sorted(table.aliases)
     roots = [problem.roots[i] for i in aliases]
-    view: dict[str, Any] = {
+    return {
         "kind": "plan",
         "title": title,
         "pools": _pools(problem, plan),
@@ -85,7 +92,6 @@ def add_plan(
         **_optional(document, problem),
         **_names(document, problem, names),
     }
-    document.add(view)
 
 
 def _pools(problem: Problem, plan: Plan) -> list[dict[str, Any]]:

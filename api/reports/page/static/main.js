@@ -1,12 +1,13 @@
 // @ts-check
 // The page: reads its document and opens the view of each kind.
 
+import { openComparison } from "./comparison_view.js";
 import { unpack, fromBase64 } from "./document.js";
 import { fill, h } from "./dom.js";
 import { openPlan } from "./plan_view.js";
 
 /** @type {Record<string, (element: HTMLElement, view: any, style: (name: string) => string) => any>} */
-const OPEN = { plan: openPlan };
+const OPEN = { plan: openPlan, comparison: openComparison };
 
 /** A colour of the page's theme by its name. */
 function style(/** @type {string} */ name) {

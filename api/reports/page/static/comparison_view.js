@@ -1,0 +1,186 @@
+// @ts-check
+// Two plans: the new one, where its buffers lay in the old one, with arrows, and what made the peaks grow.
+
+import { h, fill } from "./dom.js";
+import { openPlan } from "./plan_view.js";
+import { PlanModel } from "./plan_model.js";
+import { bytesText, countText, nameText, sizeText } from "./text.js";
+
+const ARROWS = 400;
+const LISTED = 200;
+const KINDS = {
+  "new": "new", "grown": "larger", "shrunk": "smaller", "longer-lived": "lives longer", "at-another-time": "alive at another time",
+  "from-another-pool": "came from another pool", "gone": "not alive there any more",
+};
+
+/**
+ * Open the view of two plans in an element.
+ * @param {HTMLElement} element
+ * @param {any} view  of the kind `comparison`
+ * @param {(name: string) => string} style
+ */
+export function openComparison(element, view, style) {
+  const stage = h("div", { class: "view" });
+  const side = h("section", { class: "side causes", tabindex: "0", "aria-label": "What changed" });
+  const open = (/** @type {"before" | "after"} */ which) => {
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.which === which));
+    const shown = openPlan(stage, view[which], style);
+    mark(shown.picture, view, which);
+    return shown;
+  };
+  const buttons = [["before", view.before.title], ["after", view.after.title]].map(([which, title]) =>
+    h("button", { "data-which": which, onclick: () => (shown = open(/** @type {any} */ (which))) }, `${which}: ${nameText(title, 30)}`));
+  fill(element,
+    h("div", { class: "bar", role: "group", "aria-label": "Which plan is drawn" }, ...buttons, h("span", { class: "facts" }, ...summary(view.facts)),
+      h("span", { class: "quiet" }, "dashed: where a buffer lay before; arrows lead to where it lies now")),
+    h("div", { class: "body" }, side, stage));
+  let shown = open("after");
+  const select = (/** @type {string | number} */ id) => {
+    const i = shown.plan.ids.indexOf(id);
+    if (i < 0) return;
+    shown.picture.look.selected = i;
+    const box = shown.picture.boxOf([i]);
+    if (box) shown.picture.camera.show(around(box));
+    shown.picture.changed();
+  };
+  fill(side, ...growths(view.facts, select), ...moves(view.facts, select), ...others(view.facts));
+  return { get plan() { return shown.plan; }, get picture() { return shown.picture; } };
+}
+
+/** @param {any} facts */
+function summary(facts) {
+  const change = facts.peak === null || facts.peak_before === null ? "" : signed(Number(facts.peak) - Number(facts.peak_before));
+  return [
+    h("span", {}, "peak ", h("b", {}, `${facts.peak_before === null ? "?" : bytesText(facts.peak_before)} → ${facts.peak === null ? "?" : bytesText(facts.peak)}`), ` ${change}`),
+    h("span", {}, h("b", {}, countText(facts.moved.length)), " moved"), h("span", {}, h("b", {}, countText(facts.stayed)), " stayed"),
+    h("span", {}, h("b", {}, countText(facts.added.length)), " new"), h("span", {}, h("b", {}, countText(facts.removed.length)), " gone"),
+  ];
+}
+
+/** @param {number} bytes */
+function signed(bytes) {
+  return bytes === 0 ? "(the same)" : `(${bytes > 0 ? "+" : "−"}${sizeText(Math.abs(bytes))})`;
+}
+
+/** @param {any} facts @param {(id: any) => void} select */
+function growths(facts, select) {
+  return Object.entries(facts.growth).flatMap(([pool, grown]) => [
+    h("h2", {}, `Pool ${nameText(pool, 40)}: ${grown.used_before === null ? "new" : `${sizeText(Number(grown.used_before))} → ${sizeText(Number(grown.used))}`}`),
+    grown.causes.length === 0
+      ? h("p", { class: "quiet" }, "The same buffers are alive at its fullest time.")
+      : h("p", { class: "quiet" }, `Alive at its fullest time: ${sizeText(Number(grown.live_before))} → ${sizeText(Number(grown.live))}, because of`),
+    grown.causes.length ? h("table", {},
+      h("thead", {}, h("tr", {}, ...["buffer", "cause", "bytes"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, ...grown.causes.slice(0, LISTED).map((/** @type {any} */ cause) => h("tr", {},
+        h("td", {}, h("button", { onclick: () => select(cause.buffer) }, nameText(cause.buffer, 60))),
+        h("td", {}, /** @type {any} */ (KINDS)[cause.kind] ?? cause.kind),
+        h("td", {}, `${cause.bytes > 0 ? "+" : "−"}${sizeText(Math.abs(Number(cause.bytes)))}`))))) : null,
+  ]).filter((part) => part !== null);
+}
+
+/** @param {any} facts @param {(id: any) => void} select */
+function moves(facts, select) {
+  if (!facts.moved.length) return [h("h2", {}, "Moved"), h("p", { class: "quiet" }, "Nothing moved.")];
+  const largest = [...facts.moved].sort((a, b) => Number(b.bytes ?? 0) - Number(a.bytes ?? 0));
+  return [
+    h("h2", {}, `Moved: ${countText(facts.moved.length)}`),
+    h("table", {},
+      h("thead", {}, h("tr", {}, ...["buffer", "from", "to", "bytes"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, ...largest.slice(0, LISTED).map((move) => h("tr", { title: move.why ?? "" },
+        h("td", {}, h("button", { onclick: () => select(move.id) }, nameText(move.id, 60)), move.why ? h("div", { class: "quiet" }, nameText(move.why, 200)) : null),
+        h("td", {}, place(move.from_pool, move.from)), h("td", {}, place(move.to_pool, move.to)),
+        h("td", {}, move.bytes === null ? "" : sizeText(Number(move.bytes))))))),
+    largest.length > LISTED ? h("p", { class: "quiet" }, `and ${countText(largest.length - LISTED)} smaller ones`) : null,
+  ].filter((part) => part !== null);
+}
+
+/** @param {string | undefined} pool @param {any} offset */
+function place(pool, offset) {
+  return pool ? `${nameText(pool, 20)} ${countText(offset)}` : countText(offset);
+}
+
+/** @param {any} facts */
+function others(facts) {
+  const lists = [["New", facts.added], ["Gone", facts.removed], ["Resized", (facts.resized ?? []).map((/** @type {any} */ row) =>
+    `${nameText(row.id, 60)}: ${sizeText(Number(row.from))} → ${sizeText(Number(row.to))}`)],
+    ["Other lifetimes", (facts.lifetime ?? []).map((/** @type {any} */ row) => row.id)]];
+  return lists.filter(([, rows]) => rows.length).flatMap(([title, rows]) => [
+    h("h2", {}, `${title}: ${countText(rows.length)}`),
+    h("p", {}, rows.slice(0, 60).map((/** @type {any} */ row) => nameText(row, 120)).join(", ") + (rows.length > 60 ? ", …" : "")),
+  ]);
+}
+
+/** @param {{left: number, right: number, top: number, bottom: number}} box  with room around it */
+function around(box) {
+  const x = Math.max(0.02, (box.right - box.left) * 1.5);
+  const y = Math.max(0.05, (box.bottom - box.top) * 3);
+  return {
+    left: Math.max(0, box.left - x), right: Math.min(1, box.right + x),
+    top: Math.max(0, box.top - y), bottom: Math.min(1, box.bottom + y),
+  };
+}
+
+/**
+ * Colour what moved, and draw where it lay.
+ * @param {any} picture
+ * @param {any} view
+ * @param {"before" | "after"} which
+ */
+function mark(picture, view, which) {
+  const here = picture.plan;
+  const there = new PlanModel(view[which === "after" ? "before" : "after"]);
+  const key = (/** @type {string | number} */ id) => (typeof id === "string" ? `s${id}` : `n${id}`);
+  const at = new Map(there.ids.map((id, i) => [key(id), i]));
+  const pools = new Map(here.pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name, q]));
+  const moved = new Uint8Array(here.count);
+  /** @type {{i: number, pool: number, offset: number}[]} */
+  const ghosts = [];
+  for (let i = 0; i < here.count; i++) {
+    const j = at.get(key(here.ids[i]));
+    if (j === undefined) moved[i] = 2;
+    else if (!here.isAlias(i) && here.pool[i] >= 0 && there.pool[j] >= 0 && here.size[i] > 0) {
+      const pool = pools.get(there.pools[there.pool[j]].name) ?? -1;
+      if (pool === here.pool[i] && there.offset[j] === here.offset[i]) continue;
+      moved[i] = 1;
+      if (pool >= 0) ghosts.push({ i, pool, offset: there.offset[j] });
+    }
+  }
+  ghosts.sort((a, b) => here.size[b.i] - here.size[a.i]);
+  picture.look.moved = moved;
+  picture.look.by = "moved";
+  picture.colour();
+  picture.extra = (/** @type {any} */ overlay) => {
+    for (const ghost of ghosts.slice(0, ARROWS)) drawGhost(overlay, here, ghost, which === "after");
+  };
+  picture.changed();
+}
+
+/** @param {any} overlay @param {PlanModel} plan @param {{i: number, pool: number, offset: number}} ghost @param {boolean} leadsHere */
+function drawGhost(overlay, plan, { i, pool, offset }, leadsHere) {
+  const { c, lanes, theme } = overlay;
+  const x0 = overlay.px(lanes.x(plan.birth(i)));
+  const x1 = overlay.px(lanes.x(plan.death(i)));
+  const top = overlay.py(lanes.y(pool, offset + plan.size[i]));
+  const bottom = overlay.py(lanes.y(pool, offset));
+  if (x1 - x0 < 3 || bottom - top < 2) return;
+  c.strokeStyle = theme.ink;
+  c.lineWidth = 1;
+  c.setLineDash([4, 3]);
+  c.strokeRect(x0 + 0.5, top + 0.5, x1 - x0 - 1, bottom - top - 1);
+  c.setLineDash([]);
+  if (x1 - x0 < 14) return;
+  const x = (x0 + x1) / 2;
+  const far = (top + bottom) / 2;
+  const near = overlay.py(lanes.y(plan.pool[i], plan.offset[i] + plan.size[i] / 2));
+  const [from, to] = leadsHere ? [far, near] : [near, far];
+  if (Math.abs(to - from) < 8) return;
+  const head = Math.sign(to - from) * 6;
+  overlay.line(x, from, x, to, theme.ink, [], 1.5);
+  c.beginPath();
+  c.moveTo(x, to);
+  c.lineTo(x - 4, to - head);
+  c.lineTo(x + 4, to - head);
+  c.closePath();
+  c.fillStyle = theme.ink;
+  c.fill();
+}

@@ -1,0 +1,193 @@
+// @ts-check
+// Problems and plans in JSON, as the wire format has them: told apart, and made into the view of a plan.
+
+/** @typedef {{problem: any, plan: any, graph: any}} Found  what a file holds; null for what it does not */
+
+const MAX = 2n ** 63n;
+
+/**
+ * What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline); else null.
+ * @param {string} text
+ * @returns {Found | null}
+ */
+export function recognised(text) {
+  let value;
+  try {
+    value = parsed(text);
+  } catch {
+    return null;
+  }
+  if (!isObject(value)) return null;
+  const problem = isProblem(value) ? value : isProblem(value.problem) ? value.problem : null;
+  const plan = isPlan(value) ? value : isPlan(value.plan) ? value.plan : null;
+  return problem || plan ? { problem, plan, graph: null } : null;
+}
+
+/** @param {string} text JSON whose integers past 2^53 become BigInt, where the browser can tell them */
+export function parsed(text) {
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  const exactly = (/** @type {string} */ _key, /** @type {any} */ value, /** @type {any} */ context) =>
+    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "")
+      ? BigInt(context.source)
+      : value;
+  return JSON.parse(text, /** @type {any} */ (exactly));
+}
+
+/** @param {any} value as JSON, where BigInt is written as a number */
+export function written(value) {
+  const raw = /** @type {any} */ (JSON).rawJSON;
+  return JSON.stringify(value, (_key, entry) => {
+    if (typeof entry !== "bigint") return entry;
+    return raw ? raw(String(entry)) : Number(entry);
+  });
+}
+
+/** @param {any} value */
+function isObject(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/** @param {any} value */
+function isProblem(value) {
+  return isObject(value) && Array.isArray(value.buffers) && value.buffers.every(isObject);
+}
+
+/** @param {any} value */
+function isPlan(value) {
+  return isObject(value) && (Array.isArray(value.placements) || (typeof value.status === "string" && "peak" in value));
+}
+
+/**
+ * The view of a plan for a problem, as `plan_view.py` packs it; without a plan, nothing is placed.
+ * Throws an Error for a plan that names other buffers.
+ * @param {any} problem
+ * @param {any} plan
+ * @param {string} title
+ */
+export function planView(problem, plan, title) {
+  const pools = problem.pools?.length ? problem.pools : [{}];
+  const names = new Map(pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name ?? "default", q]));
+  const ids = problem.buffers.map((/** @type {any} */ row) => row.id);
+  const index = new Map(ids.map((/** @type {any} */ id, /** @type {number} */ i) => [key(id), i]));
+  const { pool, offset } = places(plan, index, names, ids.length);
+  const facts = { ...(plan ?? { status: "unknown" }) };
+  delete facts.placements;
+  delete facts.pools;
+  for (const [name, value] of Object.entries(facts)) if (value === null) delete facts[name];
+  return {
+    kind: "plan",
+    title,
+    pools: pools.map((/** @type {any} */ row) => poolRow(row, plan)),
+    plan: facts,
+    ids,
+    size: column(problem.buffers.map((/** @type {any} */ row) => row.size)),
+    pool,
+    offset: column(offset),
+    aliases: aliases(problem.buffers, index),
+    pins: positions(problem.buffers, (/** @type {any} */ row) => row.offset !== undefined && row.offset !== null),
+    ...lifetimes(problem),
+    ...optional(problem, index),
+  };
+}
+
+/** Ids 1 and "1" are two. @param {any} id */
+function key(id) {
+  return typeof id === "string" ? `s${id}` : `n${id}`;
+}
+
+/** @param {any[]} values @returns {Float64Array | BigInt64Array} */
+function column(values) {
+  const isExact = values.some((value) => typeof value === "bigint" && value < MAX);
+  return isExact ? BigInt64Array.from(values, (value) => BigInt(value)) : Float64Array.from(values, Number);
+}
+
+/** @param {any[]} rows @param {(row: any) => boolean} holds */
+function positions(rows, holds) {
+  return Uint32Array.from(rows.flatMap((row, i) => (holds(row) ? [i] : [])));
+}
+
+/** @param {any} row @param {any} plan */
+function poolRow(row, plan) {
+  const name = row.name ?? "default";
+  const use = plan?.pools?.find((/** @type {any} */ one) => one.name === name) ?? {};
+  const found = {
+    name, size: row.size, base_address: row.base_address ?? 0, bank_size: row.bank_size, reserved: row.reserved ?? [],
+    alignment: row.alignment ?? 1, used: use.used, lower_bound: use.lower_bound,
+  };
+  return Object.fromEntries(Object.entries(found)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([name, value]) => [name, typeof value === "bigint" ? Number(value) : value]));
+}
+
+/** @param {any} plan @param {Map<any, number>} index @param {Map<any, number>} names @param {number} count */
+function places(plan, index, names, count) {
+  const pool = new Int32Array(count).fill(-1);
+  const offset = new Array(count).fill(0);
+  for (const row of plan?.placements ?? []) {
+    const i = index.get(key(row.id));
+    const q = names.get(row.pool ?? "default");
+    if (i === undefined) throw new Error(`plan: places ${JSON.stringify(String(row.id))}, which is no buffer of the problem`);
+    if (q === undefined) throw new Error(`plan: names the pool ${JSON.stringify(String(row.pool))}, which the problem lacks`);
+    pool[i] = q;
+    offset[i] = row.offset;
+  }
+  return { pool, offset };
+}
+
+/** @param {any[]} rows @param {Map<any, number>} index */
+function aliases(rows, index) {
+  const found = { buffer: /** @type {number[]} */ ([]), root: /** @type {number[]} */ ([]), distance: /** @type {number[]} */ ([]) };
+  rows.forEach((row, i) => {
+    if (row.alias_of === undefined || row.alias_of === null) return;
+    let root = i;
+    let distance = 0;
+    for (let steps = 0; rows[root].alias_of !== undefined && rows[root].alias_of !== null && steps <= rows.length; steps++) {
+      distance += Number(rows[root].alias_offset ?? 0);
+      root = index.get(key(rows[root].alias_of)) ?? root;
+    }
+    found.buffer.push(i);
+    found.root.push(root);
+    found.distance.push(distance);
+  });
+  return found;
+}
+
+/** @param {any} problem */
+function lifetimes(problem) {
+  const last = problem.interval === "closed" ? 1 : 0;
+  const rows = /** @type {[number, number, number][]} */ ([]);
+  const timeless = /** @type {number[]} */ ([]);
+  problem.buffers.forEach((/** @type {any} */ row, /** @type {number} */ i) => {
+    const pairs = row.lifetimes ?? (row.start === undefined || row.start === null ? [] : [[row.start, row.end]]);
+    for (const [start, end] of pairs) rows.push([Number(start), Number(end) + last, i]);
+    if (!pairs.length) timeless.push(i);
+  });
+  const least = rows.reduce((found, [start]) => Math.min(found, start), Infinity);
+  const origin = least === Infinity ? 0 : least;
+  const most = rows.reduce((found, [, end]) => Math.max(found, end), origin + 1);
+  for (const i of timeless) rows.push([origin, most, i]);
+  rows.sort((a, b) => a[0] - b[0]);
+  return {
+    origin: String(BigInt(origin)),
+    life: {
+      start: Float64Array.from(rows, ([start]) => start - origin),
+      length: Float64Array.from(rows, ([start, end]) => end - start),
+      buffer: Int32Array.from(rows, ([, , i]) => i),
+    },
+    timeless: Uint32Array.from(timeless),
+  };
+}
+
+/** @param {any} problem @param {Map<any, number>} index */
+function optional(problem, index) {
+  /** @type {any} */
+  const found = {};
+  const rows = problem.buffers;
+  if (rows.some((/** @type {any} */ row) => (row.alignment ?? 1) !== 1)) {
+    found.alignment = column(rows.map((/** @type {any} */ row) => row.alignment ?? 1));
+  }
+  if (problem.conflicts?.length) {
+    found.conflicts = Int32Array.from(problem.conflicts.flat(), (id) => index.get(key(id)) ?? 0);
+  }
+  return found;
+}

@@ -1,0 +1,39 @@
+// @ts-check
+// The key of a service that asks for one: it stays in this tab.
+
+import { h } from "../dom.js";
+
+/** @type {Promise<string | null> | null} */
+let asking = null;
+
+/** Ask for a key, once for all calls that wait for it; null: none is given. */
+export function askKey() {
+  asking ??= asked().finally(() => {
+    asking = null;
+  });
+  return asking;
+}
+
+/** @returns {Promise<string | null>} */
+function asked() {
+  const input = /** @type {HTMLInputElement} */ (h("input", { type: "password", id: "key", autocomplete: "off", required: true }));
+  const form = h("form", { method: "dialog" },
+    h("h2", {}, "This service asks for a key"),
+    h("p", { class: "quiet" }, "It is kept in this tab only, and forgotten when the tab is closed."),
+    h("p", {}, h("label", { for: "key" }, "Key "), input),
+    h("button", { class: "primary", value: "use" }, "Use it"), " ",
+    h("button", { value: "", formnovalidate: true }, "Cancel"));
+  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-label": "Key" }, form));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    dialog.close(/** @type {HTMLButtonElement} */ (/** @type {SubmitEvent} */ (event).submitter)?.value ?? "use");
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((done) => {
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      done(dialog.returnValue === "use" && input.value.trim() ? input.value.trim() : null);
+    });
+  });
+}

@@ -1,0 +1,75 @@
+// @ts-check
+// How far a search is: peak and bound over time, closing in.
+
+import { h, fill } from "../dom.js";
+import { bytesText, percentText } from "../text.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 600;
+const HEIGHT = 64;
+
+/** A strip with two lines and the numbers of now. */
+export class Progress {
+  constructor() {
+    this.points = /** @type {{at: number, peak: number | null, bound: number | null}[]} */ ([]);
+    this.svg = document.createElementNS(SVG, "svg");
+    this.svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+    this.svg.setAttribute("preserveAspectRatio", "none");
+    this.svg.setAttribute("role", "img");
+    this.svg.setAttribute("aria-label", "Peak and lower bound over the time of the search");
+    this.peak = line("peak");
+    this.bound = line("bound");
+    this.svg.append(this.bound, this.peak);
+    this.facts = h("dl", { "aria-live": "polite" });
+    this.element = h("div", { class: "watch" }, this.facts);
+    this.element.append(this.svg);
+    this.began = 0;
+  }
+
+  /** @param {number} at  milliseconds */
+  begin(at) {
+    this.began = at;
+    this.points = [];
+    this.draw(at);
+  }
+
+  /** @param {any} data  what an event tells @param {number} at */
+  take(data, at) {
+    const known = this.points.at(-1);
+    const peak = data.peak ?? known?.peak ?? null;
+    const bound = data.lower_bound ?? known?.bound ?? null;
+    this.points.push({ at, peak: peak === null ? null : Number(peak), bound: bound === null ? null : Number(bound) });
+    this.draw(at);
+  }
+
+  /** @param {number} now */
+  draw(now) {
+    const last = this.points.at(-1);
+    const gap = last?.peak && last.bound ? last.peak / last.bound - 1 : null;
+    fill(this.facts,
+      h("dt", {}, "peak"), h("dd", { "data-fact": "peak" }, last?.peak === null || !last ? "…" : bytesText(last.peak)),
+      h("dt", {}, "lower bound"), h("dd", { "data-fact": "bound" }, last?.bound === null || !last ? "…" : bytesText(last.bound)),
+      h("dt", {}, "gap"), h("dd", {}, gap === null ? "…" : gap === 0 ? "none: proved" : percentText(gap)));
+    const values = this.points.flatMap(({ peak, bound }) => [peak, bound]).filter((value) => value !== null);
+    const most = Math.max(...values, 1);
+    const least = Math.min(...values, most);
+    const margin = Math.max(1, (most - least) * 0.15);
+    const span = Math.max(1, now - this.began);
+    const y = (/** @type {number} */ value) => HEIGHT - 4 - ((value - least + margin) / (most - least + 2 * margin)) * (HEIGHT - 8);
+    for (const [name, path] of /** @type {const} */ ([["peak", this.peak], ["bound", this.bound]])) {
+      const steps = this.points.filter((point) => point[name] !== null);
+      const x = (/** @type {{at: number}} */ point) => ((point.at - this.began) / span) * WIDTH;
+      const parts = steps.map((point, k) =>
+        `${k ? "H" : "M"}${Math.max(0, x(point)).toFixed(1)}${k ? "V" : ","}${y(Number(point[name])).toFixed(1)}`);
+      path.setAttribute("d", parts.length ? `${parts.join("")}H${WIDTH}` : "");
+    }
+  }
+}
+
+/** @param {string} name */
+function line(name) {
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("class", name);
+  path.setAttribute("vector-effect", "non-scaling-stroke");
+  return path;
+}

@@ -1,0 +1,142 @@
+// @ts-check
+// The calls of the service that the page makes: same origin, the key of this tab, errors as sentences.
+
+import { parsed, written } from "../from_json.js";
+
+const KEY = "memplan-key";
+
+/** A call that the service refused: its sentences, and its status. */
+export class Refusal extends Error {
+  /** @param {number} status @param {string[]} sentences */
+  constructor(status, sentences) {
+    super(sentences.join("\n"));
+    this.status = status;
+    this.sentences = sentences;
+  }
+}
+
+/** The service behind this page. */
+export class PlanService {
+  /** @param {() => Promise<string | null>} askKey  asks for a key; null: none is given */
+  constructor(askKey) {
+    this.askKey = askKey;
+  }
+
+  /**
+   * The answer of a call, as a response; throws a Refusal.
+   * @param {string} method
+   * @param {string} path
+   * @param {{body?: BodyInit, headers?: Record<string, string>, signal?: AbortSignal}} [call]
+   * @returns {Promise<Response>}
+   */
+  async call(method, path, call = {}) {
+    for (;;) {
+      const key = sessionStorage.getItem(KEY);
+      const headers = { ...call.headers, ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+      const answer = await fetch(path, {
+        method, headers, body: call.body, signal: call.signal, cache: "no-store", credentials: "omit", redirect: "error",
+      }).catch((error) => {
+        if (call.signal?.aborted) throw error;
+        throw new Refusal(0, ["service: cannot be reached; is memplan serve still running?"]);
+      });
+      if (answer.ok) return answer;
+      const refusal = await refusalOf(answer);
+      if (answer.status !== 401) throw refusal;
+      sessionStorage.removeItem(KEY);
+      const given = await this.askKey();
+      if (!given) throw refusal;
+      sessionStorage.setItem(KEY, given);
+    }
+  }
+
+  /** @param {string} path @param {AbortSignal} [signal] */
+  async get(path, signal) {
+    return parsed(await (await this.call("GET", path, { signal })).text());
+  }
+
+  /** @param {string} path @param {any} value @param {Record<string, string>} [headers] */
+  async post(path, value, headers = {}) {
+    const body = written(value);
+    const answer = await this.call("POST", path, { body, headers: { "Content-Type": "application/json", ...headers } });
+    return parsed(await answer.text());
+  }
+
+  /** @param {string} name @param {Blob} file  a model, a dump, a log, a table */
+  async imported(name, file) {
+    const path = `/v1/import?${new URLSearchParams({ name: name.slice(-200), time_limit_s: "60" })}`;
+    const headers = { "Content-Type": "application/octet-stream" };
+    return parsed(await (await this.call("POST", path, { body: file, headers })).text());
+  }
+
+  /** @param {any} problem @param {any} options */
+  submit(problem, options) {
+    return this.post("/v1/jobs", { problem, options }, { "Idempotency-Key": crypto.randomUUID?.() ?? String(Math.random()) });
+  }
+
+  /** @param {string} id */
+  stop(id) {
+    return this.call("DELETE", `/v1/jobs/${id}`);
+  }
+
+  /**
+   * Yield the events of a job until it has ended; goes on where a connection broke.
+   * @param {string} id
+   * @param {AbortSignal} signal
+   */
+  async *events(id, signal) {
+    let last = 0;
+    for (let failures = 0; failures < 20; failures++) {
+      try {
+        const headers = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": String(last) } : {}) };
+        const answer = await this.call("GET", `/v1/jobs/${id}/events`, { headers, signal });
+        if (answer.status === 204 || !answer.body) return;
+        for await (const event of eventsIn(answer.body)) {
+          failures = 0;
+          last = event.id;
+          yield event;
+          if (event.kind === "finished") return;
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof Refusal && error.status !== 0 && error.status !== 503) throw error;
+      }
+      await new Promise((done) => setTimeout(done, 500));
+    }
+    throw new Refusal(0, ["events: the connection was lost, and could not be made again"]);
+  }
+}
+
+/** @param {Response} answer */
+async function refusalOf(answer) {
+  const text = await answer.text();
+  try {
+    const found = JSON.parse(text);
+    if (Array.isArray(found.errors) && found.errors.length) return new Refusal(answer.status, found.errors.map(String));
+    if (found.detail) return new Refusal(answer.status, [String(found.detail)]);
+  } catch {
+    // not JSON: the status says what there is to say
+  }
+  return new Refusal(answer.status, [`service: answered with ${answer.status}`]);
+}
+
+/** @param {ReadableStream<Uint8Array>} body  server-sent events */
+async function* eventsIn(body) {
+  const reader = body.pipeThrough(/** @type {any} */ (new TextDecoderStream())).getReader();
+  let rest = "";
+  let fields = /** @type {Record<string, string>} */ ({});
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line) {
+        const at = line.indexOf(":");
+        if (at > 0) fields[line.slice(0, at)] = line.slice(at + 1).replace(/^ /, "");
+        continue;
+      }
+      if (fields.data) yield { id: Number(fields.id), kind: fields.event ?? "message", data: parsed(fields.data) };
+      fields = {};
+    }
+  }
+}

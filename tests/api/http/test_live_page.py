@@ -1,0 +1,179 @@
+"""The page over the service, in a real browser: files dropped, planned, watched, stopped and found again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.settings import Settings
+from tests.support.browser import Tab, chromium, tab
+from tests.support.server import Running, running
+
+MODELS = Path(__file__).parents[2] / "models"
+SMALL: dict[str, Any] = {
+    "buffers": [
+        {"id": "conv1", "size": 64, "start": 0, "end": 3},
+        {"id": "conv2", "size": 48, "start": 2, "end": 5},
+        {"id": "conv3", "size": 32, "start": 4, "end": 6},
+    ],
+    "pools": [{"name": "sram", "size": 256}],
+}
+DROP = """([name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name));
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: data }));
+  }
+}"""
+KEY = "a-key-of-an-operator-that-is-long-enough"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings(max_jobs=50)) as found:
+        yield found
+
+
+@pytest.fixture
+def opened(browser: Any, server: Running) -> Iterator[Tab]:
+    with tab(browser) as found:
+        found.page.goto(f"http://127.0.0.1:{server.port}/")
+        yield found
+        assert found.errors == []
+        assert found.policy_breaks == []
+        assert all(url.startswith((f"http://127.0.0.1:{server.port}/", "blob:", "data:")) for url in found.requests)
+
+
+def give(found: Tab, name: str, content: bytes) -> None:
+    found.page.set_input_files(
+        "input[type=file]", {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    )
+
+
+def said(found: Tab, text: str) -> None:
+    found.page.wait_for_function("text => document.querySelector('.said').textContent.includes(text)", arg=text)
+
+
+def alarm(found: Tab) -> str:
+    found.page.wait_for_selector("[role=alert] li")
+    text: str = found.page.inner_text("[role=alert]")
+    return text
+
+
+def test_a_dropped_problem_is_planned_and_drawn(opened: Tab) -> None:
+    opened.page.evaluate(DROP, ["small.json", json.dumps(SMALL)])
+    said(opened, "optimal")
+    assert opened.page.inner_text("[data-fact=peak]") == "112 B"
+    assert opened.page.inner_text("[data-fact=bound]") == "112 B"
+    assert opened.page.locator(".picture canvas").count() == 2
+    assert opened.page.title() == "small - memplan"
+
+
+def test_a_job_is_found_again_by_its_address_and_in_the_list(opened: Tab) -> None:
+    give(opened, "again.json", json.dumps(SMALL).encode())
+    said(opened, "optimal")
+    address = opened.page.url
+    assert "?job=" in address
+    opened.page.goto(address)
+    said(opened, "succeeded, optimal")
+    opened.page.click("text=Jobs")
+    opened.page.click("dialog tbody button:has-text('again') >> nth=0")
+    said(opened, "succeeded, optimal")
+    assert opened.page.locator("dialog").count() == 0
+
+
+def test_a_model_is_read_by_the_service(opened: Tab) -> None:
+    give(opened, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
+    said(opened, "optimal")
+    assert opened.page.inner_text("[data-fact=peak]") == "48 B"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("readme.txt", b"what is this", "file: must be of a known format (json, csv, tflite"),
+        ("small.json", json.dumps({**SMALL, "seed": 3}).encode(), "seed: is not a known field"),
+        ("plan.json", b'{"status": "feasible", "placements": [], "peak": 3}', "open the problem that it is for first"),
+        ("<img src=x onerror=alert(1)>.json", b"", "<img src=x onerror=alert(1)>.json: must not be empty"),
+    ],
+)
+def test_what_is_wrong_is_shown_as_text(opened: Tab, name: str, content: bytes, sentence: str) -> None:
+    give(opened, name, content)
+    assert sentence in alarm(opened)
+    assert opened.page.locator("img").count() == 0
+
+
+def test_a_capacity_that_is_too_small_is_told_with_its_reason(opened: Tab) -> None:
+    give(opened, "small.json", json.dumps(SMALL).encode())
+    said(opened, "optimal")
+    opened.page.fill("label:has-text('capacity') input", "100 B")
+    opened.page.click(".service button.primary")
+    said(opened, "infeasible")
+    assert "112" in alarm(opened) or "sram" in alarm(opened)
+
+
+def test_a_search_is_stopped_and_keeps_its_plan(opened: Tab) -> None:
+    hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
+    opened.page.fill("label:has-text('seconds') input", "60")
+    give(opened, hard.name, hard.read_bytes().replace(b"\r", b""))
+    opened.page.wait_for_function("() => !document.querySelectorAll('.service button')[2].disabled")
+    opened.page.click("text=Stop")
+    opened.page.wait_for_function("() => /cancelled|succeeded/.test(document.querySelector('.said').textContent)")
+    assert opened.page.locator(".picture canvas").count() == 2
+
+
+def test_hostile_names_are_text(opened: Tab) -> None:
+    names = ["<script>document.title='taken'</script>", "\u202egnp.exe", "x" * 10_000]
+    problem = {"name": names[0], "buffers": [{"id": name, "size": 8, "start": 0, "end": 2} for name in names]}
+    give(opened, "hostile.json", json.dumps(problem).encode())
+    said(opened, "optimal")
+    assert "taken" not in opened.page.title().replace(names[0], "")
+    opened.page.click("text=Jobs")
+    assert opened.page.locator("dialog tbody").inner_text().startswith(names[0])
+
+
+def test_a_key_is_asked_for_and_kept_in_the_tab(browser: Any) -> None:
+    with running(Settings(require_keys=True, admin_key=KEY)) as server, tab(browser) as found:
+        found.page.goto(f"http://127.0.0.1:{server.port}/")
+        found.page.click("text=Jobs")
+        found.page.fill("#key", "wrong")
+        found.page.click("text=Use it")
+        found.page.fill("#key", KEY)
+        found.page.click("text=Use it")
+        found.page.wait_for_selector("dialog.jobs")
+        assert found.page.evaluate("[sessionStorage.length, localStorage.length]") == [1, 0]
+        assert found.page.evaluate("document.cookie") == ""
+        assert found.errors == []
+
+
+def test_the_page_of_calls_shows_bodies(browser: Any, server: Running) -> None:
+    with tab(browser) as found:
+        found.page.goto(f"http://127.0.0.1:{server.port}/docs")
+        found.page.click("summary:has-text('/v1/import')")
+        found.page.wait_for_selector("details[open] pre")
+        assert '"violations": [string, …]' in found.page.inner_text("details[open]")
+        assert (found.errors, found.policy_breaks) == ([], [])
+
+
+def test_pages_have_a_policy_and_tags(server: Running) -> None:
+    answer = server.client.get("/")
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+    assert server.client.get("/", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+    assert server.client.get("/static/dom.js").headers["content-type"] == "text/javascript; charset=utf-8"
+    for path in ("/static/..%2fdocument.py", "/static/../document.py", "/static/vendor", "/static/live/none.js"):
+        assert server.client.get(path).status_code == 404
+
+
+def test_an_operator_may_do_without_pages() -> None:
+    with running(Settings(page=False)) as found:
+        assert {found.client.get(path).status_code for path in ("/", "/docs", "/static/dom.js")} == {404}

@@ -1,0 +1,62 @@
+"""Debian's Chromium, driven by Playwright, for tests of pages: one browser, and a tab that keeps what went wrong."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+_BREAKS = """
+window.policyBreaks = [];
+document.addEventListener("securitypolicyviolation", (event) =>
+  window.policyBreaks.push(`${event.violatedDirective}: ${event.blockedURI}`));
+"""
+
+
+@dataclass
+class Tab:
+    """A tab: its page, the errors that its scripts told, and the addresses that it asked for."""
+
+    page: Any
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    @property
+    def policy_breaks(self) -> list[str]:
+        """What the page's Content-Security-Policy did not let through."""
+        found: list[str] = self.page.evaluate("window.policyBreaks")
+        return found
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Run the browser until the block ends; the test is skipped where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="pages are tested where Playwright is installed")
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("pages are tested where Debian's chromium is installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def tab(browser: Any, width: int = 1300, height: int = 800) -> Iterator[Tab]:
+    """Open a tab with storage of its own until the block ends."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    context.set_default_timeout(20_000)
+    context.add_init_script(_BREAKS)
+    found = Tab(context.new_page())
+    found.page.on("pageerror", lambda error: found.errors.append(str(error)))
+    found.page.on("request", lambda request: found.requests.append(request.url))
+    try:
+        yield found
+    finally:
+        context.close()
