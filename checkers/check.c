@@ -1,183 +1,196 @@
 /* Check a certificate without memplan, in C99: cc -O2 -o check check.c && ./check PROBLEM CERTIFICATE
-   Exit status: 0 proved, 3 refused, 2 wrong input, or not in scope. PROBLEM is CSV as memplan reads it, without quotes:
-   one pool, lifetimes, alignments, pins; all else is for check.py. docs/certificates.md proves the rules sound.
-   Sums that pass 2^64 are cut there, which is above all capacities. */
-#include <ctype.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-typedef uint64_t U;
-typedef struct { U size, step, pin; long long from, to; } Buffer;
-typedef struct { int n, *who; U *low; } State; /* buffers, and the least offset of each; FAR: none is left */
-static const U FAR = UINT64_MAX;
-static Buffer *B;
-static State *lemma, *set; /* of a set only who is in it counts */
-static int n, lemmas, sets;
-static U end; /* the claim: nothing ends at or below it */
+   Exit status: 0 proved, 3 refused, 2 wrong input. PROBLEM is JSON, or CSV without quotes (read.h reads it).
+   It does the same as check.py; docs/certificates.md proves the rules sound. */
+#include "problem.h"
+static State *lemma;
+static Set *set;
+static int lemmas, sets, first_lemma, first_set; /* those of the claim begin there */
+static W *cur;
+static char *here; /* the buffers in the state at hand */
+#define LOW(i, q) cur[(size_t)(i) * (size_t)pools + (size_t)(q)] /* and their lows */
 
-static void stop(int status, const char *why) {
-  printf("%s: %s\n", status == 3 ? "refused" : status ? "wrong input" : "proved", why); exit(status);
-}
-static void *grown(void *old, int count, size_t bytes) {
-  void *p = realloc(old, ((size_t)count + 1) * bytes); return p ? p : (stop(2, "no memory"), p);
-}
-static U add(U a, U b) { return a > FAR - b ? FAR : a + b; }
-static U up(U x, U step) { return add(x, (step - x % step) % step); }
-static void read_problem(FILE *f) { /* a head with the names of columns, then a row a buffer; no quotes */
-  static const char *known[] = {"id", "size", "lower", "start", "upper", "end", "alignment", "offset"};
-  static char line[1 << 16];
-  int column[64], columns = 0, is_head = 1;
-  while (fgets(line, sizeof line, f)) {
-    Buffer b = {0, 1, FAR, 1, 0};
-    char *cell = line, *next;
-    line[strcspn(line, "\r\n")] = 0;
-    if (!line[strspn(line, " ,")]) continue;
-    for (int k = 0; cell; k++, cell = next) {
-      if ((next = strchr(cell, ','))) *next++ = 0;
-      while (*cell == ' ') cell++;
-      if (k >= 64 || strchr(cell, '"')) stop(2, "quotes, or too many columns");
-      if (is_head) {
-        for (column[k] = 0; column[k] < 8 && strcmp(cell, known[column[k]]); column[k]++) {}
-        if (column[columns = k] == 8) stop(2, "a column that it does not know");
-        continue;
-      }
-      if (k > columns || column[k] == 0 || !*cell) continue;
-      char *after;
-      long long x = strtoll(cell, &after, 10);
-      if (after[strspn(after, " ")] || after == cell) stop(2, "a number was expected");
-      if (x < 0 && (column[k] == 1 || column[k] > 5)) stop(2, "a number is below 0");
-      if (column[k] == 1) b.size = (U)x;
-      else if (column[k] < 4) b.from = x;
-      else if (column[k] < 6) b.to = x;
-      else *(column[k] == 6 ? &b.step : &b.pin) = (U)x;
-    }
-    if (!is_head && (b.from >= b.to || !b.step)) stop(2, "a buffer that ends before it starts, or an alignment of 0");
-    if (!is_head) B = grown(B, n, sizeof *B), B[n++] = b;
-    is_head = 0;
-  }
-}
-
-static int meets(int i, int j) { return i != j && B[i].from < B[j].to && B[j].from < B[i].to; }
-static U pinned_end(int i) { return B[i].pin == FAR ? 0 : add(B[i].pin, B[i].size); }
-static U legal(int i, U at) { /* the first offset of i, not below at, from which it ends by the claim's end */
-  for (U before = FAR; at != before && add(at, B[i].size) <= end;) {
-    before = at;
-    if (B[i].pin != FAR) at = at <= B[i].pin ? B[i].pin : FAR;
-    at = up(at, B[i].step);
-    for (int j = 0; j < n; j++)
-      if (B[j].size && B[j].pin < add(at, B[i].size) && at < pinned_end(j) && meets(i, j)) at = pinned_end(j);
-  }
-  return add(at, B[i].size) <= end ? at : FAR;
-}
-static U reach(const State *t, U grain, U at, U amount) { /* past what is pinned in the set */
-  for (U low, high;; at = high) {
-    low = high = FAR;
-    for (int k = 0; k < t->n; k++) {
-      U from = up(B[t->who[k]].pin, grain), to = up(pinned_end(t->who[k]), grain);
-      if (B[t->who[k]].pin != FAR && to > at && from < low) low = from, high = to;
-    }
-    if (low == FAR || (low > at && amount <= low - at)) return add(at, amount);
-    amount -= low > at ? low - at : 0;
-  }
-}
-static int find(const State *x, int i) {
-  for (int k = 0; k < x->n; k++) if (x->who[k] == i) return k;
-  return -1;
-}
-static int too_long(const State *x, const char *ref) {
-  unsigned k, pools = 1, count = 0; unsigned long long grain = 1, rest = 0;
-  int words = sscanf(ref, "@%u:%llu:%llu:%u", &k, &grain, &rest, &pools), fails = 0;
-  if ((words != 1 && words != 4) || k >= (unsigned)sets || grain < 1 || rest || pools != 1) return 0;
-  int *at = grown(NULL, set[k].n, sizeof *at);
-  for (int a = 0; a < set[k].n; a++) { /* those of the set that the state holds, the highest low first */
-    int i = set[k].who[a], here = find(x, i);
-    if (here < 0 || B[i].pin != FAR || B[i].step % grain) continue;
-    unsigned b = count++;
-    for (; b > 0 && x->low[at[b - 1]] < x->low[here]; b--) at[b] = at[b - 1];
-    at[b] = here;
-  }
-  U amount = 0, waste = 0;
-  for (unsigned a = 0; a < count && !fails; a++) {
-    U size = B[x->who[at[a]]].size, cells = up(size, grain), top;
-    amount = add(amount, cells), waste = cells - size > waste ? cells - size : waste;
-    top = reach(&set[k], grain, x->low[at[a]], amount); fails = top == FAR || top - waste > end;
-  }
-  return free(at), fails;
-}
-static int refuted(const State *x, const char *ref) {
-  for (int k = 0; k < x->n; k++) if (x->low[k] == FAR) return 1;
-  if (*ref == '@') return too_long(x, ref);
-  if (!isdigit((unsigned char)*ref) || atol(ref) >= lemmas) return 0;
-  const State *l = &lemma[atol(ref)];
-  for (int a = 0, at; a < l->n; a++) if ((at = find(x, l->who[a])) < 0 || x->low[at] < l->low[a]) return 0;
+static int is_gone(int i) {
+  for (int q = 0; q < pools; q++) if (LOW(i, q) < FAR) return 0;
   return 1;
 }
-static State read_state(char *words, int is_set) { /* "1:8 3:0" or "1 3" */
-  State x = {0, NULL, NULL};
-  for (char *w = strtok(words, " \n"); w; w = strtok(NULL, " \n")) {
-    char *low = strchr(w, ':'); x.who = grown(x.who, x.n, sizeof(int)), x.low = grown(x.low, x.n, sizeof(U));
-    x.who[x.n] = atoi(w), x.low[x.n] = low && low[1] != '-' ? strtoull(low + 1, NULL, 10) : FAR;
-    if (x.who[x.n] < 0 || x.who[x.n] >= n || find(&x, x.who[x.n]) >= 0 || !B[x.who[x.n]].size || (!low && !is_set))
-      stop(3, "a state or a set that names what it cannot");
-    x.n++;
+static int is_inside(int i, uint64_t bits) { /* is it in the state at hand, in these pools only? */
+  for (int q = 0; q < pools && here[i]; q++) if (LOW(i, q) < FAR && !(bits >> q & 1)) return 0;
+  return here[i];
+}
+static int is_higher(int i, int j, int q) {
+  W a = LOW(i, q), b = LOW(j, q); return a != b ? a > b : B[i].size != B[j].size ? B[i].size > B[j].size : i > j;
+}
+static int is_too_long(const char *ref) {
+  int k, count = 0, fails = 0, q = 0; long long grain = 1, rest = 0; unsigned long long bits = 1;
+  int words = sscanf(ref, "@%d:%lld:%lld:%llu", &k, &grain, &rest, &bits);
+  if ((words != 1 && words != 4) || k < 0 || k >= sets - first_set) stop(2, "a set that is not there");
+  const Set *s = &set[first_set + k];
+  bits &= ~(uint64_t)0 >> (64 - pools);
+  if (!bits) stop(2, "no pool");
+  W amount = 0, waste = 0, room = 0;
+  if (bits & (bits - 1)) {
+    for (int a = 0; a < s->count; a++) if (is_inside(s->who[a], bits)) amount += B[s->who[a]].size;
+    for (q = 0; q < pools; q++) if (bits >> q & 1) for (int b = (room += end[q], 0); b < s->blocks[q]; b++) {
+      W high = s->block[q][b].to < end[q] ? s->block[q][b].to : end[q];
+      room -= high > s->block[q][b].from ? high - s->block[q][b].from : 0;
+    }
+    return amount > room;
+  }
+  while (!(bits >> q & 1)) q++;
+  int *row = grown(NULL, 0, (size_t)s->count * sizeof *row);
+  for (int a = 0; a < s->count; a++) if (is_inside(s->who[a], bits)) {
+    int b = count++;
+    for (; b > 0 && is_higher(s->who[a], row[b - 1], q); b--) row[b] = row[b - 1];
+    row[b] = s->who[a];
+  }
+  for (int a = 0; a < count && grain > 0 && !fails; a++) {
+    const Place *p = place_of(row[a], q);
+    if ((p->step ? p->step : 1) % grain || mod(p->rest - rest, grain)) continue;
+    W more = mod(-B[row[a]].size, grain);
+    amount += B[row[a]].size + more, waste = more > waste ? more : waste;
+    fails = reach(s, q, grain, rest, LOW(row[a], q), amount) - waste > end[q];
+  }
+  return free(row), fails;
+}
+static int refuted(const char *ref, const int *changed, int count) { /* is the state at hand? */
+  for (int k = 0; k < count; k++) if (is_gone(changed[k])) return 1;
+  if (*ref == '@') return is_too_long(ref);
+  for (const char *c = ref; *c; c++) if (!isdigit((unsigned char)*c)) return 0;
+  if (strlen(ref) > 9 || atol(ref) >= lemmas - first_lemma) return 0;
+  const State *x = &lemma[first_lemma + atol(ref)];
+  for (int a = 0; a < x->count; a++) for (int q = 0; q < pools; q++)
+    if (!here[x->who[a]] || LOW(x->who[a], q) < x->low[a * pools + q]) return 0;
+  return 1;
+}
+static void load(const State *x) { /* make it the state at hand */
+  for (int a = 0; a < x->count; a++) {
+    here[x->who[a]] = 1, memcpy(&LOW(x->who[a], 0), x->low + a * pools, (size_t)pools * sizeof(W));
+  }
+}
+static void add_lemma(int is_about_pools, int b, char **ref, State x) {
+  int *near = grown(NULL, 0, ((size_t)x.count + 1) * sizeof *near), count = 0, q = -1; W least = FAR;
+  if (load(&x), b < 0 || b >= n || !here[b]) stop(2, "it is about a buffer that it does not name");
+  W *mine = &LOW(b, 0), keep[POOLS];
+  memcpy(keep, mine, (size_t)pools * sizeof(W));
+  if (is_about_pools) for (int p = 0; p < pools; p++) {
+    if (keep[p] >= FAR) continue;
+    for (int k = 0; k < pools; k++) mine[k] = k == p ? keep[p] : FAR;
+    if (!refuted(ref[p], &b, 1)) stop(3, "a buffer that may be in a pool");
+  } else {
+    for (int p = 0; p < pools; p++) if (keep[p] < FAR) q = q < 0 ? p : pools;
+    if (q < 0 || q == pools) stop(2, "a buffer that is in one pool was expected");
+    here[b] = 0;
+    for (int a = 0; a < x.count; a++) {
+      int j = x.who[a]; W top = LOW(j, q) + B[j].size, above;
+      if (!here[j] || LOW(j, q) >= FAR || !meets(b, j)) continue;
+      near[count++] = j, least = top < least ? top : least;
+      if (top > keep[q] && (above = legal(j, q, keep[q] + B[b].size)) > LOW(j, q)) LOW(j, q) = above;
+    }
+    if (legal(b, q, keep[q]) != keep[q] || !refuted(ref[0], near, count)) stop(3, "a buffer that may lie at its low");
+    load(&x), mine[q] = legal(b, q, least > keep[q] ? least : keep[q]);
+    if (!refuted(ref[1], &b, 1)) stop(3, "a buffer that may lie on another one");
+  }
+  for (int a = 0; a < x.count; a++) here[x.who[a]] = 0;
+  free(near), lemma = grown(lemma, lemmas, sizeof x), lemma[lemmas++] = x;
+}
+static char *word(char **line) { /* the next word, or NULL */
+  char *found = *line + strspn(*line, " \t\r"), *after = found + strcspn(found, " \t\r");
+  if (found == after) return NULL;
+  return *line = after + (*after != 0), *after = 0, found;
+}
+static void add_set(char *line) {
+  char *kind = word(&line), *w = word(&line); int is_time = kind && !strcmp(kind, "time");
+  if (!kind || (is_time && !w)) stop(2, "a set of what?");
+  Set s = {0, NULL, malloc((size_t)pools * sizeof(Range *)), malloc((size_t)pools * sizeof(int))};
+  char *in = calloc((size_t)n + 1, 1);
+  if (!s.block || !s.blocks || !in) stop(2, "no memory");
+  for (; w && !is_time; w = word(&line)) {
+    if (number(w) >= n) stop(2, "a set that names what it cannot");
+    if (number(w) >= 0) in[number(w)] = 1;
+  }
+  for (int i = 0; i < n; i++) {
+    for (int k = 0; is_time && k < B[i].lives; k++)
+      in[i] |= B[i].life[k].from <= number(w) && number(w) < B[i].life[k].to;
+    if (in[i] && is_solid(i)) s.who = grown(s.who, s.count, sizeof(int)), s.who[s.count++] = i;
+  }
+  for (int a = 0; a < s.count && (!is_time || is_tied()); a++)
+    for (int b = 0; b < a; b++) if (!meets(s.who[a], s.who[b])) stop(3, "a set of buffers that do not all meet");
+  State all = {s.count, s.who, NULL};
+  for (int q = 0; q < pools; q++) s.block[q] = fixed(0, &all, q, &s.blocks[q]);
+  int free_ones = 0;
+  for (int a = 0; a < s.count; a++) if (B[s.who[a]].pin == FAR) s.who[free_ones++] = s.who[a];
+  s.count = free_ones, free(in), set = grown(set, sets, sizeof s), set[sets++] = s;
+}
+static State read_state(char *line) { /* "1:8,- 3:0,0" */
+  State x = {0, grown(NULL, 0, sizeof(int)), NULL};
+  for (char *w; (w = word(&line));) {
+    char *low = strchr(w, ':'), *next = low ? low + 1 : NULL; int i = (int)number(w), a = 0, count = 0;
+    if (!low || i < 0 || i >= n || !is_solid(i)) stop(3, "a state that names what it cannot");
+    while (a < x.count && x.who[a] != i) a++;
+    x.who = grown(x.who, x.count, sizeof(int)), x.who[a] = i;
+    if (a == x.count) x.low = realloc(x.low, ((size_t)++x.count) * (size_t)pools * sizeof(W));
+    for (; next && count < pools && x.low; count++) {
+      x.low[a * pools + count] = *next == '-' && (next[1] == ',' || !next[1]) ? FAR : number(next);
+      next = strchr(next, ','), next = next ? next + 1 : NULL;
+    }
+    if (count != pools || next) stop(3, "a state with as many lows as pools was expected");
   }
   return x;
 }
-static void add_lemma(int b, const char *rest, const char *lifted, State x) {
-  int at = find(&x, b); U least = FAR, low = at < 0 ? FAR : x.low[at];
-  if (low == FAR || legal(b, low) != low) stop(3, "a buffer that cannot lie at its low");
-  State y = {x.n, grown(NULL, x.n, sizeof(int)), grown(NULL, x.n, sizeof(U))};
-  memcpy(y.who, x.who, (size_t)x.n * sizeof(int)), memcpy(y.low, x.low, (size_t)x.n * sizeof(U));
-  for (int k = 0; k < x.n; k++) {
-    U top = add(x.low[k], B[x.who[k]].size), above = legal(x.who[k], add(low, B[b].size));
-    if (x.low[k] == FAR || !meets(b, x.who[k])) continue;
-    least = top < least ? top : least;
-    if (top > low && above > y.low[k]) y.low[k] = above;
+static char *at_line;
+static char *line(void) { /* the next line that is not empty */
+  for (char *found = at_line; found; found = at_line) {
+    if ((at_line = strchr(found, '\n'))) *at_line++ = 0;
+    if (found[strspn(found, " \t\r")]) return found;
   }
-  y.n--, y.who[at] = y.who[y.n], y.low[at] = y.low[y.n];
-  if (!refuted(&y, rest)) stop(3, "a buffer that may lie at its low");
-  y.n++, memcpy(y.who, x.who, (size_t)x.n * sizeof(int)), memcpy(y.low, x.low, (size_t)x.n * sizeof(U));
-  y.low[at] = least == FAR ? FAR : legal(b, least > low ? least : low);
-  if (!refuted(&y, lifted)) stop(3, "a buffer that may lie on another one");
-  free(y.who), free(y.low); lemma = grown(lemma, lemmas, sizeof x), lemma[lemmas++] = x;
+  return stop(2, "it ends early"), NULL;
 }
-static void check(FILE *f) {
-  static char line[1 << 22], kind[16], refs[3][64]; unsigned long long used = 0, claimed, size = INT64_MAX;
-  int is_used, b, at;
-  if (!fgets(line, sizeof line, f) || strcmp(line, "memplan-lemmas/1\n")) stop(3, "of another format");
-  if (!fgets(line, sizeof line, f) || (strcmp(line, "sizes -\n") && sscanf(line, "sizes %llu %15s", &size, kind) != 1))
-    stop(2, "several pools are for check.py");
-  is_used = fgets(line, sizeof line, f) && sscanf(line, "used %llu %15s", &used, kind) == 1;
-  if ((!is_used && strcmp(line, "infeasible\n")) || size > INT64_MAX) stop(3, "it says neither used nor infeasible");
-  if (is_used && !used) stop(0, "no plan uses less than 0 bytes");
-  end = is_used ? used - 1 : size;
-  if (!fgets(line, sizeof line, f) || sscanf(line, "claim %llu %15s", &claimed, kind) != 1 || claimed != end)
-    stop(3, "another claim");
-  while (fgets(line, sizeof line, f)) {
-    if (!strchr(line, '\n')) stop(2, "a line is too long");
-    if (sscanf(line, "set %15s %n", kind, &at) == 1) {
-      long long now = strtoll(line + at, NULL, 10); State x = {0, NULL, NULL};
-      if (!strcmp(kind, "of")) x = read_state(line + at, 1);
-      else for (int i = 0; i < n; i++)
-        if (B[i].size && B[i].from <= now && now < B[i].to)
-          x.who = grown(x.who, x.n, sizeof(int)), x.who[x.n++] = i;
-      for (int i = 0; i < x.n; i++) for (int j = 0; j < i; j++) if (!meets(x.who[i], x.who[j])) stop(3, "a set");
-      set = grown(set, sets, sizeof x), set[sets++] = x;
-    } else if (sscanf(line, "l %d %63s %63s %n", &b, refs[0], refs[1], &at) == 3) {
-      add_lemma(b, refs[0], refs[1], read_state(line + at, 0));
-    } else if (sscanf(line, "end %63s", refs[0]) == 1) {
-      State x = {0, grown(NULL, n, sizeof(int)), grown(NULL, n, sizeof(U))};
-      for (int i = 0; i < n; i++) if (B[i].size) x.who[x.n] = i, x.low[x.n++] = legal(i, 0);
-      if (!refuted(&x, refs[0])) stop(3, "the last line does not refute that the buffers fit");
-      stop(0, is_used ? "no plan uses fewer bytes than the certificate says" : "nothing fits");
-    } else stop(3, "a line that is none of a certificate");
+static void check_claim(void) {
+  char *l = line(), *w = word(&l), *ref[POOLS];
+  if (strcmp(w, "claim")) stop(3, "a claim was expected");
+  for (int q = 0; q < pools; q++) if (!(w = word(&l)) || number(w) != end[q]) stop(3, "another claim");
+  for (first_lemma = lemmas, first_set = sets;;) {
+    w = (l = line(), word(&l));
+    if (!strcmp(w, "end")) break;
+    if (!strcmp(w, "set")) { add_set(l); continue; }
+    int is_about_pools = !strcmp(w, "s"), refs = is_about_pools ? pools : 2;
+    if (!is_about_pools && strcmp(w, "l")) stop(3, "a line that is none of a certificate");
+    char *b = word(&l);
+    for (int q = 0; q < refs; q++) if (!(ref[q < POOLS ? q : 0] = word(&l))) stop(2, "a lemma without references");
+    add_lemma(is_about_pools, (int)number(b ? b : ""), ref, read_state(l));
   }
-  stop(3, "it ends early");
+  if (!(w = word(&l))) stop(2, "an end without a reference");
+  int i = *w == '!' ? (int)number(w + 1) : -1;
+  for (int k = 0; k < n; k++)
+    if ((here[k] = (char)is_solid(k))) for (int q = 0; q < pools; q++) LOW(k, q) = legal(k, q, 0);
+  if (*w == '!' && (i < 0 || i >= n || !here[i])) stop(2, "a buffer that is not there");
+  if (!refuted(w, &i, *w == '!')) stop(3, "the last line does not refute that the buffers fit");
+  memset(here, 0, (size_t)n);
 }
-int main(int count, char **name) {
-  FILE *problem = count == 3 ? fopen(name[1], "rb") : NULL, *certificate = count == 3 ? fopen(name[2], "rb") : NULL;
-  if (!problem || !certificate) stop(2, "check PROBLEM CERTIFICATE: two files");
-  read_problem(problem);
-  check(certificate);
+int main(int count, char **name_of) {
+  if (count != 3) stop(2, "check PROBLEM CERTIFICATE: two files");
+  char *problem = read_file(name_of[1]), *head, *sizes, *used, *w; W last[POOLS], asked[POOLS] = {0}; int k = 0;
+  at_line = read_file(name_of[2]), head = line(), sizes = line(), used = line();
+  problem += strncmp(problem, "\xef\xbb\xbf", 3) ? 0 : 3, problem += strspn(problem, " \t\r\n");
+  if (*problem == '{') read_json(problem);
+  if (!(w = word(&head)) || strcmp(w, "memplan-lemmas/1") || word(&head)) stop(3, "of another format");
+  for (word(&sizes); (w = word(&sizes)); k++) {
+    if (k == POOLS) stop(2, "too many pools");
+    Pool p = {strcmp(w, "-") ? number(w) : 0, 1, 0, strcmp(w, "-") != 0, 0, NULL};
+    if (*problem != '{') P[k] = p, pools = k + 1;
+    if (k >= pools || P[k].has_size != p.has_size || P[k].size != p.size) stop(3, "about pools of other sizes");
+  }
+  if (k != pools || !pools) stop(3, "about pools of other sizes");
+  if (*problem != '{') read_csv(problem);
+  place = calloc((size_t)n * (size_t)pools + 1, sizeof *place), here = calloc((size_t)n + 1, 1);
+  if (!place || !here || !(cur = calloc((size_t)n * (size_t)pools + 1, sizeof *cur))) stop(2, "no memory");
+  for (int q = 0; q < pools; q++) end[q] = last[q] = P[q].has_size ? P[q].size : INT64_MAX;
+  if (strcmp(word(&used), "used")) check_claim(), stop(0, "nothing fits");
+  for (k = 0; (w = word(&used)); k++) if (k < pools) asked[k] = number(w);
+  if (is_cost || k != pools) stop(3, "about other pools, or about peaks where costs are asked for");
+  for (int q = pools; q-- > 0;) if (asked[q]) {
+    for (k = 0; k < pools; k++) end[k] = k < q ? last[k] : asked[k] - (k == q);
+    check_claim();
+  }
+  stop(0, "no plan uses fewer bytes than the certificate says");
 }
