@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
+
 from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import column
+from memplan.solvers.packing import quick_orders
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.packing.packers import QuickPacker, work
 from memplan.solvers.packing.place import pins_collide, place
+from memplan.solvers.packing.quick_orders import BestOrder
 from memplan.solvers.packing.sharing_decisions import extremes, is_needed
 from memplan.solvers.search.incumbent import Search
 
@@ -28,16 +33,28 @@ def solve(instance: Instance, search: Search) -> None:
 
     Where pairs may share an offset, or should lie in different banks, each order is tried with and without.
     """
+    if quick_orders.suits(instance):
+        _offer_best(instance, search, quick_orders.best_order(instance, search.flag, int(search.bound[-1])))
+        return
     for _ in _plans(instance, search):
         pass
 
 
 def begin(instance: Instance, search: Search) -> None:
     """Offer plans where an exact search follows: stop early if none of the first orders comes near the bound."""
+    if quick_orders.suits(instance):
+        target = int(search.bound[-1])
+        _offer_best(instance, search, quick_orders.best_order(instance, search.flag, target, _FIRST, 1 + _NEAR))
+        return
     for tried in _plans(instance, search):
         best = search.best
         if tried >= _FIRST and best is not None and best.score[-1] > (1 + _NEAR) * search.bound[-1]:
             return
+
+
+def _offer_best(instance: Instance, search: Search, found: BestOrder | None) -> None:
+    if found is not None:
+        search.offer(column(np.zeros(len(instance))), found.offset, f"greedy:{found.rule.name}")
 
 
 def _plans(instance: Instance, search: Search) -> Iterator[int]:

@@ -42,7 +42,7 @@ class KernelGroup:
 
 PLANNING = KernelGroup(
     *("planning", "memplan-kernels", "*.py lemmas/*.py"),
-    ("exact.search", "packing.pack", "lemmas.search.prove_unfit"),
+    ("exact.search", "packing.pack", "quick_orders.pack_in_orders", "lemmas.search.prove_unfit"),
 )
 ORDER = KernelGroup(
     *("order", "memplan-order-kernels", "**/*.py"),

@@ -1,0 +1,116 @@
+"""All quick orders of a plain problem in one compiled call, for problems so small that calls are what takes time."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.kernels import quick_orders as kernel
+from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.quick_orders import OrderTask, OrderWorkspace, pack_in_orders
+from memplan.solvers.kernels.tables import F64
+from memplan.solvers.packing.orders import RULES, Rule
+
+_MOST = 512
+"""The most buffers for which going through all that is placed is quick."""
+_EDGES = 8192
+"""More borders of bands than there can be between two numbers, with any base that a rule has."""
+_PLAIN = frozenset({"capacity", "alignment"})
+_NEVER = 2**62
+_TRAITS = {"size": kernel.SIZE, "life": kernel.LIFE, "area": kernel.AREA, "conflicts": kernel.CONFLICTS}
+_TRAITS |= {"pressure": kernel.PRESSURE}
+_WITHIN = {"start": kernel.BY_START, "end": kernel.BY_END, "life": kernel.BY_LIFE, "size": kernel.BY_SIZE}
+_of_thread = threading.local()
+
+
+class BestOrder(NamedTuple):
+    """The offsets (units) of the best order, and its rule; `tried` is the number of orders."""
+
+    offset: I64
+    rule: Rule
+    tried: int
+
+
+def suits(instance: Instance) -> bool:
+    """Return True if one call does for an instance: it is small and plain, and the kernel is loaded."""
+    return (
+        pack_in_orders.is_loaded
+        and 0 < len(instance) <= _MOST
+        and instance.features <= _PLAIN
+        and instance.has_one_lifetime_each
+        and instance.is_small_numbered
+        and not instance.unplaceable
+        and not instance.residue.any()
+    )
+
+
+def best_order(
+    instance: Instance, flag: I64, target: int, first: int | None = None, near: float = 0.0
+) -> BestOrder | None:
+    """Pack in the orders of RULES until one ends at `target`; return the best, None where nothing fits in any.
+
+    After `first` orders, where one is given, it ends too if the best one is above `near` times the target.
+    """
+    rules, bases = _table()
+    found, offset = np.zeros(4, dtype=np.int64), np.zeros(len(instance), dtype=np.int64)
+    task = OrderTask(
+        size=instance.size,
+        start=instance.start,
+        end=instance.end,
+        stride=instance.alignment[0],
+        n_live_sets=instance.n_live_sets,
+        capacity=instance.pools[0].capacity,
+        target=target,
+        first=_NEVER if first is None else first,
+        near=near,
+        rules=rules,
+        bases=bases,
+        flag=flag,
+        offset=offset,
+        found=found,
+    )
+    best = pack_in_orders(Reference(task), _workspace())
+    return None if best < 0 else BestOrder(column(offset), RULES[best], int(found[kernel.TRIED]))
+
+
+def _workspace() -> Reference[OrderWorkspace]:
+    """Return the arrays of this thread."""
+    if not hasattr(_of_thread, "workspace"):
+        _of_thread.workspace = Reference(
+            OrderWorkspace(
+                load=np.zeros(_MOST + 1, dtype=np.int64),
+                begun=np.zeros(_MOST + 1, dtype=np.int64),
+                over=np.zeros(_MOST + 1, dtype=np.int64),
+                traits=np.zeros(6 * _MOST),
+                within=np.zeros(4 * _MOST, dtype=np.int64),
+                key=np.zeros(_MOST),
+                order=np.zeros(_MOST, dtype=np.int64),
+                spare=np.zeros(_MOST, dtype=np.int64),
+                edges=np.zeros(_EDGES),
+                at=np.zeros(_MOST, dtype=np.int64),
+                placed=np.zeros(_MOST, dtype=np.int64),
+            )
+        )
+    found: Reference[OrderWorkspace] = _of_thread.workspace
+    return found
+
+
+@cache
+def _table() -> tuple[I64, F64]:
+    """Return RULES as the kernel has them."""
+    rows = []
+    for rule in RULES:
+        row = []
+        for name in (*rule.by, None, None)[:2]:
+            if name is None:
+                row += [kernel.NO_TRAIT, 0, 0]
+            else:
+                trait, _, power = name.removeprefix("sqrt ").partition("^")
+                row += [_TRAITS[trait], int(power or 1), int(name.startswith("sqrt "))]
+        rows.append([*row, _WITHIN[rule.within], int(rule.peak_first), int(rule.best_fit)])
+    return np.array(rows, dtype=np.int64), np.array([rule.base or 0.0 for rule in RULES], dtype=np.float64)
