@@ -105,7 +105,8 @@ def pack_in_orders(task: OrderTask, workspace: OrderWorkspace) -> int:
             break
         if r + 1 >= task.first and found[BEST_RULE] != ABSENT and found[BEST_PEAK] > task.near * task.target:
             break
-    return ZERO + found[BEST_RULE]
+    best: int = found[BEST_RULE]
+    return best
 
 
 @step

@@ -176,4 +176,9 @@ def test_of_processes_that_start_together_on_a_cold_machine_each_answers_and_one
     status, peak, folder = answered.split()
     assert (status, peak) == ("optimal", "11")
     assert [file for file in tmp_path.iterdir() if file.is_dir()] == [Path(folder)]
-    assert {file.name for file in Path(folder).glob("*.o")} == {"pack.o", "prove_unfit.o", "search.o"}
+    assert {file.name for file in Path(folder).glob("*.o")} == {
+        "pack.o",
+        "pack_in_orders.o",
+        "prove_unfit.o",
+        "search.o",
+    }
