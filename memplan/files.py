@@ -11,6 +11,7 @@ from pathlib import Path
 from memplan.planner import formats, importers
 from memplan.planner.errors import FileError, InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
+from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 
@@ -47,7 +48,7 @@ def read_plan(source: Source, problem: Problem) -> Plan:
     """
     data, name = _contents(source)
     with named(name):
-        return formats.read_plan(data, problem, name)
+        return with_problem(formats.read_plan(data, problem, name), problem)
 
 
 def write_problem(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -13,8 +14,10 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
+from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
+from memplan.planner.model.planned import problem_of
 from memplan.planner.model.rows import Id, Name, Placement, PlanValue, as_tuple
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
@@ -27,6 +30,8 @@ ReasonKind = Literal["live-set", "stretch", "core"]
 Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple)]
 Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
 
+_SHOWN_AT_MOST = 100_000
+"""The most buffers of a plan that a notebook shows by itself: each cell keeps a whole page."""
 NO_PLACEMENTS = PlacementTable((), (), column([]), column([]))
 Placements = Annotated[
     PlacementTable,
@@ -179,3 +184,41 @@ class Plan(PlanValue):
         `placements` is a sequence: `placements[0]` is the first one, whatever its id.
         """
         return self.placements[self.placements.row_of[buffer]]
+
+    def to_columns(self) -> dict[str, Any]:
+        """Return the placements as columns: `id`, `pool`, `offset`, in the order of the placements.
+
+        Where the problem is known, as for what `solve` returns, there are `size`, `start` and `end` as well: the first
+        start and the last end, None for a buffer that has no lifetimes.
+        """
+        table = self.placements
+        found: dict[str, Any] = {
+            "id": list(table.ids),
+            "pool": [table.pool_names[pool] for pool in table.pool.tolist()],
+            "offset": table.offset.copy(),
+        }
+        problem = problem_of(self)
+        if problem is not None:
+            rows = [problem.index[name] for name in table.ids]
+            spans = [problem.buffers.intervals(row) for row in rows]
+            found["size"] = problem.buffers.size[rows]
+            found["start"] = [min(start for start, _ in pairs) if pairs else None for pairs in spans]
+            found["end"] = [max(end for _, end in pairs) if pairs else None for pairs in spans]
+        return found
+
+    def to_dataframe(self) -> Any:
+        """Return `to_columns` as a data frame of pandas; raises OptionError where pandas is not installed."""
+        try:
+            pandas = import_module("pandas")
+        except ImportError as error:
+            raise OptionError("to_dataframe: needs pandas: pip install pandas; to_columns does without") from error
+        return pandas.DataFrame(self.to_columns())
+
+    def _repr_html_(self) -> str | None:
+        """Return the page of the plan for a notebook's cell; None where the problem is not known, or is too large."""
+        problem = problem_of(self)
+        if problem is None or len(problem.buffers) > _SHOWN_AT_MOST:
+            return None
+        # By its name: the domain does not stand on what shows it, and only notebooks ask for it.
+        shown: str = import_module("memplan.api.reports.page.notebook").cell(problem, self)
+        return shown

@@ -10,6 +10,7 @@ from memplan.planner.errors import InvalidPlanError
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan, StopReason
+from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry, stages
@@ -56,7 +57,7 @@ def solve(
     options = SolveOptions.model_construct(
         time_limit_s=time_limit_s, solver=solver, accept=accept, seed=seed, deterministic=deterministic
     )
-    return solve_request(problem, options, control).answer(deterministic)
+    return with_problem(solve_request(problem, options, control).answer(deterministic), problem)
 
 
 def solve_request(problem: Problem, options: SolveOptions, control: SolveControl = _UNSTEERED) -> SolveResult:
