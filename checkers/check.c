@@ -29,10 +29,12 @@ static int is_too_long(const char *ref) {
   if (!bits) stop(2, "no pool");
   W amount = 0, waste = 0, room = 0;
   if (bits & (bits - 1)) {
-    for (int a = 0; a < s->count; a++) if (is_inside(s->who[a], bits)) amount += B[s->who[a]].size;
-    for (q = 0; q < pools; q++) if (bits >> q & 1) for (int b = (room += end[q], 0); b < s->blocks[q]; b++) {
-      W high = s->block[q][b].to < end[q] ? s->block[q][b].to : end[q];
-      room -= high > s->block[q][b].from ? high - s->block[q][b].from : 0;
+    if (grain < 1) stop(2, "a granule below 1");
+    for (int a = 0; a < s->count; a++)
+      if (is_inside(s->who[a], bits) && B[s->who[a]].size % grain == 0) amount += B[s->who[a]].size;
+    for (q = 0; q < pools; q++) for (int b = 0; bits >> q & 1 && b <= s->blocks[q]; b++) {
+      W low = b ? s->block[q][b - 1].to : 0, high = b < s->blocks[q] ? s->block[q][b].from : end[q];
+      high = high < end[q] ? high : end[q], room += high > low ? (high - low) / grain * grain : 0;
     }
     return amount > room;
   }

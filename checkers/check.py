@@ -1,7 +1,5 @@
-"""Check a certificate without memplan: python3 check.py PROBLEM CERTIFICATE
-
-Exit status: 0 proved, 3 refused, 2 wrong input. PROBLEM is JSON or CSV. docs/certificates.md proves the rules sound.
-"""
+"""Check a certificate without memplan: check.py PROBLEM CERTIFICATE; exit status 0 proved, 3 refused, 2 wrong input."""
+# PROBLEM is JSON or CSV. docs/certificates.md proves the rules sound.
 
 import csv, io, json, sys
 from functools import cache
@@ -26,7 +24,7 @@ class Problem:
             raise Refused("it is about pools of other sizes")
         number, n = {pool.get("name", "default"): q for q, pool in enumerate(self.pools)}, range(len(rows))
         self.ends, index = [2**63 - 1 if size is None else size for size in sizes], {rows[i]["id"]: i for i in n}
-        self.size, self.page = [row["size"] for row in rows], [row.get("no_cross") for row in rows]
+        self.size, self.page = [row["size"] for row in rows], [row.get("no_cross") or INF for row in rows]
         self.root, self.group, self.rules, self.lives = list(n), list(n), [[] for _ in n], [[] for _ in n]
         self.pin, self.open = [None] * len(rows), [{*number.values()} for _ in n]
         for i, row in enumerate(rows):
@@ -44,6 +42,7 @@ class Problem:
         for i in [i for i in n if rows[i].get("relative")]:
             tied = {self.group[i], self.group[self.root[index[rows[i]["relative"]["to"]]]]}
             self.group = [min(tied) if mine in tied else mine for mine in self.group]
+        self.has_ties = self.sharing or len({*self.group}) < len(rows)
         self.pinned = {i for i in n if i == self.root[i] and self.pin[i] is not None and self.size[i]}
 
     def meets(self, i, j):
@@ -63,7 +62,7 @@ class Problem:
     @cache
     def place(self, i, q):
         """Return (step, rest, ranges in the way) of a buffer in a pool; (1, 0, everything) where it may not be."""
-        base, common = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1)
+        base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
         step, rest, is_open = 1, 0, q in self.open[i]
         for m, r in rules + [(m, -base - above) for a, above, _ in self.rules[i] for m in (a, common)]:
@@ -71,8 +70,9 @@ class Problem:
             is_open = is_open and (r - rest) % shared == 0
             rest += step * ((r - rest) // shared * pow(step // shared, -1, m // shared) % (m // shared))
             step = lcm(step, m)
-        near = {j for j in self.pinned if is_open and self.meets(i, j)}
-        return (step, rest % step, self.fixed(near, q)) if is_open else (1, 0, [(0, INF)])
+        is_open = is_open and (base + rest) % gcd(step, page) + self.size[i] <= page
+        ways = self.fixed({j for j in self.pinned if self.meets(i, j)}, q) if is_open else [(0, INF)]
+        return step, rest % step, ways
 
     def legal(self, i, q, at, end):
         """Return the first offset of a buffer in a pool, not below `at`, from which it ends by `end`; else INF."""
@@ -82,8 +82,7 @@ class Problem:
             before, turns = at, turns + 1
             at = at if pin is None else pin if at <= pin else INF
             at = max([at + (rest - at) % step, *(high for low, high in ways if low < at + size and at < high)])
-            if page and (base + at) % page + size > page:
-                at += -(base + at) % page if size <= page else INF
+            at += -(base + at) % page if (base + at) % page + size > page else 0
         return at if at <= end - size else INF
 
 
@@ -114,9 +113,7 @@ class Claim:
         if kind == "time":
             found = {i for i, lives in enumerate(p.lives) if any(a <= numbers[0] < b for a, b in lives)}
         found = {i for i in found if p.root[i] == i and p.size[i]}
-        if (kind != "time" or p.sharing or len({*p.group}) < len(p.group)) and not all(
-            p.meets(i, j) for i in found for j in found if i < j
-        ):
+        if (kind != "time" or p.has_ties) and not all(p.meets(i, j) for i in found for j in found if i < j):
             raise Refused("a set of buffers that do not all meet")
         self.sets.append(([i for i in found if p.pin[i] is None], [p.fixed(found, q) for q in range(len(self.ends))]))
 
@@ -131,8 +128,10 @@ class Claim:
         (members, blocks), pools = self.sets[number], [q for q in range(len(self.ends)) if bits >> q & 1]
         inside = [i for i in members if low(i) and all(q in pools for q, at in enumerate(low(i)) if at < INF)]
         if len(pools) > 1:
-            used = [max(0, min(high, self.ends[q]) - low) for q in pools for low, high in blocks[q]]
-            return sum(self.problem.size[i] for i in inside) > sum(self.ends[q] for q in pools) - sum(used)
+            edges = [[0, *(at for block in blocks[q] for at in block), self.ends[q]] for q in pools]
+            gaps = [max(0, min(high, row[-1]) - low) for row in edges for low, high in zip(row[::2], row[1::2])]
+            sizes = [self.problem.size[i] for i in inside if self.problem.size[i] % grain == 0]
+            return sum(sizes) > sum(gap // grain * grain for gap in gaps)
         q, amount, waste = pools[0], 0, 0
         for at, size, i in sorted([(low(i)[q], self.problem.size[i], i) for i in inside], reverse=True):
             step, r, _ = self.problem.place(i, q)

@@ -73,6 +73,8 @@ static const Place *place_of(int i, int q) {
     if (r->modulus) narrow(p, r->modulus, r->remainder - r->above);
     narrow(p, r->alignment, -P[q].base - r->above), narrow(p, P[q].alignment, -P[q].base - r->above);
   }
+  W page = B[i].page, first = p->step && page > 0 ? mod(P[q].base + p->rest, gcd(p->step, page)) : 0;
+  if (page > 0 && first + B[i].size > page) p->step = 0; /* as near to the start of a page as it may, it crosses */
   p->rest = p->step ? mod(p->rest, p->step) : 0;
   return p->range = fixed(i, NULL, q, &p->ranges), p;
 }

@@ -41,7 +41,8 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
             found = _too_long(instance, which, members, pools, [int(cap) for cap in caps[pools]])
             if found is not None:
                 sets = SetNumbers(instance.source.tolist())
-                ref = sets.ref(which, found[0] * unit if found[0] > 1 else 1, found[1] * unit, group)
+                granule = found[0] * unit if found[0] > 1 or len(pools) > 1 else 1
+                ref = sets.ref(which, granule, found[1] * unit, group)
                 rows = tuple(sorted(instance.source[members].tolist()))
                 return ClaimText(tuple(ends), (*sets.lines, f"end {ref}"), 0, rows)
     return None

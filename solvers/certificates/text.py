@@ -68,7 +68,7 @@ def lemma_lines(given: LemmaInput, store: LemmaStore, root: int, ends: tuple[int
         q = group.bit_length() - 1
         is_one = group & (group - 1) == 0
         if g == 0:
-            return sets.ref(given.sets[t], 1, 0, group)
+            return sets.ref(given.sets[t], 1 if is_one else unit, 0, group)
         return sets.ref(given.sets[t], granule, int(tables.remainder[g * p + q]) * unit * is_one, group)
 
     for k in wanted:

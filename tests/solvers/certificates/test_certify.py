@@ -90,6 +90,20 @@ def test_a_buffer_whose_alias_is_pinned_elsewhere_has_no_place() -> None:
     assert (certificate.kind, certificate.buffers) == ("live-set", ("a",))
 
 
+def test_pools_whose_rest_no_size_can_use_are_too_small() -> None:
+    rows = [{"id": k, "size": size, "start": 0, "end": 1} for k, size in enumerate((12, 9, 9))]
+    pools = [{"name": "fast", "size": 20}, {"name": "middle", "size": 11}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools})
+    certificate = certify(problem, solve(problem))
+    assert certificate.text.splitlines()[2:] == ["infeasible", "claim 20 11", "set time 0", "end @0:3:0:3"]
+
+
+def test_a_buffer_that_crosses_pages_wherever_it_lies_has_no_place() -> None:
+    row = {"id": "a", "size": 6, "start": 0, "end": 1, "no_cross": 6, "offset_mod": {"modulus": 6, "remainder": 5}}
+    problem = Problem.model_validate({"buffers": [row]})
+    assert certify(problem, solve(problem)).buffers == ("a",)
+
+
 def test_few_buffers_that_do_not_fit_are_named() -> None:
     problem = tight_problem(4, "alignment", capacity=6)
     core = infeasible_core(problem)
