@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     certificate_kept_s: float | None = Field(default=None, gt=0)
     cache_plans: int = Field(default=1_000_000, ge=0)
     cache_bytes: int = Field(default=2 * 2**30, ge=0)
-    cache_memory_bytes: int = Field(default=64 * 2**20, ge=0)
+    cache_memory_bytes: int = Field(default=128 * 2**20, ge=0)
 
     # Keys
     require_keys: bool | None = None

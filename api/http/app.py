@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -21,6 +22,9 @@ from memplan.api.settings import Settings, read_settings
 from memplan.planner import __version__
 
 _DESCRIPTION = "A pool and an offset for every buffer, with a proof or an honest gap, on time, verified."
+
+_TURN_S = 0.001
+"""The time after which a thread that works lets the event loop go on, if it waits."""
 
 
 def create_app(settings: Settings | None = None, workers: WorkersAt | None = None) -> FastAPI:
@@ -54,5 +58,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await service.open(stack)
         await to_thread.run_sync(warm_up)  # so that no request waits for compilation
         gc.collect()
+        sys.setswitchinterval(_TURN_S)
         gc.freeze()  # what lives as long as the server need not be looked at again
         yield

@@ -16,6 +16,7 @@ from fastapi import Request
 from memplan.api.cluster.cluster import Cluster, WorkersAt
 from memplan.api.http.auth.gate import KeyGate, look_up
 from memplan.api.http.middleware import HeldBytes, Streams
+from memplan.api.http.written_answers import WrittenAnswers
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
@@ -51,7 +52,8 @@ class Service:
         self.metrics = Metrics()
         self.bodies = HeldBytes.under(settings)
         self.streams = Streams(settings.max_streams)
-        self.readings = Readings(settings.cache_memory_bytes // 2)
+        self.readings = Readings(settings.cache_memory_bytes // 8)
+        self.written = WrittenAnswers(settings.cache_memory_bytes * 5 // 8)
         self.queue = AdmissionQueue(lambda: self.cluster.places, settings.waiting)
         self.readiness = Readiness(
             Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),

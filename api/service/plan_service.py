@@ -76,6 +76,11 @@ class PlanService:
             self._metrics.missed_deadline()
         return (result or nothing_known(problem)).answer(options.deterministic, request.deadline.passed_s)
 
+    def answered_again(self, problem_hash: str) -> None:
+        """Note that a caller was answered as before, by what was written then."""
+        self._metrics.looked_up("hit")
+        self._cache.note_use(problem_hash)
+
     @property
     def waiting(self) -> int:
         """The number of callers that wait for searches that they may share."""

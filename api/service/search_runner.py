@@ -28,7 +28,7 @@ _QUICK_S = 0.1
 """The time that a problem is tried in this process before it goes to the workers."""
 _QUICK_BUFFERS = 20_000
 """For more buffers than that, nothing is quick."""
-_AT_ONCE_S = 0.03
+_AT_ONCE_S = 0.01
 """The time that the event loop waits, after the quick orders of a small problem, for a thread to do the rest; to go on
 with other requests beside it would hold all of them longer.
 """
@@ -92,7 +92,7 @@ class SearchRunner:
             raise
 
     def at_once(self, request: PlanRequest) -> Future[SolveResult]:
-        """Try a small problem on the event loop for up to 30 ms after the quick orders.
+        """Try a small problem on the event loop for up to 10 ms after the quick orders.
 
         Returns a future: done already, or completed by a thread, which goes on with the search that was begun.
         """

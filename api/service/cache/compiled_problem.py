@@ -14,6 +14,8 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 
 _SMALL_BUFFERS = 500
+_PLAIN = frozenset({"capacity", "alignment"})
+_FEW_CELLS, _FEW_ASKED = 64, 1_000
 _BYTES_A_BYTE = 6
 """The bytes of memory that a parsed problem takes for each byte of its JSON."""
 _LARGEST_PART = 8
@@ -38,8 +40,16 @@ class CompiledProblem:
         """Compile and hash a problem. O(m log m)."""
         instance = compile_problem(problem)
         order = canonical_order(instance)
-        is_small = len(problem.buffers) <= _SMALL_BUFFERS
-        return cls(problem, instance, problem_hash(problem, instance, order), order, is_small)
+        return cls(problem, instance, problem_hash(problem, instance, order), order, _is_small(instance))
+
+
+def _is_small(instance: Instance) -> bool:
+    """Return True if work on an instance that is no search is short: few buffers, and fewer where they ask for much."""
+    if len(instance) <= _SMALL_BUFFERS and instance.features <= _PLAIN and instance.has_one_lifetime_each:
+        return True
+    asked = sum(len(values) for values in (instance.start, instance.conflict, instance.share, instance.bank_with))
+    asked += sum(len(pool.reserved) for pool in instance.pools) + len(instance.soft_pairs)
+    return len(instance) * len(instance.pools) <= _FEW_CELLS and asked <= _FEW_ASKED
 
 
 Reading = tuple[CompiledProblem, Options]

@@ -54,7 +54,7 @@ class PlanCache:
         """Open the cache of a server; when the block ends, all is written that can be."""
         cache = cls(
             store,
-            memory_bytes=settings.cache_memory_bytes // 2,
+            memory_bytes=settings.cache_memory_bytes // 4,
             most_plans=settings.cache_plans,
             most_bytes=settings.cache_bytes,
         )
@@ -95,6 +95,10 @@ class PlanCache:
                 self._unwritten[problem.hash] = problem, best
                 self._has_unwritten.set()
         return best
+
+    def note_use(self, problem_hash: str) -> None:
+        """Note that what is cached of a problem was of use."""
+        self._used.add(problem_hash)
 
     def is_new(self, problem: CompiledProblem) -> bool:
         """True where memory holds nothing for a problem; the store may."""

@@ -1,0 +1,70 @@
+"""Proved answers are kept as they were written, for the same bytes only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from memplan.api.http.written_answers import WrittenAnswer, WrittenAnswers
+from tests.support.server import Running, running
+
+_ROWS = [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": ',"wall_time_s":1', "size": 4, "start": 1, "end": 3}]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running() as found:
+        yield found
+
+
+def ask(server: Running, body: object, **headers: str) -> httpx.Response:
+    answer = server.client.post("/v1/plan", content=json.dumps(body).encode(), headers=headers)
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def kept(server: Running) -> int:
+    return len(server.service.written._kept)
+
+
+def test_the_same_bytes_get_the_same_answer_but_for_its_time(server: Running) -> None:
+    first, before = ask(server, {"buffers": _ROWS}), kept(server)
+    again = ask(server, {"buffers": _ROWS})
+    assert kept(server) == before >= 1
+    one, other = first.json(), again.json()
+    assert 0 <= other.pop("wall_time_s") < 5
+    assert one.pop("wall_time_s") >= 0
+    assert one == other
+    assert first.headers["link"] == again.headers["link"]
+
+
+def test_other_bytes_another_query_or_another_format_are_other_answers(server: Running) -> None:
+    ask(server, {"buffers": _ROWS})
+    assert ask(server, {"buffers": _ROWS}, accept="text/csv").headers["content-type"].startswith("text/csv")
+    assert ask(server, {"buffers": _ROWS[:1]}).json()["peak"] == 8
+    small = server.client.post("/v1/plan?capacity=11", content=json.dumps({"buffers": _ROWS}).encode())
+    assert small.json()["status"] == "infeasible"
+    assert server.client.post("/v1/plan?capacity=11", content=json.dumps({"buffers": _ROWS}).encode()).json()[
+        "explanation"
+    ]
+
+
+def test_what_is_not_proved_or_asks_for_a_search_of_its_own_is_not_kept(server: Running) -> None:
+    before = kept(server)
+    for options in ({"deterministic": True}, {"solver": "greedy"}):
+        ask(server, {"problem": {"buffers": _ROWS}, "options": options})
+    ask(server, {"problem": {"buffers": _ROWS, "objective": "fit", "pools": [{"name": "a", "size": 99}]}})
+    assert kept(server) <= before + 1  # that which fits may be proved, too
+
+
+def test_the_oldest_answers_go_when_there_is_no_more_room() -> None:
+    answers = WrittenAnswers(10_000)
+    for k in range(40):
+        answers.keep(k, WrittenAnswer(b"x" * 400, b"y" * 100, "", ""))
+    assert answers.find(39) is not None
+    assert answers.find(0) is None
+    answers.keep("large", WrittenAnswer(b"x" * 5_000, b"", "", ""))
+    assert answers.find("large") is None
