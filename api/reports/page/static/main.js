@@ -1,28 +1,54 @@
 // @ts-check
-// The page: reads its document and opens the view of each kind.
+// The page: reads its document and opens its views, one at a time. A kind of view is a line in OPEN.
 
 import { openComparison } from "./comparison_view.js";
-import { unpack, fromBase64 } from "./document.js";
+import { fromBase64, unpack } from "./document.js";
 import { fill, h } from "./dom.js";
+import { readLink, writeLink } from "./link.js";
 import { openPlan } from "./plan_view.js";
+import { nameText } from "./text.js";
+import { style } from "./theme.js";
 
-/** @type {Record<string, (element: HTMLElement, view: any, style: (name: string) => string) => any>} */
+/** @type {Record<string, (element: HTMLElement, view: any, style: (name: string) => string, options: {title: string}) => unknown>} */
 const OPEN = { plan: openPlan, comparison: openComparison };
 
-/** A colour of the page's theme by its name. */
-function style(/** @type {string} */ name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+/**
+ * Show a document: a heading, a tab for each view, and the view that the address names or the first.
+ * @param {HTMLElement} page
+ * @param {import("./document.js").PageDocument} found
+ */
+export function show(page, found) {
+  const element = h("main", { class: "view" });
+  const tabs = found.views.map((view, k) => h("button", { type: "button", "aria-pressed": "false", onclick: () => open(k) }, nameText(view.title ?? view.kind, 40)));
+  const head = h("header", { class: "bar head" }, h("h1", { title: nameText(found.title, 400) }, nameText(found.title, 60)),
+    tabs.length > 1 && h("nav", { class: "tabs", "aria-label": "views" }, ...tabs));
+  fill(page, head, element);
+
+  /** @param {number} k */
+  function open(k) {
+    tabs.forEach((tab, at) => tab.setAttribute("aria-pressed", String(at === k)));
+    if (tabs.length > 1) writeLink({ view: k || null, ...(k === Number(readLink().get("view") ?? 0) ? {} : { sel: null, vis: null, time: null, plan: null }) });
+    const view = found.views[k];
+    shown.view = OPEN[view.kind](element, view, style, { title: found.title });
+  }
+
+  const asked = Number(readLink().get("view") ?? 0);
+  open(asked >= 0 && asked < found.views.length ? Math.floor(asked) : 0);
 }
+
+/** The view that is open, for tests and consoles. @type {{view?: any, ready?: number}} */
+const shown = {};
 
 async function start() {
   const page = /** @type {HTMLElement} */ (document.getElementById("page"));
   const source = document.getElementById("document");
+  /** @type {any} */ (window).memplan = shown;
   if (!source) return;
   try {
     const found = await unpack(fromBase64(source.textContent ?? ""));
     source.remove();
-    const view = found.views[0];
-    OPEN[view.kind](page, view, style);
+    show(page, found);
+    requestAnimationFrame(() => requestAnimationFrame(() => { shown.ready = performance.now(); }));
   } catch (error) {
     fill(page, h("p", { role: "alert" }, String(error)));
   }

@@ -41,6 +41,7 @@ export class PlanModel {
     this.timeless = new Set(view.timeless);
     /** @type {Float64Array | null} */ this.alignment = view.alignment ? plain(view.alignment) : null;
     /** @type {Float64Array | null} */ this.traffic = view.traffic ? plain(view.traffic) : null;
+    this.conflicts = view.conflicts ?? [];
     this.roles = view.roles ?? guessedRoles(this);
     this.operations = view.operations ?? null;
     this.types = view.types ?? null;
@@ -148,6 +149,20 @@ export class PlanModel {
   /** @param {number} i @returns {string} */
   role(i) {
     return this.isAlias(i) ? "alias" : this.roles.names[this.roles.of[i]];
+  }
+
+  /**
+   * The buffers that pairs of the problem keep from sharing bytes with one.
+   * @param {number} i
+   * @returns {number[]}
+   */
+  conflictsOf(i) {
+    const found = [];
+    for (let k = 0; k < this.conflicts.length; k += 2) {
+      if (this.conflicts[k] === i) found.push(this.conflicts[k + 1]);
+      if (this.conflicts[k + 1] === i) found.push(this.conflicts[k]);
+    }
+    return found;
   }
 
   /**

@@ -1,21 +1,335 @@
 // @ts-check
-// The view of one plan: picture, minimap, legend, and the panel beside them.
+// The view of one plan: picture, minimap, legend, and the panel beside them, tied together.
 
-import { h, fill } from "./dom.js";
+import { COLOUR_BY } from "./colours.js";
+import { fill, h } from "./dom.js";
+import { saveCsv, savePng, saveSvg } from "./exporting.js";
+import { factsOf } from "./facts.js";
+import { bindKeys, helpDialog } from "./keys.js";
+import { readLink, writeLink } from "./link.js";
 import { Minimap } from "./minimap.js";
+import { Panel } from "./panel.js";
 import { Picture } from "./picture.js";
 import { PlanModel } from "./plan_model.js";
+import { Search } from "./search.js";
+import { bytesText, countText, percentText, sizeText } from "./text.js";
+import { onTheme, switchTheme } from "./theme.js";
+import { bottleneck, chainUnder } from "./why.js";
+
+const STEP = 0.12;
+const CLICK_PIXELS = 4;
+const PEAK_MARKED = 2000;
+
+/** @typedef {{title?: string, moved?: Uint8Array | null}} PlanOptions */
+
+/** The views that are open, by their elements: one that another takes the place of lets go of keys and colours. */
+const open = new WeakMap();
+
+/** A plan with all that shows it; `moved` may tell of each buffer whether it moved since another plan. */
+export class PlanView {
+  /**
+   * @param {HTMLElement} element
+   * @param {any} view
+   * @param {(name: string) => string} style
+   * @param {PlanOptions} options
+   */
+  constructor(element, view, style, { title = view.title, moved = null }) {
+    this.title = String(title);
+    this.plan = new PlanModel(view);
+    this.picture = new Picture(this.plan, style);
+    this.picture.look.moved = moved;
+    this.search = new Search(this.plan);
+    this.panel = new Panel(this.plan, { select: (i) => this.select(i), lookAt: (time) => this.lookAt(time) });
+    this.minimap = new Minimap(this.picture);
+    this.legend = h("div", { class: "legend", "aria-label": "legend" });
+    this.card = h("div", { class: "card", hidden: true, role: "tooltip" });
+    this.bindings = this.keyBindings();
+    this.help = helpDialog(this.bindings);
+    fill(element, this.bar(), h("div", { class: "body" },
+      h("div", { class: "stage" }, this.picture.element, this.minimap.element, this.legend), this.panel.element), this.card, this.help);
+    this.ends = [bindKeys(this.bindings), onTheme(() => this.recolour())];
+    this.bindPointer();
+    const narrow = bottleneck(this.plan, -1);
+    this.picture.look.peak = narrow.buffers.slice(0, PEAK_MARKED);
+    this.panel.showPlan();
+    this.lookAt(narrow.time, false);
+    this.restore();
+    this.showLegend();
+    this.picture.listeners.push(() => this.remember());
+  }
+
+  bar() {
+    const { facts } = this.plan;
+    const option = (/** @type {string} */ by) => h("option", { value: by, disabled: !this.knows(by) }, by);
+    this.menu = /** @type {HTMLSelectElement} */ (h("select", { onchange: () => this.colourBy(this.menu?.value ?? "buffer") }, ...COLOUR_BY.map(option)));
+    this.field = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "name or /pattern/", "aria-label": "search buffers by name or pattern",
+      oninput: () => this.find(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event) }));
+    this.told = h("span", { class: "quiet", role: "status" });
+    const told = [["status", facts.status], ["peak", facts.peak === undefined ? null : bytesText(facts.peak)],
+      ["bound", facts.lower_bound === undefined ? null : bytesText(facts.lower_bound)],
+      ["gap", facts.gap === undefined || facts.gap === 0 ? null : percentText(facts.gap)],
+      ["buffers", countText(this.plan.count)]];
+    const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ run) => h("button", { type: "button", title, onclick: run }, text);
+    const name = this.title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "plan";
+    return h("div", { class: "bar", role: "toolbar", "aria-label": "plan" },
+      h("div", { class: "facts" }, ...told.filter(([, value]) => value).map(([term, value]) => h("span", {}, `${term} `, h("b", {}, value)))),
+      h("label", {}, "colour", this.menu), this.field, this.told,
+      button("whole", "show all (0)", () => this.picture.camera.all()),
+      button("peak", "show the fullest time (P)", () => this.toPeak()),
+      button("PNG", "save the picture as PNG", () => savePng(this.picture, name)),
+      button("SVG", "save the picture as SVG", () => saveSvg(this.picture, name)),
+      button("CSV", "save the buffers in sight as CSV", () => saveCsv(this.picture, name)),
+      button("theme", "light or dark", switchTheme),
+      button("?", "keys", () => this.help.showModal()));
+  }
+
+  /** @param {string} by */
+  knows(by) {
+    return by === "operation" ? this.plan.operations !== null : by === "moved" ? this.picture.look.moved !== null : true;
+  }
+
+  /** @param {string} by */
+  colourBy(by) {
+    this.picture.look.by = this.knows(by) ? by : "buffer";
+    if (this.menu) this.menu.value = this.picture.look.by;
+    this.recolour();
+    writeLink({ by: by === "buffer" ? null : by });
+  }
+
+  recolour() {
+    this.picture.colour();
+    this.minimap.draw();
+    this.showLegend();
+  }
+
+  showLegend() {
+    const entries = (this.picture.legend ?? []).slice(0, 12).map(({ name, ink }) => {
+      const square = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      square.setAttribute("width", "11");
+      square.setAttribute("height", "11");
+      const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      rect.setAttribute("width", "11");
+      rect.setAttribute("height", "11");
+      rect.setAttribute("fill", `#${ink.toString(16).padStart(6, "0")}`);
+      square.append(rect);
+      return h("span", {}, square, this.picture.look.by === "size" ? sizeText(Number(name)) : name);
+    });
+    fill(this.legend, ...entries, h("span", {}, "purple outline: alive at the fullest time"),
+      this.plan.pins.size > 0 && h("span", {}, "◣ pinned"), this.plan.root.some((root, i) => root !== i) && h("span", {}, "dashed: alias"));
+  }
+
+  /**
+   * Select a buffer, -1 for none.
+   * @param {number} i
+   */
+  select(i) {
+    const { look } = this.picture;
+    look.selected = i;
+    look.chain = i >= 0 && this.plan.pool[i] >= 0 ? chainUnder(this.plan, i).slice(1).map((link) => link.i) : [];
+    this.panel.showBuffer(i);
+    if (i >= 0) {
+      const time = look.time ?? -1;
+      if (!this.plan.isAlive(i, time)) this.lookAt(this.plan.birth(i));
+      this.reveal(i);
+    }
+    writeLink({ sel: i < 0 ? null : i });
+    this.picture.changed();
+  }
+
+  /** Move the frame so that a buffer is in sight. @param {number} i */
+  reveal(i) {
+    const box = this.picture.boxOf([i]);
+    const { frame } = this.picture.camera;
+    if (!box || (box.left < frame.right && box.right > frame.left && box.top < frame.bottom && box.bottom > frame.top)) return;
+    const x = (box.left + box.right - frame.left - frame.right) / 2;
+    const y = (box.top + box.bottom - frame.top - frame.bottom) / 2;
+    this.picture.camera.show({ left: frame.left + x, right: frame.right + x, top: frame.top + y, bottom: frame.bottom + y });
+  }
+
+  /** @param {number} time @param {boolean} [isLinked] */
+  lookAt(time, isLinked = true) {
+    const at = Math.max(0, Math.min(this.plan.span - 1, Math.floor(time)));
+    this.picture.look.time = at;
+    this.panel.showTime(at);
+    if (isLinked) writeLink({ time: at });
+    this.picture.changed();
+  }
+
+  toPeak() {
+    const { time, buffers } = bottleneck(this.plan, -1);
+    this.lookAt(time);
+    const box = this.picture.boxOf(buffers);
+    if (box) this.picture.camera.fit({ ...box, left: (time - 4) / this.plan.span, right: (time + 5) / this.plan.span }, 0.1);
+  }
+
+  find() {
+    const { look } = this.picture;
+    this.search.find(this.field?.value ?? "");
+    look.found = this.search.mask();
+    fill(/** @type {HTMLElement} */ (this.told), this.search.told);
+    this.picture.colour();
+  }
+
+  /** @param {KeyboardEvent} event */
+  searchKey(event) {
+    if (event.key === "Escape") {
+      /** @type {HTMLInputElement} */ (this.field).value = "";
+      this.find();
+      this.picture.over.focus();
+      event.stopPropagation();
+    } else if (event.key === "Enter") {
+      const hit = this.search.next(event.shiftKey ? -1 : 1);
+      fill(/** @type {HTMLElement} */ (this.told), this.search.told);
+      if (hit >= 0) this.select(hit);
+    }
+  }
+
+  bindPointer() {
+    const { over } = this.picture;
+    /** @type {{x: number, y: number} | null} */ let pressed = null;
+    over.addEventListener("pointerdown", (event) => { pressed = { x: event.clientX, y: event.clientY }; });
+    over.addEventListener("pointermove", (event) => this.hover(event));
+    over.addEventListener("pointerleave", () => this.hover(null));
+    over.addEventListener("click", (event) => {
+      if (pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > CLICK_PIXELS) return;
+      over.focus({ preventScroll: true });
+      const box = over.getBoundingClientRect();
+      const inside = Math.min(event.clientY - box.top, (this.picture.height ?? 1) - 1);
+      const place = this.picture.place(event.clientX - box.left, inside);
+      if (!place) return;
+      this.lookAt(this.picture.lanes.time(place.x));
+      const isAxis = event.clientY - box.top > (this.picture.height ?? 0);
+      if (!isAxis) this.select(this.picture.bufferAt(place));
+    });
+    this.minimap.element.addEventListener("click", (event) => {
+      const box = over.getBoundingClientRect();
+      const x = (event.clientX - box.left - (box.width - (this.picture.width ?? 1))) / (this.picture.width ?? 1);
+      if (x >= 0 && x <= 1) this.lookAt(x * this.plan.span);
+    });
+  }
+
+  /** @param {PointerEvent | null} event */
+  hover(event) {
+    const box = this.picture.over.getBoundingClientRect();
+    const place = event && !event.buttons ? this.picture.place(event.clientX - box.left, event.clientY - box.top) : null;
+    const i = place ? this.picture.bufferAt(place) : -1;
+    this.card.hidden = i < 0;
+    if (event && i >= 0) {
+      if (i !== this.picture.look.hovered) fill(this.card, h("b", {}, this.plan.name(i, 120)), factsOf(this.plan, i, this.plan.count > 200_000));
+      const { offsetWidth, offsetHeight } = this.card;
+      this.card.style.left = `${Math.max(4, Math.min(event.clientX + 16, window.innerWidth - offsetWidth - 4))}px`;
+      this.card.style.top = `${Math.max(4, Math.min(event.clientY + 16, window.innerHeight - offsetHeight - 4))}px`;
+    }
+    if (i === this.picture.look.hovered) return;
+    this.picture.look.hovered = i;
+    this.picture.changed();
+  }
+
+  /** The next buffer in time, or the one before; the order of starts. @param {1 | -1} step */
+  neighbour(step) {
+    const { selected } = this.picture.look;
+    const { row } = this.picture;
+    let k = selected < 0 ? (step > 0 ? -1 : row.length) : row.indexOf(this.plan.first.head[selected]);
+    do k += step; while (k >= 0 && k < row.length && this.plan.lifeBuffer[row[k]] === selected);
+    if (k >= 0 && k < row.length) this.select(this.plan.lifeBuffer[row[k]]);
+  }
+
+  /** The buffer that lies next over the selected one, or under it, among those alive with it. @param {1 | -1} step */
+  stacked(step) {
+    const { plan } = this;
+    const { selected, time } = this.picture.look;
+    if (selected < 0) return this.neighbour(1);
+    const at = time !== null && plan.isAlive(selected, time) ? time : plan.birth(selected);
+    const found = plan.liveAt(at).filter((i) => plan.pool[i] === plan.pool[selected] && i !== selected && Math.sign(plan.offset[i] - plan.offset[selected]) === step);
+    found.sort((a, b) => step * (plan.offset[a] - plan.offset[b]));
+    if (found.length) this.select(found[0]);
+  }
+
+  fit() {
+    const { selected, chain } = this.picture.look;
+    const buffers = selected < 0 ? [] : this.fitted === selected ? [selected, ...chain] : [selected];
+    this.fitted = this.fitted === selected ? -1 : selected;
+    const box = this.picture.boxOf(buffers);
+    if (box) this.picture.camera.fit(box);
+    else this.picture.camera.all();
+  }
+
+  escape() {
+    if (this.search.text) {
+      /** @type {HTMLInputElement} */ (this.field).value = "";
+      this.find();
+    } else this.select(-1);
+  }
+
+  /** @returns {import("./keys.js").Binding[]} */
+  keyBindings() {
+    const { camera } = this.picture;
+    const magnify = (/** @type {number} */ by) => camera.magnify(0.5, 0.5, by, by);
+    return [
+      { keys: ["w", "+", "="], says: "closer", run: () => magnify(1.4) },
+      { keys: ["s", "-", "_"], says: "farther", run: () => magnify(1 / 1.4) },
+      { keys: ["a"], says: "back in time", run: () => camera.shift(STEP, 0) },
+      { keys: ["d"], says: "forward in time", run: () => camera.shift(-STEP, 0) },
+      { keys: ["q"], says: "to higher offsets", run: () => camera.shift(0, STEP) },
+      { keys: ["e"], says: "to lower offsets", run: () => camera.shift(0, -STEP) },
+      { keys: ["0"], says: "show all", run: () => camera.all() },
+      { keys: ["f"], says: "fit the selected buffer; again: with all that it stands on", run: () => this.fit() },
+      { keys: ["p"], says: "to the fullest time", run: () => this.toPeak() },
+      { keys: [",", "ArrowLeft"], says: "the buffer before in time", run: () => this.neighbour(-1) },
+      { keys: [".", "ArrowRight"], says: "the next buffer in time", run: () => this.neighbour(1) },
+      { keys: ["ArrowUp"], says: "the buffer above", run: () => this.stacked(1) },
+      { keys: ["ArrowDown"], says: "the buffer below", run: () => this.stacked(-1) },
+      { keys: ["/"], says: "search (also Ctrl F); Enter the next hit, Shift Enter the one before", run: () => this.field?.focus() },
+      { keys: ["Escape"], says: "end the search, or select nothing", run: () => this.escape() },
+      { keys: ["?"], says: "these keys", run: () => this.help.showModal() },
+    ];
+  }
+
+  /** Take what the address says. */
+  restore() {
+    const link = readLink();
+    const hash = String(this.plan.facts.problem_hash ?? "").replace(/^.*:/, "").slice(0, 12);
+    this.hash = hash || null;
+    if (link.has("plan") && link.get("plan") !== hash) return;
+    if (COLOUR_BY.includes(link.get("by") ?? "")) this.colourBy(link.get("by") ?? "");
+    const seen = (link.get("vis") ?? "").split(",").map(Number);
+    if (seen.length === 4 && seen.every(Number.isFinite)) {
+      this.picture.camera.show({ left: seen[0], right: seen[1], top: seen[2], bottom: seen[3] });
+    }
+    const time = Number(link.get("time") ?? NaN);
+    if (Number.isFinite(time)) this.lookAt(time);
+    const selected = Number(link.get("sel") ?? NaN);
+    if (Number.isInteger(selected) && selected >= 0 && selected < this.plan.count) this.select(selected);
+  }
+
+  /** Write the frame into the address, once it is at rest. */
+  remember() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      const { left, right, top, bottom } = this.picture.camera.frame;
+      const isWhole = left === 0 && right === 1 && top === 0 && bottom === 1;
+      const text = [left, right, top, bottom].map((part) => Number(part.toPrecision(9))).join(",");
+      writeLink({ plan: this.hash ?? null, vis: isWhole ? null : text });
+    }, 300);
+  }
+
+  /** Let go of keys and colours. */
+  close() {
+    clearTimeout(this.timer);
+    this.ends.forEach((end) => end());
+  }
+}
 
 /**
- * Open the view of a plan in an element.
+ * Open the view of a plan in an element, in the place of what is open there.
  * @param {HTMLElement} element
  * @param {any} view
  * @param {(name: string) => string} style
+ * @param {PlanOptions} [options]
  */
-export function openPlan(element, view, style) {
-  const plan = new PlanModel(view);
-  const picture = new Picture(plan, style);
-  const minimap = new Minimap(picture);
-  fill(element, h("div", { class: "body" }, h("div", { class: "stage" }, picture.element, minimap.element)));
-  return { plan, picture };
+export function openPlan(element, view, style, options = {}) {
+  open.get(element)?.close();
+  const found = new PlanView(element, view, style, options);
+  open.set(element, found);
+  return found;
 }

@@ -1,0 +1,86 @@
+// @ts-check
+// The facts of one buffer, as a list of terms.
+
+import { h } from "./dom.js";
+import { bytesText, countText, nameText } from "./text.js";
+import { rivals } from "./why.js";
+
+/** @typedef {import("./plan_model.js").PlanModel} PlanModel */
+
+/**
+ * The bytes of a buffer with those that its alignment adds.
+ * @param {PlanModel} plan
+ * @param {number} i
+ */
+export function padded(plan, i) {
+  const step = plan.alignment ? plan.alignment[i] : 1;
+  return Math.ceil(plan.size[i] / step) * step;
+}
+
+/**
+ * A list of the facts of a buffer.
+ * @param {PlanModel} plan
+ * @param {number} i
+ * @param {boolean} isBrief  without what takes a search
+ * @returns {HTMLElement}
+ */
+export function factsOf(plan, i, isBrief) {
+  /** @type {[string, string | Node | null][]} */
+  const rows = [
+    ["size", bytesText(plan.sizeOf(i))],
+    ["with padding", padded(plan, i) === plan.size[i] ? null : bytesText(padded(plan, i))],
+    ["type", plan.types ? nameText(plan.types.names[plan.types.of[i]]) : null],
+    ["operation", plan.operations ? nameText(plan.operations.names[plan.operations.of[i]]) : null],
+    ["alive", lives(plan, i)],
+    ["pool", plan.pool[i] < 0 ? "not placed" : nameText(plan.pools[plan.pool[i]].name)],
+    ["offset", plan.pool[i] < 0 ? null : `${countText(plan.offsetOf(i))} to ${countText(plan.endOf(i))}`],
+    ["address", address(plan, i)],
+    ["role", plan.role(i)],
+    ["inside of", plan.isAlias(i) ? plan.name(plan.root[i]) : null],
+    ["pinned", plan.pins.has(i) ? "yes: the problem gives its offset" : null],
+    ["alignment", plan.alignment && plan.alignment[i] > 1 ? countText(plan.alignment[i]) : null],
+    ["traffic", plan.traffic && plan.traffic[i] >= 0 ? bytesText(plan.traffic[i]) : null],
+    ...(isBrief || plan.pool[i] < 0 ? [] : neighbours(plan, i)),
+  ];
+  const list = h("dl");
+  for (const [term, value] of rows) if (value !== null) list.append(h("dt", {}, term), h("dd", {}, value));
+  return list;
+}
+
+/** @param {PlanModel} plan @param {number} i */
+function address(plan, i) {
+  const base = plan.pool[i] < 0 ? 0 : plan.pools[plan.pool[i]].base_address ?? 0;
+  return base ? `0x${(BigInt(base) + BigInt(plan.offsetOf(i))).toString(16)}` : null;
+}
+
+/** @param {PlanModel} plan @param {number} i */
+function lives(plan, i) {
+  if (plan.timeless.has(i)) return "no times given";
+  const rows = plan.lifetimes(i);
+  const parts = rows.slice(0, 4).map((row) => {
+    const [start, end] = [plan.start[row], plan.end[row]];
+    const names = [plan.stepName(start), plan.stepName(end - 1)].filter((name) => name !== null);
+    const named = names.length === 2 ? ` (${nameText(names[0] ?? "", 30)} to ${nameText(names[1] ?? "", 30)})` : "";
+    return `${plan.timeText(start)} to ${plan.timeText(end)}${named}`;
+  });
+  const more = rows.length > 4 ? `, and ${rows.length - 4} times more` : "";
+  return parts.join(", then ") + more;
+}
+
+/** @param {PlanModel} plan @param {number} i @returns {[string, string | null][]} */
+function neighbours(plan, i) {
+  const root = plan.root[i];
+  let under = -1;
+  let over = -1;
+  const low = plan.offset[root];
+  const high = low + plan.size[root];
+  for (const j of rivals(plan, root)) {
+    const end = plan.offset[j] + plan.size[j];
+    if (end <= low && (under < 0 || end > plan.offset[under] + plan.size[under])) under = j;
+    if (plan.offset[j] >= high && (over < 0 || plan.offset[j] < plan.offset[over])) over = j;
+  }
+  return [
+    ["above it", over < 0 ? "nothing" : plan.name(over, 60)],
+    ["below it", under < 0 ? "the bottom" : plan.name(under, 60)],
+  ];
+}

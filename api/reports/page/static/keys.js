@@ -1,0 +1,45 @@
+// @ts-check
+// Keys, and the list of them.
+
+import { fill, h } from "./dom.js";
+
+/** @typedef {{keys: string[], says: string, run: (event: KeyboardEvent) => void}} Binding */
+
+/**
+ * Run bindings on keys, where no field is written in; returns what ends that.
+ * @param {Binding[]} bindings
+ * @returns {() => void}
+ */
+export function bindKeys(bindings) {
+  const run = (/** @type {KeyboardEvent} */ event) => {
+    const target = event.target;
+    const isField = target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
+    if (document.querySelector("dialog[open]") || (isField && event.key !== "Escape")) return;
+    const isSearch = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f";
+    if ((event.ctrlKey || event.metaKey || event.altKey) && !isSearch) return;
+    const pressed = isSearch ? "/" : event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (pressed.startsWith("Arrow") && !(target instanceof HTMLCanvasElement)) return;
+    const binding = bindings.find(({ keys }) => keys.includes(pressed));
+    if (!binding) return;
+    event.preventDefault();
+    binding.run(event);
+  };
+  document.addEventListener("keydown", run);
+  return () => document.removeEventListener("keydown", run);
+}
+
+/**
+ * The dialog that lists what the keys do.
+ * @param {Binding[]} bindings
+ */
+export function helpDialog(bindings) {
+  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-label": "keys" }));
+  const named = (/** @type {string} */ key) => ({ ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" })[key] ?? key.toUpperCase();
+  fill(dialog, h("h2", {}, "Keys"),
+    h("table", {}, h("tbody", {}, ...bindings.map(({ keys, says }) =>
+      h("tr", {}, h("td", {}, ...keys.flatMap((key) => [h("kbd", {}, named(key)), " "])), h("td", {}, says))),
+    h("tr", {}, h("td", {}, "wheel"), h("td", {}, "magnify at the pointer; with Shift time alone, with Alt offsets alone")),
+    h("tr", {}, h("td", {}, "drag"), h("td", {}, "move; in the strip below, choose the times shown")))),
+    h("form", { method: "dialog" }, h("button", {}, "close")));
+  return dialog;
+}
