@@ -283,23 +283,44 @@ function guessedRoles(plan) {
 
 /** @param {PlanModel} plan @param {number} pool @returns {Load} */
 function loadOf(plan, pool) {
-  const rows = demandRows(plan, pool);
-  const order = new Float64Array(rows.length);
-  for (let k = 0; k < rows.length; k++) order[k] = rows[k].end;
-  const endOrder = Uint32Array.from(rows.keys()).sort((a, b) => order[a] - order[b]);
-  const time = [];
-  const bytes = [];
+  const { start, end, size } = demandRows(plan, pool);
+  const count = start.length;
+  // What ends, by time: as in a merge of two sorted lists, sizes follow their ends through the sort.
+  const byEnd = sortedBy(end);
+  const time = new Float64Array(2 * count);
+  const bytes = new Float64Array(2 * count);
   let sum = 0;
   let k = 0;
   let e = 0;
-  while (e < rows.length) {
-    const now = k < rows.length ? Math.min(rows[k].start, order[endOrder[e]]) : order[endOrder[e]];
-    while (e < rows.length && order[endOrder[e]] === now) sum -= rows[endOrder[e++]].size;
-    while (k < rows.length && rows[k].start === now) sum += rows[k++].size;
-    time.push(now);
-    bytes.push(sum);
+  let n = 0;
+  while (e < count) {
+    const ending = end[byEnd[e]];
+    const now = k < count && start[k] < ending ? start[k] : ending;
+    while (e < count && end[byEnd[e]] === now) sum -= size[byEnd[e++]];
+    while (k < count && start[k] === now) sum += size[k++];
+    time[n] = now;
+    bytes[n++] = sum;
   }
-  return { time: Float64Array.from(time), bytes: Float64Array.from(bytes) };
+  return { time: time.slice(0, n), bytes: bytes.slice(0, n) };
+}
+
+/**
+ * The positions of values in their order. Times are often small integers, which are counted rather than compared.
+ * @param {Float64Array} values
+ * @returns {Uint32Array}
+ */
+function sortedBy(values) {
+  const most = values.reduce((known, value) => Math.max(known, value), 0);
+  const order = new Uint32Array(values.length);
+  if (most > 8 * values.length + 1024 || !values.every(Number.isInteger)) {
+    for (let k = 0; k < order.length; k++) order[k] = k;
+    return order.sort((a, b) => values[a] - values[b]);
+  }
+  const at = new Uint32Array(most + 2);
+  for (let k = 0; k < values.length; k++) at[values[k] + 1] += 1;
+  for (let t = 1; t < at.length; t++) at[t] += at[t - 1];
+  for (let k = 0; k < values.length; k++) order[at[values[k]]++] = k;
+  return order;
 }
 
 /**
@@ -311,27 +332,44 @@ function demandRows(plan, pool) {
   /** @type {Map<number, number[]>} */
   const joined = new Map();
   for (let i = 0; i < plan.count; i++) if (plan.root[i] !== i) joined.set(plan.root[i], []);
-  const rows = [];
-  for (let row = 0; row < plan.start.length; row++) {
+  const most = plan.start.length;
+  const found = { start: new Float64Array(most), end: new Float64Array(most), size: new Float64Array(most) };
+  let n = 0;
+  const add = (/** @type {number} */ start, /** @type {number} */ end, /** @type {number} */ i) => {
+    found.start[n] = start;
+    found.end[n] = end;
+    found.size[n++] = plan.size[i];
+  };
+  for (let row = 0; row < most; row++) {
     const i = plan.root[plan.lifeBuffer[row]];
     if (plan.size[i] === 0 || (pool >= 0 && plan.pool[i] !== pool)) continue;
-    const known = joined.get(i);
+    const known = joined.size ? joined.get(i) : undefined;
     if (known) known.push(row);
-    else rows.push({ start: plan.start[row], end: plan.end[row], size: plan.size[i] });
+    else add(plan.start[row], plan.end[row], i);
   }
-  if (!joined.size) return rows;
-  for (const [i, lifetimes] of joined) {
-    let end = -1;
-    let start = -1;
-    for (const row of lifetimes) {
-      if (plan.start[row] > end) {
-        if (start >= 0) rows.push({ start, end, size: plan.size[i] });
-        start = plan.start[row];
-      }
-      end = Math.max(end, plan.end[row]);
-    }
-    if (start >= 0) rows.push({ start, end, size: plan.size[i] });
-  }
-  return rows.sort((a, b) => a.start - b.start);
+  for (const [i, lifetimes] of joined) addUnion(plan, lifetimes, (start, end) => add(start, end, i));
+  const cut = { start: found.start.slice(0, n), end: found.end.slice(0, n), size: found.size.slice(0, n) };
+  if (!joined.size) return cut;
+  const order = sortedBy(cut.start);
+  const taken = (/** @type {Float64Array} */ values) => Float64Array.from(order, (k) => values[k]);
+  return { start: taken(cut.start), end: taken(cut.end), size: taken(cut.size) };
 }
 
+/**
+ * Tell the union of lifetimes, which are in the order of their starts, as ranges that do not meet.
+ * @param {PlanModel} plan
+ * @param {number[]} lifetimes
+ * @param {(start: number, end: number) => void} tell
+ */
+function addUnion(plan, lifetimes, tell) {
+  let start = -1;
+  let end = -1;
+  for (const row of lifetimes) {
+    if (plan.start[row] > end) {
+      if (start >= 0) tell(start, end);
+      start = plan.start[row];
+    }
+    end = Math.max(end, plan.end[row]);
+  }
+  if (start >= 0) tell(start, end);
+}
