@@ -29,10 +29,10 @@ export function bindKeys(bindings) {
 }
 
 /**
- * The dialog that lists what the keys do.
+ * Show a dialog that lists what the keys do.
  * @param {Binding[]} bindings
  */
-export function helpDialog(bindings) {
+export function showHelp(bindings) {
   const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-label": "keys" }));
   const named = (/** @type {string} */ key) => ({ ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" })[key] ?? key.toUpperCase();
   fill(dialog, h("h2", {}, "Keys"),
@@ -41,5 +41,7 @@ export function helpDialog(bindings) {
     h("tr", {}, h("td", {}, "wheel"), h("td", {}, "magnify at the pointer; with Shift time alone, with Alt offsets alone")),
     h("tr", {}, h("td", {}, "drag"), h("td", {}, "move; in the strip below, choose the times shown")))),
     h("form", { method: "dialog" }, h("button", {}, "close")));
-  return dialog;
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
 }

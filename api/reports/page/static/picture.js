@@ -13,6 +13,9 @@ import { paint, targetOf } from "./raster.js";
 const LABEL = { width: 34, height: 13 };
 const LABELLED_AT_MOST = 600;
 const FADE = 0.2;
+/** A frame that takes longer than this, in milliseconds, is not painted anew for each step of a movement. */
+const SLOW = 10;
+const REST = 160;
 
 /**
  * What is to be seen of a plan beside its buffers.
@@ -39,6 +42,8 @@ export class Picture {
     this.lanes = new Lanes(plan);
     const { rectangles, row } = this.lanes.rectangles();
     this.rectangles = rectangles;
+    /** @type {number[]} */ this.aliases = [];
+    for (let i = 0; i < plan.count && this.aliases.length < 2000; i++) if (plan.isAlias(i)) this.aliases.push(i);
     this.row = row;
     /** @type {Look} */
     this.look = { by: "buffer", selected: -1, hovered: -1, chain: [], peak: [], time: null, found: null, moved: null };
@@ -48,7 +53,11 @@ export class Picture {
     this.over = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "over", tabindex: "0", role: "application",
       "aria-label": "Picture of the plan. Arrow keys go from buffer to buffer; ? lists all keys. The tables beside it say the same." }));
     this.element = h("div", { class: "picture" }, this.base, this.over);
-    this.camera = new Camera(() => this.changed());
+    this.camera = new Camera(() => this.moved());
+    this.shot = document.createElement("canvas");
+    this.isStale = true;
+    this.cost = 0;
+    this.paintedAt = 0;
     this.frameTimes = /** @type {number[]} */ ([]);
     this.colour();
     bindGestures(this.over, this.camera);
@@ -73,7 +82,8 @@ export class Picture {
         this.inks[3 * k + part] = known.inks[3 * (k - 128) + part] * FADE + paper[part] * (1 - FADE);
       }
     }
-    this.changed();
+    this.cost = 0;
+    this.moved();
   }
 
   resize() {
@@ -92,9 +102,17 @@ export class Picture {
     this.base.style.left = `${GUTTER.left}px`;
     this.base.style.width = `${this.width}px`;
     this.base.style.height = `${this.height}px`;
+    this.cost = 0;
+    this.moved();
+  }
+
+  /** Paint the rectangles anew, as the frame is another one. */
+  moved() {
+    this.isStale = true;
     this.changed();
   }
 
+  /** Draw what lies over the rectangles anew. */
   changed() {
     if (this.pending) return;
     this.pending = requestAnimationFrame(() => {
@@ -107,19 +125,53 @@ export class Picture {
     });
   }
 
-  draw() {
-    if (!this.target || !this.image || !this.inks || !this.width || !this.height || !this.ratio) return;
+  /**
+   * Paint the rectangles. Where that is slow, a movement shifts and magnifies what was painted last, and the exact
+   * picture follows some times a second and when the movement ends.
+   * @returns {number[]}  rows with labels
+   */
+  paintBase() {
+    const { target, image, inks } = this;
+    if (!target || !image || !inks) return [];
     const base = /** @type {CanvasRenderingContext2D} */ (this.base.getContext("2d", { willReadFrequently: true }));
-    const label = { width: LABEL.width * this.ratio, height: LABEL.height * this.ratio };
-    const paper = rgb(this.style("paper"));
-    const drawn = paint(this.target, this.rectangles, this.camera.frame, this.inks, paper, label);
-    base.putImageData(this.image, 0, 0);
+    const now = performance.now();
+    if (this.cost > SLOW && this.painted && now - this.paintedAt < Math.max(REST, 5 * this.cost)) {
+      const { frame } = this.camera;
+      const { painted } = this;
+      const x = this.base.width / (frame.right - frame.left);
+      const y = this.base.height / (frame.bottom - frame.top);
+      base.fillStyle = this.style("paper");
+      base.fillRect(0, 0, this.base.width, this.base.height);
+      base.imageSmoothingEnabled = false;
+      base.drawImage(this.shot, (painted.left - frame.left) * x, (painted.top - frame.top) * y, (painted.right - painted.left) * x, (painted.bottom - painted.top) * y);
+      clearTimeout(this.later);
+      this.later = setTimeout(() => this.changed(), REST);
+      return [];
+    }
+    const label = { width: LABEL.width * (this.ratio ?? 1), height: LABEL.height * (this.ratio ?? 1) };
+    const drawn = paint(target, this.rectangles, this.camera.frame, inks, rgb(this.style("paper")), label);
+    base.putImageData(image, 0, 0);
     this.summed = drawn.summed;
     this.filled = drawn.filled;
+    this.cost = performance.now() - now;
+    this.paintedAt = performance.now();
+    this.isStale = false;
+    if (this.cost > SLOW) {
+      this.painted = { ...this.camera.frame };
+      this.shot.width = this.base.width;
+      this.shot.height = this.base.height;
+      /** @type {CanvasRenderingContext2D} */ (this.shot.getContext("2d")).drawImage(this.base, 0, 0);
+    }
+    return drawn.labelled;
+  }
+
+  draw() {
+    if (!this.target || !this.image || !this.inks || !this.width || !this.height || !this.ratio) return;
+    if (this.isStale) this.labelled = this.paintBase();
     const context = /** @type {CanvasRenderingContext2D} */ (this.over.getContext("2d"));
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.over.width, this.over.height);
-    this.drawOver(context, drawn.labelled);
+    this.drawOver(context, this.labelled ?? []);
   }
 
   /** @param {CanvasRenderingContext2D} context @param {number[]} labelled */
@@ -144,10 +196,7 @@ export class Picture {
   /** @param {Overlay} overlay @param {import("./overlay.js").Theme} theme */
   drawMarks(overlay, theme) {
     const { look, plan } = this;
-    let marks = 0;
-    for (let i = 0; i < plan.count && marks < 2000; i++) {
-      if (plan.isAlias(i)) marks += 1, overlay.outline(i, theme.ink, 1, [3, 2]);
-    }
+    for (const i of this.aliases) overlay.outline(i, theme.ink, 1, [3, 2]);
     for (const i of [...plan.pins].slice(0, 2000)) overlay.pin(i);
     for (const i of look.peak.slice(0, 2000)) overlay.outline(i, theme.bound, 1.5);
     for (const i of look.chain) overlay.outline(i, theme.chain, 2.5);

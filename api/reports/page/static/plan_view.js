@@ -5,7 +5,7 @@ import { COLOUR_BY } from "./colours.js";
 import { fill, h } from "./dom.js";
 import { saveCsv, savePng, saveSvg } from "./exporting.js";
 import { factsOf } from "./facts.js";
-import { bindKeys, helpDialog } from "./keys.js";
+import { bindKeys, showHelp } from "./keys.js";
 import { readLink, writeLink } from "./link.js";
 import { Minimap } from "./minimap.js";
 import { Panel } from "./panel.js";
@@ -44,9 +44,8 @@ export class PlanView {
     this.legend = h("div", { class: "legend", "aria-label": "legend" });
     this.card = h("div", { class: "card", hidden: true, role: "tooltip" });
     this.bindings = this.keyBindings();
-    this.help = helpDialog(this.bindings);
     fill(element, this.bar(), h("div", { class: "body" },
-      h("div", { class: "stage" }, this.picture.element, this.minimap.element, this.legend), this.panel.element), this.card, this.help);
+      h("div", { class: "stage" }, this.picture.element, this.minimap.element, this.legend), this.panel.element), this.card);
     this.ends = [bindKeys(this.bindings), onTheme(() => this.recolour())];
     this.bindPointer();
     const narrow = bottleneck(this.plan, -1);
@@ -80,7 +79,7 @@ export class PlanView {
       button("SVG", "save the picture as SVG", () => saveSvg(this.picture, name)),
       button("CSV", "save the buffers in sight as CSV", () => saveCsv(this.picture, name)),
       button("theme", "light or dark", switchTheme),
-      button("?", "keys", () => this.help.showModal()));
+      button("?", "keys", () => showHelp(this.bindings)));
   }
 
   /** @param {string} by */
@@ -281,7 +280,7 @@ export class PlanView {
       { keys: ["ArrowDown"], says: "the buffer below", run: () => this.stacked(-1) },
       { keys: ["/"], says: "search (also Ctrl F); Enter the next hit, Shift Enter the one before", run: () => this.field?.focus() },
       { keys: ["Escape"], says: "end the search, or select nothing", run: () => this.escape() },
-      { keys: ["?"], says: "these keys", run: () => this.help.showModal() },
+      { keys: ["?"], says: "these keys", run: () => showHelp(this.bindings) },
     ];
   }
 
