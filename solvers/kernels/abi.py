@@ -7,7 +7,7 @@ kernels and steps get their tables by reference. And none of them makes an array
 to arrays (`_nrt`), which takes two thirds of the time to compile.
 
 Importing numba takes half a second and 60 MB, llvmlite 30 MB, so each is imported by the function that needs it: a
-process that loads machine code never imports numba. `tests/solvers/kernels/test_abi.py` names what is assumed of them;
+process that loads machine code never imports numba, nor llvmlite where the code is that of a linked library. `tests/solvers/kernels/test_abi.py` names what is assumed of them;
 pyproject.toml caps their versions.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import CFUNCTYPE, addressof, byref, c_double, c_int32, c_int64, c_void_p
+from ctypes import CDLL, CFUNCTYPE, addressof, byref, c_double, c_int32, c_int64, c_void_p, cast
 from dis import get_instructions
 from functools import cache
 from importlib.util import find_spec
@@ -72,6 +72,19 @@ class Reference(Generic[_Table]):
         self.address = addressof(self._words)
 
 
+def made_by() -> str:
+    """Return the names and versions of what compiles; imports numba."""
+    import llvmlite
+    import numba
+
+    return f"numba {numba.__version__}, llvmlite {llvmlite.__version__}"
+
+
+def can_compile() -> bool:
+    """Return True if what compiles is installed."""
+    return find_spec("numba") is not None and find_spec("llvmlite") is not None
+
+
 def load(function: Callable[..., int], code: bytes, entry: str) -> Callable[..., int]:
     """Return a compiled kernel, linked into this process, as a function of the addresses of its tables.
 
@@ -85,9 +98,21 @@ def load(function: Callable[..., int], code: bytes, entry: str) -> Callable[...,
     linker = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
     library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
     linked = library.link(linker, function.__name__)
+    call = _callable(function, linked[entry])
+    call.linked = linked  # type: ignore[attr-defined]  # the machine code is freed with it
+    return call
+
+
+def load_library(function: Callable[..., int], library: Path, entry: str) -> Callable[..., int]:
+    """Return a kernel of a linked library, as `load` does; raises OSError where the library cannot be loaded."""
+    return _callable(function, cast(CDLL(str(library))[entry], c_void_p).value)
+
+
+def _callable(function: Callable[..., int], address: int | None) -> Callable[..., int]:
+    """Return the machine code at an address as a function of the addresses of its tables."""
     n_tables = function.__code__.co_argcount
     # numba's calling convention: where the result goes, where an error goes, the arguments; returns 0 for success.
-    run = CFUNCTYPE(c_int32, c_void_p, c_void_p, *(c_void_p,) * n_tables)(linked[entry])
+    run = CFUNCTYPE(c_int32, c_void_p, c_void_p, *(c_void_p,) * n_tables)(address)
 
     def call(*tables: int) -> int:
         result, error = c_int64(), c_void_p()
@@ -95,12 +120,27 @@ def load(function: Callable[..., int], code: bytes, entry: str) -> Callable[...,
             raise RuntimeError(f"{function.__name__}: a division by zero, or an index out of bounds")
         return result.value
 
-    call.linked = linked  # type: ignore[attr-defined]  # the machine code is freed with it
     return call
 
 
 def compiled(function: Callable[..., int]) -> tuple[bytes, str]:
     """Return a kernel's machine code, an object file, and the name of its entry in it; imports numba."""
+    result = _compile(function)
+    return result.library._get_compiled_object(), result.fndesc.llvm_func_name
+
+
+def position_independent(function: Callable[..., int], processor: str) -> tuple[bytes, str]:
+    """Return what `compiled` does, as code that can be linked into a library and runs on that processor."""
+    import llvmlite.binding as llvm
+
+    result = _compile(function)
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(cpu=processor, features="", opt=3, reloc="pic", codemodel="default")
+    return machine.emit_object(result.library._final_module), result.fndesc.llvm_func_name
+
+
+def _compile(function: Callable[..., int]) -> Any:
+    """Return numba's result for a kernel."""
     from numba import types
 
     hints = get_type_hints(function)
@@ -109,7 +149,7 @@ def compiled(function: Callable[..., int]) -> tuple[bytes, str]:
     with _no_index_from_the_end():
         dispatcher.compile(types.int64(*pointers))
     (result,) = dispatcher.overloads.values()
-    return result.library._get_compiled_object(), result.fndesc.llvm_func_name
+    return result
 
 
 @cache

@@ -22,7 +22,8 @@ from memplan.solvers.kernels import abi
 
 _HERE = Path(__file__).parent
 _STAMP = "digests"
-_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")
+SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")
+"""The environment variables that numba's code depends on."""
 _PROCESSOR = ("vendor_id", "cpu family", "model", "model name", "flags", "CPU implementer", "CPU part", "Features")
 """The fields of /proc/cpuinfo that decide which instructions numba uses; others, such as the clock, may change."""
 
@@ -79,11 +80,16 @@ def places() -> tuple[Path, ...]:
 @cache
 def folder_name(group: KernelGroup = PLANNING) -> str:
     """Return the name of the folder for these sources, this numba, this Python, this processor and these settings."""
-    sources = {source for pattern in group.sources.split() for source in _HERE.glob(pattern)}
-    facts = [source.read_bytes() for source in sorted(sources)]
-    facts += [abi.version(), sys.version.encode(), platform.machine().encode(), _processor()]
-    facts += [os.environ.get(name, "").encode() for name in _SETTINGS]
+    facts = [source_digest(group).encode(), abi.version(), sys.version.encode(), platform.machine().encode(), _processor()]
+    facts += [os.environ.get(name, "").encode() for name in SETTINGS]
     return f"{group.folder}-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]
+
+
+@cache
+def source_digest(group: KernelGroup) -> str:
+    """Return a digest of all the sources that a group's machine code depends on."""
+    sources = {source for pattern in group.sources.split() for source in _HERE.glob(pattern)}
+    return hashlib.sha256(b"\0".join(source.read_bytes() for source in sorted(sources))).hexdigest()
 
 
 def _processor() -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.solvers.kernels import abi, cache
+from memplan.solvers.kernels import abi, built, cache
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.cache import PLANNING, KernelGroup
 
@@ -28,8 +28,13 @@ class Kernel:
         return self._code is not None
 
     def load(self) -> None:
-        """Load its machine code, if that is not done, from the cache or else compiled here and now."""
-        if self._code is None and not runs_as_python():
+        """Load its machine code, if that is not done: the package's, else from the cache, else compiled here and now."""
+        if self._code is not None or runs_as_python():
+            return
+        library = built.find(self.group)
+        if library is not None:
+            self._code = abi.load_library(self.function, library.library, library.entries[self.name])
+        elif abi.can_compile():
             self._code = abi.load(self.function, *(self._cached() or abi.compiled(self.function)))
 
     def keep(self, folder: Path) -> None:

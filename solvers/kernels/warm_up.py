@@ -1,6 +1,6 @@
 """Compile the kernels ahead; or, where that was not done, in a process of its own while a search goes on.
 
-Compiling takes longer than many a time limit, and cannot be interrupted. So no kernel is called before all of its group
+Where the package was built with them there is nothing to compile (`built.py`). Otherwise, compiling takes longer than many a time limit, and cannot be interrupted. So no kernel is called before all of its group
 can be loaded at once. The compiling process goes on when its parent ends, so the next call finds them. Only where it
 fails, as where no folder can be written, a process compiles the kernels that it calls, and its search is late.
 """
@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import cache as cache_calls
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels import cache
+from memplan.solvers.kernels import abi, built, cache
 from memplan.solvers.kernels.cache import GROUPS, PLANNING, KernelGroup
 from memplan.solvers.kernels.kernel import Kernel, runs_as_python
 
@@ -35,12 +36,12 @@ _processes: dict[KernelGroup, subprocess.Popen[bytes]] = {}
 
 
 def warm_up(group: KernelGroup = PLANNING) -> Path | None:
-    """Load all kernels, compiled before if need be; return the folder they are kept in, None if there is none."""
+    """Load all kernels, compiled before if need be; return the folder they are in, None if there is none."""
     wait(np.zeros(1, dtype=np.int64), group)
     for name in group.kernels:
-        _kernel(name).load()
+        kernel_named(name).load()
     np.random.default_rng()  # imported by numpy on first use
-    return cache.find(group)
+    return built.FOLDER if built.find(group) is not None else cache.find(group)
 
 
 def wait(flag: I64, group: KernelGroup = PLANNING) -> bool:
@@ -57,7 +58,10 @@ def wait(flag: I64, group: KernelGroup = PLANNING) -> bool:
 
 def are_ready(group: KernelGroup = PLANNING) -> bool:
     """Return True if the kernels can be called; if not, start a process that compiles them, unless one runs."""
-    if cache.find(group) is not None:
+    if built.find(group) is not None or cache.find(group) is not None:
+        return True
+    if not abi.can_compile():
+        _tell_none()
         return True
     with _starting:
         if group not in _processes:
@@ -71,6 +75,11 @@ def are_ready(group: KernelGroup = PLANNING) -> bool:
             )
         # Where it failed, calling them compiles them: nothing better can be waited for.
         return _processes[group].poll() is not None
+
+
+@cache_calls
+def _tell_none() -> None:
+    _LOG.warning("no compiled kernels: searches run as Python, a hundred times slower; pip install 'memplan[jit]'")
 
 
 def _forget_processes() -> None:
@@ -96,10 +105,11 @@ def _compile(names: tuple[str, ...], folder: Path) -> None:
 
 def _keep(name: str, folder: Path) -> None:
     if not runs_as_python():
-        _kernel(name).keep(folder)
+        kernel_named(name).keep(folder)
 
 
-def _kernel(name: str) -> Kernel:
+def kernel_named(name: str) -> Kernel:
+    """Return a kernel by its `module.function` in this package."""
     module, _, function = name.rpartition(".")
     kernel: Kernel = getattr(import_module(f"memplan.solvers.kernels.{module}"), function)
     return kernel

@@ -1,0 +1,58 @@
+"""The build hook: kernels are compiled when the package is built or installed, so that no search has to wait for them.
+
+MEMPLAN_BUILD_KERNELS=0 leaves them out; then the package is one of Python alone, which compiles them on first use where
+`memplan[jit]` is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+_NEEDS = ["llvmlite>=0.43,<0.51", "numba>=0.60,<0.69", "numpy>=2.0", "pydantic>=2.9"]
+_LINKER = "ziglang>=0.13"
+"""Links where the machine has no compiler driver of its own."""
+
+
+class KernelBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Compile and link the kernels into the wheel, or into the checkout that is installed as editable."""
+
+    def dependencies(self) -> list[str]:
+        """Return what compiling and linking need beside the project's own build requirements."""
+        if not _is_wanted():
+            return []
+        return _NEEDS if any(map(shutil.which, ("cc", "gcc", "clang"))) else [*_NEEDS, _LINKER]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, link, and add the libraries to what is built."""
+        if self.target_name != "wheel" or not _is_wanted():
+            return
+        inside = Path("memplan", "solvers", "kernels", "built")
+        folder = Path(self.root) / inside if version == "editable" else Path(mkdtemp())
+        environment = os.environ | {"PYTHONPATH": self.root, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", "memplan.solvers.kernels.build", str(folder)]
+        subprocess.run(command, check=True, cwd=self.root, env=environment)
+        if version != "editable":
+            build_data["force_include"] |= {str(file): str(inside / file.name) for file in folder.iterdir()}
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{_platform()}"
+
+
+def _is_wanted() -> bool:
+    return os.environ.get("MEMPLAN_BUILD_KERNELS", "1") != "0"
+
+
+def _platform() -> str:
+    """Return the platform's tag: libraries that link to libc's oldest functions alone run on any glibc since 2.17."""
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        return f"manylinux_2_17_{platform.machine()}"
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
