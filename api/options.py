@@ -6,13 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
-from starlette.datastructures import QueryParams
 
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.planner.errors import MAX_SHOWN, OptionError, path_of, sentences, shown
 from memplan.solvers.portfolio.options import SolveOptions
 
 if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
+
     PlanFormatName = str
 else:
     PlanFormatName = Literal[tuple(PLAN_FORMATS)]

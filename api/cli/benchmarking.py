@@ -7,11 +7,11 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 
 from memplan.api.cli.streams import say, write
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.extras import require
 from memplan.solvers.bench.reports.comparison import compare
 from memplan.solvers.bench.reports.summary import Summary
 from memplan.solvers.bench.reports.text_report import text_report
@@ -66,8 +66,7 @@ def refuse_unknown_report(path: Path) -> None:
     """Raise OptionError for a report that cannot be made, before the runs."""
     if path.suffix not in (".html", ".txt"):
         raise OptionError(f"report: must end in .html or .txt, got {shown(str(path))}")
-    if path.suffix == ".html" and find_spec("bokeh") is None:
-        raise OptionError(f"report: {path} needs bokeh, which is not installed; it comes with memplan[bench]")
+    require(f"report: {path}", ("bokeh",) if path.suffix == ".html" else ())
 
 
 def _rendered(summary: Summary, path: Path) -> str:

@@ -34,6 +34,7 @@ COMMANDS = {
     "worker": "worker",
     "keys": "keys",
     "warm-up": "warm_up",
+    "doctor": "doctor",
 }
 """From a command to the module of this package that its function is in."""
 

@@ -32,6 +32,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     from memplan.api.cli.commands import app
     from memplan.api.cli.streams import say
     from memplan.planner.errors import InputError
+    from memplan.planner.errors.extras import missing
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -42,6 +43,12 @@ def _run(arguments: Sequence[str] | None) -> int:
     except InputError as error:
         for sentence in error.sentences:
             say(f"memplan: error: {sentence}")
+        return WRONG_INPUT
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "memplan"):
+            raise
+        say(f"memplan: error: {given[0] if given else 'memplan'}: {missing(package)}")
         return WRONG_INPUT
     except OSError as error:  # what commands write goes through memplan.api.cli.streams, but not the help
         say(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")

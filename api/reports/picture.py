@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from memplan.api.reports.sizes import size_text
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.extras import require
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.peak_growth import LiveSet, occupancies
@@ -57,6 +58,7 @@ def draw(problem: Problem, plan: Plan, picture_format: str) -> bytes:
 
     A buffer that has no lifetimes spans all of time. Of more than some thousand rectangles, pixels are drawn.
     """
+    require("picture", ("matplotlib",))
     # Not at the top: it takes longer to import than most plans take to make.
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.errors.extras import require
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 
 if TYPE_CHECKING:
@@ -49,12 +50,11 @@ def load(data: bytes, dims: Mapping[str, int]) -> ModelProto:
 
     Raises FormatError for what is no model, and OptionError for dimensions that the model does not name.
     """
-    try:
-        import onnx
-        from google.protobuf.message import DecodeError
-        from onnx import shape_inference
-    except ImportError:
-        raise FormatError("must be read with the package onnx: pip install 'memplan[onnx]'") from None
+    require("an ONNX model", ("onnx",))
+    import onnx
+    from google.protobuf.message import DecodeError
+    from onnx import shape_inference
+
     try:
         model = onnx.load_model_from_string(data)
     except (DecodeError, RecursionError) as error:

@@ -80,7 +80,13 @@ def places() -> tuple[Path, ...]:
 @cache
 def folder_name(group: KernelGroup = PLANNING) -> str:
     """Return the name of the folder for these sources, this numba, this Python, this processor and these settings."""
-    facts = [source_digest(group).encode(), abi.version(), sys.version.encode(), platform.machine().encode(), _processor()]
+    facts = [
+        source_digest(group).encode(),
+        abi.version(),
+        sys.version.encode(),
+        platform.machine().encode(),
+        _processor(),
+    ]
     facts += [os.environ.get(name, "").encode() for name in SETTINGS]
     return f"{group.folder}-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
-from importlib.util import find_spec
 from typing import cast
 
 from memplan.planner.errors import OptionError
+from memplan.planner.errors.extras import is_installed, require
 from memplan.planner.instance import instance
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.search.incumbent import Search
@@ -53,7 +53,7 @@ class SolverRow:
     @cached_property
     def is_installed(self) -> bool:
         """True where everything it needs can be imported."""
-        return all(find_spec(package) for package in self.needs)
+        return all(map(is_installed, self.needs))
 
     @cached_property
     def function(self) -> Solver:
@@ -172,6 +172,5 @@ def find(name: str) -> SolverRow:
         rule = f"must be one of auto, {known}, or reference: and a planner's name"
         raise OptionError(f"solver: {rule}, got {name!r}{hint}")
     row = BY_NAME[name]
-    if not row.is_installed:
-        raise OptionError(f"solver: {name} needs {', '.join(row.needs)}, which is not installed")
+    require(f"solver: {name}", row.needs)
     return row

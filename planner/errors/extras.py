@@ -1,0 +1,53 @@
+"""What is not installed, said with the line that installs it: packages by the extra of memplan that brings them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+
+from memplan.planner.errors import OptionError
+
+PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "engines": ("ortools", "highspy", "pulp"),
+    "pictures": ("matplotlib",),
+    "server": (
+        *("fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "pydantic_settings", "sse_starlette"),
+        *("prometheus_client", "pythonjsonlogger"),
+    ),
+    "cluster": ("distributed", "dask", "cryptography", "psutil"),
+    "postgres": ("psycopg",),
+    "onnx": ("onnx",),
+    "jit": ("numba", "llvmlite"),
+    "executorch": ("executorch", "torch"),
+    "runtimes": ("onnxruntime", "ai_edge_litert"),
+    "bench": ("bokeh",),
+    "peers": ("omnimalloc", "ethosu"),
+}
+"""The packages that each extra brings and that are imported by name."""
+
+
+class MissingPackageError(OptionError):
+    """An option asks for something that needs a package which is not installed; it says what installs it."""
+
+
+def install_line(package: str) -> str:
+    """Return the command that installs a package with the extra of memplan that brings it."""
+    extra = next((extra for extra, packages in PACKAGES.items() if package in packages), None)
+    return f"pip install {package}" if extra is None else f"pip install 'memplan[{extra}]'"
+
+
+def missing(package: str) -> str:
+    """Say that a package is not installed, and what installs it."""
+    return f"needs {package}, which is not installed: {install_line(package)}"
+
+
+def require(subject: str, packages: Iterable[str]) -> None:
+    """Raise MissingPackageError where one of the packages is not installed."""
+    for package in packages:
+        if not is_installed(package):
+            raise MissingPackageError(f"{subject}: {missing(package)}")
+
+
+def is_installed(package: str) -> bool:
+    """Return True if a package can be imported."""
+    return find_spec(package) is not None
