@@ -13,6 +13,7 @@ COPY docker/build.lock docker/
 RUN python3 -m venv /build/hatch \
  && /build/hatch/bin/pip install --require-hashes --only-binary :all: --requirement docker/build.lock
 
+# The kernels are compiled with the wheel, for any processor of the last ten years; numba stays in this stage.
 COPY . .
 RUN /build/hatch/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /build/wheel . \
  && /opt/memplan/bin/pip install --no-deps /build/wheel/*.whl
@@ -22,12 +23,7 @@ RUN /opt/memplan/bin/pip uninstall --yes pip setuptools \
  && cd /opt/memplan/lib/python3*/site-packages \
  && find . -depth -type d \( -name tests -o -name sample_data \) -exec rm -r {} + \
  && find pulp/solverdir/cbc -mindepth 1 -maxdepth 1 ! -name linux -exec rm -r {} +
-
-# The kernels, compiled for any processor of this kind, since the image may run on another one. From /, so that those
-# which are installed are compiled, not those of /build.
-ENV NUMBA_CACHE_DIR=/var/cache/memplan NUMBA_CPU_NAME=generic
-WORKDIR /
-RUN /opt/memplan/bin/memplan warm-up && mkdir /var/lib/memplan
+RUN mkdir /var/lib/memplan
 
 
 FROM ${BASE}
@@ -35,12 +31,9 @@ LABEL org.opencontainers.image.title="memplan" \
       org.opencontainers.image.description="A memory planner: a pool and an offset for every buffer, with a proof or an honest gap" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/memplan /opt/memplan
-COPY --from=build --chown=10001:10001 /var/cache/memplan /var/cache/memplan
 COPY --from=build --chown=10001:10001 /var/lib/memplan /var/lib/memplan
 ENV PATH=/opt/memplan/bin:$PATH \
     PYTHONUNBUFFERED=1 \
-    NUMBA_CACHE_DIR=/var/cache/memplan \
-    NUMBA_CPU_NAME=generic \
     MEMPLAN_DATA_FOLDER=/var/lib/memplan
 VOLUME /var/lib/memplan
 USER 10001:10001

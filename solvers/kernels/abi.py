@@ -7,8 +7,8 @@ kernels and steps get their tables by reference. And none of them makes an array
 to arrays (`_nrt`), which takes two thirds of the time to compile.
 
 Importing numba takes half a second and 60 MB, llvmlite 30 MB, so each is imported by the function that needs it: a
-process that loads machine code never imports numba, nor llvmlite where the code is that of a linked library. `tests/solvers/kernels/test_abi.py` names what is assumed of them;
-pyproject.toml caps their versions.
+process that loads machine code never imports numba, nor llvmlite where the code is that of a linked library.
+`tests/solvers/kernels/test_abi.py` names what is assumed of them; pyproject.toml caps their versions.
 """
 
 from __future__ import annotations
@@ -105,10 +105,10 @@ def load(function: Callable[..., int], code: bytes, entry: str) -> Callable[...,
 
 def load_library(function: Callable[..., int], library: Path, entry: str) -> Callable[..., int]:
     """Return a kernel of a linked library, as `load` does; raises OSError where the library cannot be loaded."""
-    return _callable(function, cast(CDLL(str(library))[entry], c_void_p).value)
+    return _callable(function, cast(CDLL(str(library))[entry], c_void_p).value or 0)
 
 
-def _callable(function: Callable[..., int], address: int | None) -> Callable[..., int]:
+def _callable(function: Callable[..., int], address: int) -> Callable[..., int]:
     """Return the machine code at an address as a function of the addresses of its tables."""
     n_tables = function.__code__.co_argcount
     # numba's calling convention: where the result goes, where an error goes, the arguments; returns 0 for success.

@@ -28,7 +28,7 @@ class Kernel:
         return self._code is not None
 
     def load(self) -> None:
-        """Load its machine code, if that is not done: the package's, else from the cache, else compiled here and now."""
+        """Load its machine code, if that is not done: the package's, else the cache's, else compiled now."""
         if self._code is not None or runs_as_python():
             return
         library = built.find(self.group)

@@ -1,8 +1,9 @@
 """Compile the kernels ahead; or, where that was not done, in a process of its own while a search goes on.
 
-Where the package was built with them there is nothing to compile (`built.py`). Otherwise, compiling takes longer than many a time limit, and cannot be interrupted. So no kernel is called before all of its group
-can be loaded at once. The compiling process goes on when its parent ends, so the next call finds them. Only where it
-fails, as where no folder can be written, a process compiles the kernels that it calls, and its search is late.
+Where the package was built with them there is nothing to compile (`built.py`). Otherwise, compiling takes longer than
+many a time limit, and cannot be interrupted. So no kernel is called before all of its group can be loaded at once. The
+compiling process goes on when its parent ends, so the next call finds them. Only where it fails, as where no folder can
+be written, a process compiles the kernels that it calls, and its search is late.
 """
 
 from __future__ import annotations
