@@ -10,7 +10,7 @@ url=${1:-}
 if [ -z "$url" ]; then
     test "$(id -u)" -ne 0 || { echo "smoke: the image must not run as root" >&2; exit 1; }
     url=http://127.0.0.1:8765
-    kernels=$(find "$NUMBA_CACHE_DIR" -type f | wc -l)
+    test "$(memplan doctor | grep -c 'built with the package')" -eq 4 || { memplan doctor >&2; exit 1; }
     memplan serve --port 8765 &
     trap 'kill $! 2>/dev/null; wait' EXIT
 fi
@@ -58,7 +58,3 @@ except HTTPError as error:
     assert error.code == 422, error
 print("smoke: it plans, verifies and refuses what is wrong")
 PYTHON
-if [ -z "${1:-}" ] && [ "$(find "$NUMBA_CACHE_DIR" -type f | wc -l)" -ne "$kernels" ]; then
-    echo "smoke: kernels were compiled that should be in the image" >&2
-    exit 1
-fi

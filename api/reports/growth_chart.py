@@ -6,7 +6,6 @@ import io
 from collections.abc import Sequence
 
 from memplan.api.reports.picture import format_of_name
-from memplan.planner.errors.extras import require
 from memplan.solvers.bench.growth import GrowthPoint, exponents
 
 _STYLE = {"svg.hashsalt": "memplan", "svg.fonttype": "none", "font.size": 9}
@@ -17,7 +16,6 @@ _MARKS = ("o", "s", "^", "D")
 def growth_chart(points: Sequence[GrowthPoint], name: str) -> bytes:
     """Return the chart in the format that a file's name asks for (.svg, .png, .pdf); raises OptionError."""
     picture_format = format_of_name(name)
-    require("report", ("matplotlib",))
     # Not at the top: it takes longer to import than most plans take to make.
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -47,6 +47,7 @@ _BESIDE = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.6}
 
 def format_of_name(name: str) -> str:
     """Return the format that the name of a picture asks for; raises OptionError."""
+    require("picture", ("matplotlib",))
     suffix = name.rpartition(".")[2].lower()
     if suffix not in FORMATS:
         raise OptionError(f"picture: must end in {', '.join('.' + known for known in FORMATS)}, got {shown(name)}")

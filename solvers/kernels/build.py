@@ -33,14 +33,27 @@ def build(folder: Path) -> None:
     Raises OSError where it cannot be written, RuntimeError where there is no linker, CalledProcessError where it fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    left = [group for group in GROUPS if not _copied(group, folder)]
+    if not left:
+        return
     linker = _linker()
     processor = BASELINES.get(built.machine().rpartition("-")[2], "generic")
-    names = [name for group in GROUPS for name in group.kernels]
+    names = [name for group in left for name in group.kernels]
     with TemporaryDirectory() as objects:
         with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_choose, initargs=(processor,)) as pool:
             entries = dict(zip(names, pool.map(_emit, names, [objects] * len(names)), strict=True))
-        for group in GROUPS:
+        for group in left:
             _link(group, entries, Path(objects), folder, linker, processor)
+
+
+def _copied(group: KernelGroup, folder: Path) -> bool:
+    """Take the group's library from this checkout, if one was built here of the same sources; return True if so."""
+    found = built.find(group)
+    if found is None or folder.resolve() == built.FOLDER.resolve():
+        return found is not None
+    for file in (found.library, built.FOLDER / f"{group.name}.json"):
+        shutil.copy2(file, folder)
+    return True
 
 
 def _choose(processor: str) -> None:

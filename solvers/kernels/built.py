@@ -34,13 +34,11 @@ class BuiltGroup:
     made_by: str
 
 
-@cache
 def find(group: KernelGroup) -> BuiltGroup | None:
     """Return the group's library, or None where there is none for these sources, this machine and these settings."""
     return None if reason_against(group) else _manifest(group)[1]
 
 
-@cache
 def reason_against(group: KernelGroup) -> str:
     """Return the reason that the group's library is not used, in a few words; empty where it is."""
     if asked := next((name for name in SETTINGS if os.environ.get(name)), None):

@@ -91,7 +91,6 @@ def folder_name(group: KernelGroup = PLANNING) -> str:
     return f"{group.folder}-" + hashlib.sha256(b"\0".join(facts)).hexdigest()[:20]
 
 
-@cache
 def source_digest(group: KernelGroup) -> str:
     """Return a digest of all the sources that a group's machine code depends on."""
     sources = {source for pattern in group.sources.split() for source in _HERE.glob(pattern)}

@@ -32,7 +32,7 @@ class Kernel:
         if self._code is not None or runs_as_python():
             return
         library = built.find(self.group)
-        if library is not None:
+        if library is not None and self.name in library.entries:
             self._code = abi.load_library(self.function, library.library, library.entries[self.name])
         elif abi.can_compile():
             self._code = abi.load(self.function, *(self._cached() or abi.compiled(self.function)))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -13,19 +17,22 @@ from pathlib import Path
 import pytest
 
 from memplan.planner import __version__
+from memplan.solvers.kernels import built, cache
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILT = "memplan/solvers/kernels/built"
 ABOUT = f"memplan-{__version__}.dist-info"
 
 
-def build(project: Path, target: str, folder: Path) -> Path:
-    """Build a wheel or a source archive of a project."""
+def build(project: Path, target: str, folder: Path, kernels: str = "0") -> Path:
+    """Build a wheel or a source archive of a project; without the kernels, which take a minute to compile."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
-    subprocess.run(command, cwd=project, check=True, capture_output=True)
-    (built,) = folder.iterdir()
-    return built
+    environment = os.environ | {"MEMPLAN_BUILD_KERNELS": kernels}
+    subprocess.run(command, cwd=project, check=True, capture_output=True, env=environment)
+    (made,) = folder.iterdir()
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +84,21 @@ def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
 def test_the_wheel_holds_what_is_in_version_control(wheel: Path) -> None:
     assert modules(content(wheel).keys()) == tracked()
+
+
+@pytest.mark.skipif(
+    not all(map(built.find, cache.GROUPS)), reason="the kernels were changed since the package was installed"
+)
+def test_a_wheel_holds_every_group_of_kernels_for_its_platform(tmp_path: Path) -> None:
+    wheel = build(ROOT, "wheel", tmp_path, kernels="1")
+    held = content(wheel)
+    for group in cache.GROUPS:
+        manifest = json.loads(held[f"{BUILT}/{group.name}.json"])
+        assert manifest["sources"] == cache.source_digest(group)
+        assert hashlib.sha256(held[f"{BUILT}/{manifest['library']}"]).hexdigest() == manifest["digest"]
+        assert set(manifest["entries"]) == {name.rpartition(".")[2] for name in group.kernels}
+    assert platform.machine() in wheel.name
+    assert "-py3-none-" in wheel.name
 
 
 def test_a_source_archive_holds_files_in_place_of_links_and_builds_the_same_wheel(

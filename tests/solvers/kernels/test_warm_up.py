@@ -27,7 +27,7 @@ def python(program: str, place: Path, **settings: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", program],
         cwd=ROOT,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(place)} | settings,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(place), "MEMPLAN_KERNELS": "host"} | settings,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

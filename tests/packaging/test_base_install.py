@@ -1,0 +1,105 @@
+"""What works where only the base is installed, and what is said where something else is asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.errors.extras import PACKAGES
+from memplan.solvers.kernels import built
+from memplan.solvers.kernels.cache import GROUPS, PLANNING
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = (
+    "import sys; missing, *arguments = sys.argv[1:];"
+    "sys.modules.update(dict.fromkeys(missing.split(',')));"
+    "from memplan.api.cli.main import main; sys.exit(main(arguments))"
+)
+"""Runs the command as if packages were not installed."""
+EXTRAS = sorted(package for packages in PACKAGES.values() for package in packages)
+HARD = "examples/problems/minimalloc/A.1048576.csv"
+
+
+def base(*arguments: str, missing: list[str] = EXTRAS, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, ",".join(missing), *arguments],
+        cwd=ROOT,
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", HARD),
+        ("plan", "examples/two_memories.json"),
+        ("explain", "examples/mobilenet_v2.csv", "--capacity", "1MiB"),
+        ("order", "examples/graphs/torch_resnet18_b1_sgd.json"),
+        ("check", "examples/mobilenet_v2.csv", "--budget", "2MiB"),
+        ("liveness", "examples/operations.json"),
+        ("--help",),
+    ],
+)
+def test_the_base_plans_explains_orders_and_checks(arguments: tuple[str, ...]) -> None:
+    done = base(*arguments)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (1 if arguments[0] == "explain" else 0)
+
+
+@pytest.mark.skipif(built.find(PLANNING) is None, reason="the kernels were changed since the package was built")
+def test_kernels_of_the_package_prove_without_numba() -> None:
+    done = base("plan", HARD)
+    assert json.loads(done.stdout)["status"] == "optimal"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "package", "extra"),
+    [
+        (("plan", "examples/mobilenet_v2.csv", "--solver", "cp-sat"), "ortools", "engines"),
+        (("plan", "examples/mobilenet_v2.csv", "--picture", "plan.svg"), "matplotlib", "pictures"),
+        (("serve",), "fastapi", "server"),
+        (("keys", "list"), "pydantic_settings", "server"),
+        (("scheduler",), "dask", "cluster"),
+        (("worker", "tcp://127.0.0.1:1"), "dask", "cluster"),
+    ],
+)
+def test_what_is_missing_is_told_with_the_line_that_installs_it(
+    arguments: tuple[str, ...], package: str, extra: str
+) -> None:
+    done = base(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"needs {package}, which is not installed: pip install 'memplan[{extra}]'\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_without_any_machine_code_a_search_runs_as_python_and_says_so(tmp_path: Path) -> None:
+    # Ten bytes are alive at once, but no plan needs less than eleven: a search has to prove it.
+    rows = [(1, 1, 3), (2, 1, 5), (5, 0, 1), (3, 4, 7), (2, 1, 4), (4, 3, 7), (2, 2, 4), (5, 0, 2)]
+    file = tmp_path / "eleven.csv"
+    file.write_text("id,lower,upper,size\n" + "".join(f"{i},{a},{b},{size}\n" for i, (size, a, b) in enumerate(rows)))
+    place = tmp_path / "cache"
+    done = base("plan", str(file), "--solver", "exact", MEMPLAN_KERNELS="host", NUMBA_CACHE_DIR=str(place))
+    assert json.loads(done.stdout)["status"] == "optimal"
+    assert "searches run as Python" in done.stderr
+    assert "pip install 'memplan[jit]'" in done.stderr
+
+
+def test_the_doctor_tells_which_code_runs_and_what_installs_the_rest() -> None:
+    lines = base("doctor", MEMPLAN_KERNELS="host").stdout.splitlines()
+    for group in GROUPS:
+        (line,) = (line for line in lines if line.startswith(f"  {group.name}: "))
+        assert "none, searches run as Python" in line
+        assert "MEMPLAN_KERNELS asks for those of this processor" in line
+    assert {f"  pip install 'memplan[{extra}]'" for extra in PACKAGES} <= set(lines)
