@@ -130,7 +130,7 @@ def test_what_the_container_is_built_from_makes_the_same_wheel(wheel: Path, tmp_
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     for name in (line.removeprefix("!") for line in lines if line.startswith("!")):
         if (ROOT / name).is_dir():  # COPY keeps links, which lead to folders that are copied as well
-            leave_out = shutil.ignore_patterns("__pycache__")
+            leave_out = shutil.ignore_patterns("__pycache__", "built")
             shutil.copytree(ROOT / name, tmp_path / "context" / name, symlinks=True, ignore=leave_out)
         else:
             (tmp_path / "context" / name).parent.mkdir(parents=True, exist_ok=True)
