@@ -18,11 +18,19 @@ COPY . .
 RUN /build/hatch/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /build/wheel . \
  && /opt/memplan/bin/pip install --no-deps /build/wheel/*.whl
 
-# Tests of packages and programs for other systems are not needed; nor is pip, where nothing is installed any more.
+# Tests and sources of packages, symbols for debuggers, and programs for other systems are not needed; nor is pip, where
+# nothing is installed any more.
 RUN /opt/memplan/bin/pip uninstall --yes pip setuptools \
  && cd /opt/memplan/lib/python3*/site-packages \
- && find . -depth -type d \( -name tests -o -name sample_data \) -exec rm -r {} + \
- && find pulp/solverdir/cbc -mindepth 1 -maxdepth 1 ! -name linux -exec rm -r {} +
+ && find . -depth -type d \( -name tests -o -name test -o -name sample_data \) -exec rm -r {} + \
+ && find . -type f \( -name '*.pyi' -o -name '*.c' -o -name '*.cc' -o -name '*.h' \) -delete \
+ && find pulp/solverdir/cbc -mindepth 1 -maxdepth 1 ! -name linux -exec rm -r {} + \
+ && case $(uname -m) in x86_64) mine=i64 ;; aarch64) mine=arm64 ;; *) mine='*' ;; esac \
+ && find pulp/solverdir/cbc/linux -mindepth 1 -maxdepth 1 ! -name "$mine" -exec rm -r {} + \
+ && { command -v strip || { apt-get update && apt-get install --yes --no-install-recommends binutils; } || true; } >/dev/null 2>&1 \
+ && { ! command -v strip || find fontTools sqlalchemy ortools kiwisolver PIL cryptography matplotlib contourpy \
+      -name '*.so*' -type f -exec strip --strip-unneeded {} +; }
+
 RUN mkdir /var/lib/memplan
 
 

@@ -11,6 +11,20 @@ if [ -z "$url" ]; then
     test "$(id -u)" -ne 0 || { echo "smoke: the image must not run as root" >&2; exit 1; }
     url=http://127.0.0.1:8765
     test "$(memplan doctor | grep -c 'built with the package')" -eq 4 || { memplan doctor >&2; exit 1; }
+    python3 - <<'PYTHON'
+from memplan import solve
+from memplan.api.reports.picture import draw
+from memplan.planner.importers import read_problem
+from onnx import TensorProto, helper
+
+tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [64]) for name in "abc"]
+nodes = [helper.make_node("Relu", [x], [y]) for x, y in ("ab", "bc")]
+graph = helper.make_graph(nodes, "two", tensors[:1], tensors[2:], value_info=tensors[1:2])
+problem = read_problem(helper.make_model(graph).SerializeToString(), "two.onnx")[0]
+for kind in ("svg", "png", "pdf"):
+    assert draw(problem, solve(problem), kind)
+print("smoke: it reads ONNX and draws")
+PYTHON
     memplan serve --port 8765 &
     trap 'kill $! 2>/dev/null; wait' EXIT
 fi
