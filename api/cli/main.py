@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from memplan.api.cli.interrupts import Interrupted, quiet_interrupts
 
 WRONG_INPUT = 2
+_EXTRAS = {"serve": "server", "keys": "server", "scheduler": "cluster", "worker": "cluster"}
+"""The extras of commands that need more than one package."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +50,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         package = (error.name or "").partition(".")[0]
         if package in ("", "memplan"):
             raise
-        say(f"memplan: error: {given[0] if given else 'memplan'}: {missing(package)}")
+        name = given[0] if given else "memplan"
+        say(f"memplan: error: {name}: {missing(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
     except OSError as error:  # what commands write goes through memplan.api.cli.streams, but not the help
         say(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")

@@ -36,9 +36,10 @@ def install_line(package: str) -> str:
     return f"pip install {package}" if extra is None else f"pip install 'memplan[{extra}]'"
 
 
-def missing(package: str) -> str:
-    """Say that a package is not installed, and what installs it."""
-    return f"needs {package}, which is not installed: {install_line(package)}"
+def missing(package: str, extra: str | None = None) -> str:
+    """Say that a package is not installed, and what installs it: an extra, or else the one that brings the package."""
+    line = install_line(package) if extra is None else f"pip install 'memplan[{extra}]'"
+    return f"needs {package}, which is not installed: {line}"
 
 
 def require(subject: str, packages: Iterable[str]) -> None:

@@ -188,7 +188,7 @@ def test_an_output_of_unknown_size_is_left_out_if_it_is_not_read() -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     data = choice()
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(FormatError, match=r"must be read with the package onnx: pip install 'memplan\[onnx\]'"):
+    with pytest.raises(OptionError, match=r"needs onnx, which is not installed: pip install 'memplan\[onnx\]'"):
         imported(data)
 
 
