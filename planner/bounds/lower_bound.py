@@ -14,41 +14,14 @@ import numpy as np
 
 from memplan.planner.bounds.cliques import heavy_clique
 from memplan.planner.bounds.demand import Demand
+from memplan.planner.bounds.plain import GRIDS_TRIED, PEAKS_TRIED, is_plain, plain_bound
 from memplan.planner.bounds.reserved import Reserve
+from memplan.planner.bounds.witness import Bound as Bound
+from memplan.planner.bounds.witness import Witness as Witness
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import ProofKind
-
-_PEAKS_TRIED = 8
-_GRIDS_TRIED = 4
-"""The most alignments with a bound of their own, beside what divides them all."""
-
-
-@dataclass(frozen=True)
-class Witness:
-    """The reason of a bound, or of infeasibility: buffers (positions in the instance) alive together at a time.
-
-    Where `kind` is "clique" they conflict pairwise, but for various reasons, and there is no one time.
-    `missing` is what `pool` lacks, in units, where nothing fits; `by` names the solvers, where a search is the proof.
-    """
-
-    kind: ProofKind
-    time: int | None = None
-    buffers: tuple[int, ...] = ()
-    pool: int | None = None
-    missing: int | None = None
-    by: str | None = None
-
-
-@dataclass(frozen=True)
-class Bound:
-    """No assignment has a smaller `score`, nor a smaller sum of what is used over the pools than `total` (units)."""
-
-    score: Score
-    witness: Witness
-    total: int
-    nothing_fits: Witness | None = None
 
 
 def live_bytes(instance: Instance) -> list[tuple[int, int]]:
@@ -59,6 +32,11 @@ def live_bytes(instance: Instance) -> list[tuple[int, int]]:
 
 def lower_bound(instance: Instance) -> Bound:
     """Return the best bound that live sets, alignment, reserved ranges and pins give; O(m + n) a set of pools."""
+    return plain_bound(instance) if is_plain(instance) else general_bound(instance)
+
+
+def general_bound(instance: Instance) -> Bound:
+    """Return the bound of any instance."""
     demand = Demand.of(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _grids(instance)]
     plain = packings[0]
@@ -118,7 +96,7 @@ def _grids(instance: Instance) -> list[_OffsetGrid]:
         return [everywhere]
     steps, counts = np.unique(instance.alignment[instance.allowed], return_counts=True)
     common = int(np.gcd.reduce(steps))
-    coarse = {common, *steps[np.argsort(-counts, kind="stable")][:_GRIDS_TRIED].tolist()} - {1}
+    coarse = {common, *steps[np.argsort(-counts, kind="stable")][:GRIDS_TRIED].tolist()} - {1}
     grids = [_grid(instance, step) for step in sorted(coarse)]
     return [everywhere, *(grid for grid in grids if grid.kept.any())]
 
@@ -206,7 +184,7 @@ class _LiveSetPacking:
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)
-        tried = np.argsort(np.negative(load), kind="stable")[:_PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
+        tried = np.argsort(np.negative(load), kind="stable")[:PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):
             counts = (self.demand.start <= t) & (t < self.demand.end) & (mine > 0)

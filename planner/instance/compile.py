@@ -10,6 +10,7 @@ from memplan.planner.instance.columns import blank, common_unit, in_units
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
 from memplan.planner.instance.objective import used
+from memplan.planner.instance.plain import compile_plain, live_sets
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
 from memplan.planner.model.constraints.kept import KeptBuffers, first_of_equals
 from memplan.planner.model.constraints.kinds import kinds_of
@@ -22,6 +23,13 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
 
     The unit also divides the offsets `exact`, in bytes, which so can be told in units.
     """
+    if exact is None and (plain := compile_plain(problem)) is not None:
+        return plain
+    return compile_any(problem, exact)
+
+
+def compile_any(problem: Problem, exact: I64 | None = None) -> Instance:
+    """Compile any problem, column by column."""
     table = problem.buffers
     family = families(problem)
     is_root = family == np.arange(len(table))
@@ -154,14 +162,7 @@ def _live_sets(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64,
     """Cut time into maximal live sets, given the lifetimes of `n` buffers, sorted by buffer.
 
     Returns each buffer's first lifetime, (n + 1,), each lifetime's first set and the set after its last, (m,), and a
-    time in each set. Going through all starts and ends in time order, ends first, a set is a run of starts that an end
-    follows; so each start belongs to the set after those that are closed before it.
+    time in each set.
     """
-    m = len(start)
-    order = np.argsort(np.concatenate((end, start)), kind="stable")
-    starts = order >= m
-    closes = starts[:-1] & ~starts[1:]
-    live_set = np.zeros(2 * m, dtype=np.int64)
-    live_set[order[1:]] = np.cumsum(closes)
     first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
-    return first, live_set[m:].copy(), live_set[:m].copy(), start[order[:-1][closes] - m]
+    return first, *live_sets(start, end)

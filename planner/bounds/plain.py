@@ -1,0 +1,95 @@
+"""The live-set bound of plain instances: one pool, one lifetime each, no rule but capacity and alignment.
+
+It is that of `lower_bound.py`, for which nothing else holds there: the same numbers, and the same witness.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.planner.bounds.witness import Bound, Witness
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.plan import ProofKind
+
+PEAKS_TRIED = 8
+GRIDS_TRIED = 4
+"""The most alignments with a bound of their own, beside what divides them all."""
+_PLAIN = frozenset({"capacity", "alignment"})
+
+
+def is_plain(instance: Instance) -> bool:
+    """Return True for the instances that `plain_bound` is of."""
+    return (
+        len(instance) > 0
+        and instance.features <= _PLAIN
+        and instance.has_one_lifetime_each
+        and instance.is_small_numbered
+        and not instance.unplaceable
+        and not instance.residue.any()
+    )
+
+
+def plain_bound(instance: Instance) -> Bound:
+    """Return the best bound that live sets and alignments give."""
+    size, capacity = instance.size, instance.pools[0].capacity
+    load = _load(instance, size)
+    t = int(load.argmax())
+    best = int(load[t]), _witness(instance, t, None, "live-set")
+    nothing_fits = _overflow(best[0], capacity, best[1])
+    largest = int(size.argmax())
+    if int(size[largest]) > best[0]:
+        best = int(size[largest]), Witness("largest-buffer", buffers=(largest,))
+    for step in _steps(instance):
+        kept = instance.alignment[0] % step == 0
+        waste = np.where(kept, -size % step, 0)
+        mine = np.where(kept, size + waste, 0)
+        rounded = _load(instance, mine)
+        tried = np.argsort(np.negative(rounded), kind="stable")[:PEAKS_TRIED]
+        alive = (instance.start <= tried[:, None]) & (tried[:, None] < instance.end) & kept
+        ends = rounded[tried] - np.where(alive, waste, 0).max(axis=1)
+        if nothing_fits is None:
+            free = -(-capacity // step) * step
+            first = _witness(instance, int(tried[0]), kept, "alignment")
+            nothing_fits = _overflow(int(rounded[tried[0]]), free, first)
+        k = int(ends.argmax())
+        if int(ends[k]) > best[0]:
+            best = int(ends[k]), _witness(instance, int(tried[k]), kept, "alignment")
+    end, witness = best
+    if end > capacity:
+        nothing_fits = _overflow(end, capacity, witness)
+    return Bound((end,), witness, max(int(load[t]), end), nothing_fits)
+
+
+def _overflow(amount: int, free: int, witness: Witness) -> Witness | None:
+    if amount <= free:
+        return None
+    return Witness("capacity", witness.time, witness.buffers, 0, amount - free)
+
+
+def _witness(instance: Instance, t: int, kept: npt.NDArray[np.bool_] | None, kind: ProofKind) -> Witness:
+    """Return the buffers of a live set, those that are kept, as a witness."""
+    alive = (instance.start <= t) & (t < instance.end)
+    rows = np.flatnonzero(alive if kept is None else alive & kept)
+    return Witness(kind, int(instance.live_set_time[t]), tuple(rows.tolist()), 0)
+
+
+def _load(instance: Instance, size: I64) -> I64:
+    """Return the sum of sizes in each live set."""
+    change = np.zeros(instance.n_live_sets + 1, dtype=np.int64)
+    np.add.at(change, instance.start, size)
+    np.subtract.at(change, instance.end, size)
+    return change.cumsum()[:-1]
+
+
+def _steps(instance: Instance) -> list[int]:
+    """Return the alignments with a bound of their own: what divides all, and the commonest ones."""
+    if "alignment" not in instance.features:
+        return []
+    alignment = instance.alignment[0]
+    if int(alignment.min()) == int(alignment.max()):
+        return [int(alignment[0])]
+    steps, counts = np.unique(alignment, return_counts=True)
+    coarse = {int(np.gcd.reduce(steps)), *steps[np.argsort(-counts, kind="stable")][:GRIDS_TRIED].tolist()} - {1}
+    return sorted(coarse)
