@@ -11,6 +11,7 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from memplan.checkers import check as untyped
@@ -21,6 +22,7 @@ from memplan.solvers.portfolio.solve import solve
 from tests.support import oracle
 from tests.support.certificate_mutants import mutant
 from tests.support.random_problems import random_problem
+from tests.support.reasons import grown
 from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import FEATURES, tight_problem
 
@@ -68,6 +70,22 @@ def falsified(lines: list[str], problem: Problem, best: tuple[float, ...] | None
     return found
 
 
+def of_buffers(problem: Problem, names: Collection[int | str]) -> Problem:
+    """Return the problem of some buffers, with their aliases and rigid groups, and all rules about them."""
+    kept = grown(problem, names)
+    fields = problem.model_dump(exclude_defaults=True)
+    fields["buffers"] = [row.model_dump(exclude_defaults=True) for row in problem.buffers if row.id in kept]
+    for field in ("conflicts", "may_share"):
+        fields[field] = [pair for pair in getattr(problem, field) if kept.issuperset(pair)]
+    fields["together"] = [some for ids in problem.together if (some := [name for name in ids if name in kept])]
+    fields["bank"] = [
+        {"buffers": some, "weight": use.weight}
+        for use in problem.bank
+        if len(some := [name for name in use.buffers if name in kept]) > 1
+    ]
+    return Problem.model_validate(fields)
+
+
 def faults(seed: int, mutants: int, tally: Counter[str]) -> list[str]:
     """Return a line for each thing that is wrong with the certificate of a problem."""
     problem = draw(seed)
@@ -92,6 +110,8 @@ def faults(seed: int, mutants: int, tally: Counter[str]) -> list[str]:
         found.append(f"seed {seed}: certifies {lines[2]}, brute force {best}")
     if not is_accepted(text, lines):
         found.append(f"seed {seed}: is refused when it is read again")
+    if best is None and oracle.best_score(of_buffers(problem, certificate.buffers)) is not None:
+        found.append(f"seed {seed}: names {certificate.buffers}, which fit")
     rng = random.Random(seed)
     false = falsified(lines, problem, best)
     for k in range(mutants if false else 0):

@@ -22,7 +22,7 @@ from typing import Any
 
 from memplan.checkers import check as untyped
 from memplan.planner.formats import FORMATS, read_problem
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
@@ -160,10 +160,15 @@ def reason(problem: Problem) -> Row:
     if plan.status != "infeasible":
         return {"status": plan.status}
     stages: list[tuple[str, float]] = []
-    options = ExplainOptions(on_stage=lambda stage, found: stages.append((stage, found.wall_time_s or 0.0)))
+    named: list[float] = []
+
+    def told(stage: str, found: Explanation) -> None:
+        stages.append((stage, found.wall_time_s or 0.0))
+        named.extend([found.wall_time_s or 0.0] * bool(found.buffers))
+
+    options = ExplainOptions(on_stage=told)
     found, used_s, wall_s = timed(lambda: explain(problem, plan=plan, options=options))
     at = dict(stages)
-    named = [wall for stage, wall in stages if stage != "witness"]
     done = at.get("irreducible", at.get("core", wall_s))
     return {"status": "infeasible", "kind": found.kind, "irreducible": found.irreducible, "buffers": len(found.buffers),
             "rules": len(found.rules), "calls": found.calls, "open": found.open_questions, "solve_wall_s": solve_wall_s,

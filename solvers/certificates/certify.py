@@ -11,7 +11,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.plan import CertificateFacts, Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.certificates.lemma_problem import lemma_input
+from memplan.solvers.certificates.lemma_problem import conflict_matrix, lemma_input
 from memplan.solvers.certificates.lemma_search import EXHAUSTED, STOPPED, LemmaSearch
 from memplan.solvers.certificates.simple import simple_claim
 from memplan.solvers.certificates.text import FORMAT, ClaimText, alone_claim, lemma_lines
@@ -171,19 +171,37 @@ def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], limit:
     if not parts:
         return f"more than {MOST_BUFFERS} buffers depend on each other"
     searches = [LemmaSearch(given, capacity) for given in (lemma_input(instance, part) for part in parts)]
-    while any(search.outcome == STOPPED for search in searches):
-        for search in searches:
-            if search.run(_CHUNK, flag) == EXHAUSTED:
-                return _claim_of(search, tuple(ends))
-        if limit.is_over:
-            return "no lemmas were found in time"
+    clock = threading.Timer(max(0.0, limit.at - time.monotonic()), flag.__setitem__, (0, 1))
+    clock.daemon = True
+    clock.start()
+    try:
+        while any(search.outcome == STOPPED for search in searches):
+            for search in searches:
+                if search.run(_CHUNK, flag) == EXHAUSTED:
+                    return _claim_of(search, tuple(ends))
+            if limit.is_over:
+                return "no lemmas were found in time"
+    finally:
+        clock.cancel()
     return f"{_NEEDED}: {', '.join(sorted(_left_out(problem, instance))) or 'none'}"
 
 
 def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
     if search.alone >= 0:
-        return alone_claim(search.given, search.alone, ends)
-    return lemma_lines(search.given, search.store, search.root, ends)
+        found = alone_claim(search.given, search.alone, ends)
+    else:
+        found = lemma_lines(search.given, search.store, search.root, ends)
+    return replace(found, buffers=_with_pinned(search.given.instance, found.buffers))
+
+
+def _with_pinned(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
+    """Return some rows, and those of the pinned buffers that are in their way."""
+    position = np.full(int(instance.source.max(initial=0)) + 1, -1)
+    position[instance.source] = np.arange(len(instance))
+    named = position[list(rows)]
+    pinned = np.setdiff1d(np.flatnonzero(instance.pin >= 0), named)
+    near = conflict_matrix(instance, np.concatenate((named, pinned)))[: len(named), len(named) :].any(axis=0)
+    return tuple(sorted({*rows, *instance.source[pinned[near]].tolist()}))
 
 
 def _left_out(problem: Problem, instance: Instance) -> set[str]:

@@ -27,7 +27,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
         if all(_least_end(problem, instance, i, q) > end for q, end in enumerate(ends)):
             return ClaimText(tuple(ends), (f"end !{i}",), 0, (i,))
     if (collided := _collided(instance)) is not None:
-        return ClaimText(tuple(ends), (f"end !{collided}",), 0, (collided,))
+        return ClaimText(tuple(ends), (f"end !{collided[0]}",), 0, collided)
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
     allowed = _allowed(instance, caps)
@@ -58,16 +58,18 @@ def _suspects(problem: Problem, plan: Plan) -> list[int]:
     return list(dict.fromkeys([*rows, *largest, *(problem.root_of(table.ids[i]) for i in pinned)]))
 
 
-def _collided(instance: Instance) -> int | None:
-    """Return the row of a pinned buffer that shares bytes with another one; None where none of some does."""
+def _collided(instance: Instance) -> tuple[int, int] | None:
+    """Return the rows of two pinned buffers that share bytes; None where none of some do."""
     pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
     low = instance.pin[pinned]
     high = low + instance.size[pinned]
     is_same_pool = instance.allowed[:, pinned].T.argmax(axis=1)
     clash = conflict_matrix(instance, pinned) & (low[:, None] < high[None, :]) & (low[None, :] < high[:, None])
     clash &= is_same_pool[:, None] == is_same_pool[None, :]
-    found = np.flatnonzero(clash.any(axis=1))
-    return int(instance.source[pinned[found[0]]]) if len(found) else None
+    found = np.argwhere(clash)
+    return (
+        (int(instance.source[pinned[found[0, 0]]]), int(instance.source[pinned[found[0, 1]]])) if len(found) else None
+    )
 
 
 def _least_end(problem: Problem, instance: Instance, row: int, q: int) -> int:

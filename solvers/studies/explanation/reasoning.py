@@ -20,6 +20,7 @@ from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.plan import Explanation, Plan, ReasonKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.proofs import claims_of_explanation
+from memplan.solvers.certificates.certify import infeasible_core
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.explanation.enough import enough
 from memplan.solvers.studies.explanation.live_sets import OverfullSet, overfull_set, overfull_stretches
@@ -34,6 +35,8 @@ _MOST_CALLS = 400
 """The questions of an explanation that no clock ends."""
 _ENOUGH_SHARE = 0.5
 """The part of the time that is left which the size that would do may take."""
+_LEMMA_SHARE = 0.15
+"""The part of the time that is left which a proof by lemmas may take."""
 _CALL_SHARE = 0.15
 """The part of the whole time that one question may take."""
 
@@ -127,7 +130,7 @@ class Reasoning:
                     self._shorten()
                 return
         lives = self.instance
-        if lives.n_live_sets == 0:
+        if lives.n_live_sets == 0 or self._of_lemmas():
             return
         first, last = shortest_stretch(lives.n_live_sets, lambda low, high: self._fails(self._alive(low, high)))
         self.kept = self._alive(first, last)
@@ -137,6 +140,19 @@ class Reasoning:
         self.stretch = int(times[first]), until
         names = self._names(np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist())
         self._tell("stretch", self._said(irreducible=False, kind="stretch", names=names))
+
+    def _of_lemmas(self) -> bool:
+        """Keep the buffers that a proof by lemmas needs; False where none was found in time."""
+        if self.options.deterministic:
+            return False
+        share_s = max(0.01, self.asking.deadline.left_s * _LEMMA_SHARE)
+        core = infeasible_core(self.problem, time_limit_s=share_s, cancelled=self.options.cancelled)
+        if not core:
+            return False
+        self.kept = self._closed({self.problem.index[name] for name in core})
+        names = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist()
+        self._tell("core", self._said(irreducible=False, kind="core", names=names))
+        return True
 
     def _shorten(self) -> None:
         """Keep the shortest prefix of the bodies, the largest first, that does not fit."""

@@ -6,13 +6,21 @@ import threading
 from dataclasses import dataclass
 from typing import Literal
 
-from memplan.planner.instance.compile import compile_problem
+import numpy as np
+
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.kernels.cache import STABLE
+from memplan.solvers.kernels.warm_up import are_ready
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.portfolio.solve import Solve
 from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.studies.replanning.ejection import FEATURES, Ejector, conflicting
 
 Answer = Literal["fits", "no", "open"]
 _PROVERS = ("exact", "memory-choice")
@@ -20,11 +28,14 @@ _PROVERS = ("exact", "memory-choice")
 _SHARE = 0.34
 """The part of the time that is left which one question may take."""
 _LEAST_S = 0.02
+_ROUNDS = 12
+"""The rounds of ejection for each buffer before a question is searched."""
 
 
 @dataclass(eq=False)
 class Asking:
-    """Questions whether problems fit, until a deadline; `calls` counts them, `opens` those that stayed open.
+    """Questions whether problems fit, until a deadline; `calls` counts them, `opens` those that stayed open;
+    `known` is the last plan that was found.
 
     In a `deterministic` one no clock decides: each question has the same work, and there are `most_calls`.
     """
@@ -37,6 +48,7 @@ class Asking:
     calls: int = 0
     opens: int = 0
     last: Plan | None = None
+    known: Plan | None = None
 
     @property
     def is_over(self) -> bool:
@@ -58,6 +70,9 @@ class Asking:
         if not self.deterministic:
             limit_s = max(_LEAST_S, min(limit_s, self.deadline.left_s * _SHARE))
         instance = compile_problem(problem)
+        if not self.deterministic and (mended := self._mended(problem, instance)) is not None:
+            self.last = self.known = mended
+            return "fits"
         if is_quick is None:
             is_quick = any(instance.features <= registry.BY_NAME[name].can for name in _PROVERS)
         options = SolveOptions.model_construct(
@@ -66,8 +81,30 @@ class Asking:
         control = SolveControl(cancelled=self.cancelled, is_quick=is_quick)
         self.last = Solve(problem, options, control, instance).finish().plan
         if self.last.status in ("optimal", "feasible"):
+            self.known = self.last
             return "fits"
         if self.last.status == "infeasible":
             return "no"
         self.opens += 1
         return "open"
+
+    def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
+        """Return a verified plan that ejection makes of the last one that was found; None where that is not soon."""
+        if self.known is None or not instance.features <= FEATURES or len(instance) == 0 or not are_ready(STABLE):
+            return None
+        placed = self.known.placements
+        row = np.array([placed.row_of.get(problem.buffers.ids[i], ABSENT) for i in instance.source], dtype=np.int64)
+        offset = np.where(row == ABSENT, ABSENT, placed.offset[row])
+        stays = (row != ABSENT) & (offset % instance.unit == 0)
+        number = np.array([problem.pool_index.get(name, 0) for name in placed.pool_names], dtype=np.int64)
+        near = conflicting(instance)
+        if near is None or not stays.any():
+            return None
+        pool = np.where(stays, number[placed.pool[row]], 0)
+        home = np.where(stays, offset // instance.unit, ABSENT)
+        weight, flag = np.ones_like(home), np.zeros(1, dtype=np.int64)
+        found = Ejector(instance, pool, home, weight, near, 0, flag).soon(stays, _ROUNDS)
+        if found is None:
+            return None
+        plan = Plan(status="feasible", placements=lift(problem, instance, column(found.pool), column(found.offset)))
+        return None if verify(problem, plan) else plan

@@ -106,11 +106,11 @@ class Ejector:
                 return places
         return None
 
-    def soon(self, stays: Bool) -> Places | None:
+    def soon(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
         """Return a placement that begins with some buffers at home; None where few rounds do not find one."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
-        return places if self._run(places, np.flatnonzero(places.offset < 0), ROUNDS_SOON) else None
+        return places if self._run(places, np.flatnonzero(places.offset < 0), rounds) else None
 
     def better(self, best: Places, enough: int = 0) -> Iterator[Places]:
         """Yield placements that weigh less and less: in each turn some go home, and what they push out moves.

@@ -12,6 +12,7 @@ from memplan import Plan, Problem, certify, infeasible_core, solve
 from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
+from tests.certificate_agreement import of_buffers
 from tests.support import public_problems
 from tests.support.certificate_mutants import mutant
 from tests.support.oracle import best_score
@@ -102,6 +103,16 @@ def test_a_buffer_that_crosses_pages_wherever_it_lies_has_no_place() -> None:
     row = {"id": "a", "size": 6, "start": 0, "end": 1, "no_cross": 6, "offset_mod": {"modulus": 6, "remainder": 5}}
     problem = Problem.model_validate({"buffers": [row]})
     assert certify(problem, solve(problem)).buffers == ("a",)
+
+
+@pytest.mark.parametrize("feature", ["pins", "everything"])
+def test_the_buffers_that_are_named_do_not_fit_without_the_others(feature: str) -> None:
+    for seed in range(12):
+        best = best_score(tight_problem(seed, feature))
+        problem = tight_problem(seed, feature, max(0, int(best[0]) - 1) if best else 20)
+        core = infeasible_core(problem)
+        assert core is not None
+        assert best_score(of_buffers(problem, core)) is None
 
 
 def test_few_buffers_that_do_not_fit_are_named() -> None:
