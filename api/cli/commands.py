@@ -12,6 +12,7 @@ from memplan.planner import __version__
 
 COMMANDS = {
     "plan": "plan",
+    "look": "look",
     "verify": "verify",
     "check": "check",
     "diff": "diff",

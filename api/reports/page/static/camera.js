@@ -68,8 +68,9 @@ export class Camera {
  * with Alt.
  * @param {HTMLElement} element
  * @param {Camera} camera
+ * @param {{left: number, bottom: number}} gutter  the pixels beside and beneath the frame
  */
-export function bindGestures(element, camera) {
+export function bindGestures(element, camera, gutter) {
   let last = { k: 1, x: 0, y: 0 };
   const behaviour = zoom()
     .filter((/** @type {any} */ event) => !event.button)
@@ -80,12 +81,12 @@ export function bindGestures(element, camera) {
     })
     .on("zoom", (/** @type {any} */ event) => {
       const { k, x, y } = event.transform;
-      const width = element.clientWidth || 1;
-      const height = element.clientHeight || 1;
+      const width = Math.max(1, element.clientWidth - gutter.left);
+      const height = Math.max(1, element.clientHeight - gutter.bottom);
       const ratio = k / last.k;
       if (Math.abs(ratio - 1) > 1e-12) {
         // The fixed point of the change from the last transform to this one.
-        const atX = (x - ratio * last.x) / (1 - ratio) / width;
+        const atX = ((x - ratio * last.x) / (1 - ratio) - gutter.left) / width;
         const atY = (y - ratio * last.y) / (1 - ratio) / height;
         const source = event.sourceEvent ?? {};
         camera.magnify(clamped(atX), clamped(atY), source.altKey ? 1 : ratio, source.shiftKey ? 1 : ratio);

@@ -60,7 +60,7 @@ export class Picture {
     this.paintedAt = 0;
     this.frameTimes = /** @type {number[]} */ ([]);
     this.colour();
-    bindGestures(this.over, this.camera);
+    bindGestures(this.over, this.camera, GUTTER);
     new ResizeObserver(() => this.resize()).observe(this.element);
   }
 

@@ -19,6 +19,8 @@ import { bottleneck, chainUnder } from "./why.js";
 const STEP = 0.12;
 const CLICK_PIXELS = 4;
 const PEAK_MARKED = 2000;
+/** From so many on, neighbours are too small to tell apart by colour: the colours tell sizes. */
+const MANY = 20_000;
 
 /** @typedef {{title?: string, moved?: Uint8Array | null}} PlanOptions */
 
@@ -35,6 +37,7 @@ export class PlanView {
    */
   constructor(element, view, style, { title = view.title, moved = null }) {
     this.title = String(title);
+    /** @type {number} */ this.visited = -1;
     this.plan = new PlanModel(view);
     this.picture = new Picture(this.plan, style);
     this.picture.look.moved = moved;
@@ -52,6 +55,7 @@ export class PlanView {
     this.picture.look.peak = narrow.buffers.slice(0, PEAK_MARKED);
     this.panel.showPlan();
     this.lookAt(narrow.time, false);
+    if (this.plan.count > MANY) this.colourBy("size", false);
     this.restore();
     this.showLegend();
     this.picture.listeners.push(() => this.remember());
@@ -87,12 +91,12 @@ export class PlanView {
     return by === "operation" ? this.plan.operations !== null : by === "moved" ? this.picture.look.moved !== null : true;
   }
 
-  /** @param {string} by */
-  colourBy(by) {
+  /** @param {string} by @param {boolean} [isLinked] */
+  colourBy(by, isLinked = true) {
     this.picture.look.by = this.knows(by) ? by : "buffer";
     if (this.menu) this.menu.value = this.picture.look.by;
     this.recolour();
-    writeLink({ by: by === "buffer" ? null : by });
+    if (isLinked) writeLink({ by });
   }
 
   recolour() {
@@ -224,13 +228,18 @@ export class PlanView {
     this.picture.changed();
   }
 
-  /** The next buffer in time, or the one before; the order of starts. @param {1 | -1} step */
+  /** The next buffer in time, or the one before: in the order of starts, each lifetime for itself. @param {1 | -1} step */
   neighbour(step) {
     const { selected } = this.picture.look;
     const { row } = this.picture;
-    let k = selected < 0 ? (step > 0 ? -1 : row.length) : row.indexOf(this.plan.first.head[selected]);
-    do k += step; while (k >= 0 && k < row.length && this.plan.lifeBuffer[row[k]] === selected);
-    if (k >= 0 && k < row.length) this.select(this.plan.lifeBuffer[row[k]]);
+    const of = (/** @type {number} */ at) => this.plan.lifeBuffer[row[at]];
+    let k = this.visited;
+    if (selected < 0) k = step > 0 ? -1 : row.length;
+    else if (k < 0 || of(k) !== selected) k = row.indexOf(this.plan.first.head[selected]);
+    do k += step; while (k >= 0 && k < row.length && of(k) === selected);
+    if (k < 0 || k >= row.length) return;
+    this.visited = k;
+    this.select(of(k));
   }
 
   /** The buffer that lies next over the selected one, or under it, among those alive with it. @param {1 | -1} step */
@@ -291,14 +300,14 @@ export class PlanView {
     this.hash = hash || null;
     if (link.has("plan") && link.get("plan") !== hash) return;
     if (COLOUR_BY.includes(link.get("by") ?? "")) this.colourBy(link.get("by") ?? "");
-    const seen = (link.get("vis") ?? "").split(",").map(Number);
-    if (seen.length === 4 && seen.every(Number.isFinite)) {
-      this.picture.camera.show({ left: seen[0], right: seen[1], top: seen[2], bottom: seen[3] });
-    }
     const time = Number(link.get("time") ?? NaN);
     if (Number.isFinite(time)) this.lookAt(time);
     const selected = Number(link.get("sel") ?? NaN);
     if (Number.isInteger(selected) && selected >= 0 && selected < this.plan.count) this.select(selected);
+    const seen = (link.get("vis") ?? "").split(",").map(Number);
+    if (seen.length === 4 && seen.every(Number.isFinite)) {
+      this.picture.camera.show({ left: seen[0], right: seen[1], top: seen[2], bottom: seen[3] });
+    }
   }
 
   /** Write the frame into the address, once it is at rest. */
