@@ -56,6 +56,9 @@ Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For what the sear
 PictureFile = Annotated[
     str | None, typer.Option("--picture", metavar="FILE", help="Draw the plan: .svg, .png or .pdf.")
 ]
+StudyPage = Annotated[
+    str | None, typer.Option("--page", metavar="FILE", help="Write a page to look into it: one HTML file.")
+]
 PageFile = Annotated[
     str | None, typer.Option("--page", metavar="FILE", help="Write a page to look into the plan: one HTML file.")
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListFormat, Quiet
+from memplan.api.cli.arguments import ListFormat, Quiet, StudyPage
 from memplan.api.cli.graph_input import ModelFile, graph_in
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import Dims
@@ -60,6 +61,7 @@ def cascade(
     check: Annotated[bool, typer.Option("--check", help="Execute the points by value in their planned arena.")] = False,
     dim: Dims = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search and the plans.")] = TIME_LIMIT_S,
+    page_file: StudyPage = None,
     shown: ListFormat = None,
     quiet: Quiet = False,
 ) -> None:
@@ -67,7 +69,8 @@ def cascade(
 
     Exit status: 0 there are points, 1 none is within the bounds, 2 wrong input.
     """
-    refuse_unwritable(output)
+    for path in (output, page_file):
+        refuse_unwritable(path)
     options = CascadeOptions(
         input=source.value,
         output=target.value,
@@ -82,6 +85,11 @@ def cascade(
             cascades_of, graph, options, brick=brick, check=check, time_limit_s=time_limit, cancelled=cancelled
         )
         result = run_in_thread(work, lambda: None)
+    if page_file is not None:
+        # Imported here: few cascades are looked at.
+        from memplan.api.reports.page.studies import cascade_page
+
+        write(page_file, cascade_page(result.graph.name or Path(model).name, result))
     told = to_json(facts(result)) + b"\n"
     if output is not None:
         write(output, told)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import partial
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListFormat, Quiet
+from memplan.api.cli.arguments import ListFormat, Quiet, StudyPage
 from memplan.api.cli.graph_input import (
     CountResident,
     InPlace,
@@ -26,6 +28,7 @@ from memplan.api.cli.recompute import NOT_WITHIN, Budget, ExtraCost, Recompute, 
 from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.api.reports import orders
 from memplan.api.reports import recompute as frontiers
+from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.order.regions import order_with_regions
 from memplan.solvers.order.solve import TIME_LIMIT_S
 
@@ -58,6 +61,7 @@ def order(
     recompute: Recompute = False,
     budget: Budget = None,
     extra_cost: ExtraCost = None,
+    page_file: StudyPage = None,
     shown: ListFormat = None,
     quiet: Quiet = False,
 ) -> None:
@@ -65,7 +69,8 @@ def order(
 
     Exit status: 0 there is an order, 1 none was found within the budget, 2 wrong input.
     """
-    refuse_unwritable(output)
+    for target in (output, page_file):
+        refuse_unwritable(target)
     refuse_unwritable_model(written, graph_file, recompute=recompute)
     refuse_budgets(recompute, budget, extra_cost)
     read = graph_in(graph_file, dim, views, alignment, count_resident=count_resident, in_place=in_place)
@@ -76,6 +81,7 @@ def order(
             frontier = run_in_thread(asked, lambda: None)
             is_within = frontier.is_within
             told, lines = frontiers.facts(graph, frontier), list(frontiers.lines(graph, frontier))
+            page = partial(_page, "recompute", graph_file, graph, frontier)
         else:
             work = partial(
                 order_with_regions,
@@ -88,8 +94,25 @@ def order(
             )
             ordered, found = run_in_thread(work, lambda: None)
             told, lines = orders.placed_facts(ordered, found), list(orders.lines(ordered, found))
+            page = partial(_page, "order", graph_file, ordered, found)
             if written is not None:
                 lines += write_model(written, read, graph_file, ordered, found.result.order)
+    if page_file is not None:
+        write(page_file, page())
+    _tell(output, told, lines, shown, quiet)
+    raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if is_within else NOT_WITHIN)
+
+
+def _page(study: str, path: str, graph: OperationGraph, found: Any) -> bytes:
+    # Imported here: few orders are looked at.
+    from memplan.api.reports.page.studies import order_page, recompute_page
+
+    title = graph.name or Path(path).name
+    return recompute_page(title, graph, found) if study == "recompute" else order_page(title, graph, found)
+
+
+def _tell(output: str | None, told: dict[str, Any], lines: Sequence[str], shown: ListFormat, quiet: bool) -> None:
+    """Write what was found, for programs or for people."""
     if output is not None:
         write(output, to_json(told) + b"\n")
         if not quiet:
@@ -98,4 +121,3 @@ def order(
         write(None, "".join(f"{line}\n" for line in lines).encode())
     else:
         write(None, to_json(told) + b"\n")
-    raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if is_within else NOT_WITHIN)

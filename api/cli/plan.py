@@ -116,7 +116,7 @@ def plan(
         deadline = None if deterministic and reordering is None else Deadline.after(time_limit, started)
         control = SolveControl(deadline, cancelled, line.take)
         if sweep is not None:
-            _sweep(sweep, problem, options, control, line, output, plan_format, is_table, quiet)
+            _sweep(sweep, problem, options, control, line, output, plan_format, is_table, quiet, page_file)
         if reordering is not None:
             problem, control = reordering.run(problem_file, capacity, options, control)
         planning = _planning(problem, options, control, server, keep, eps)
@@ -231,11 +231,14 @@ def _sweep(
     written: str,
     is_table: bool,
     quiet: bool,
+    page_file: str | None,
 ) -> NoReturn:
     """Plan each size of a pool, tell what it is worth, and exit."""
-    from memplan.api.cli.sweep import WRITERS, run_sweep, show_points, status_of
+    from memplan.api.cli.sweep import WRITERS, page_of, run_sweep, show_points, status_of
 
     points = run_sweep(sweep, problem, options, control, line)
+    if page_file is not None:
+        write(page_file, page_of(sweep, problem, points))
     if output is not None or not is_table:
         write(output, WRITERS[written](points))
     if is_table or (is_terminal(sys.stdout) and not quiet):

@@ -19,7 +19,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.studies.sweep import SweepPoint, informed, is_found, sweep
+from memplan.solvers.studies.sweep import SweepPoint, informed, is_found, sweep, with_size
 
 NOTHING_FITS = 1
 MOST_SIZES = 1000
@@ -125,6 +125,15 @@ def as_csv(points: Sequence[SweepPoint]) -> bytes:
         uses = (value for use in point.plan.pools for value in (use.used, use.lower_bound))
         out.writerow([*(row(point)[name] for name in told), *uses])
     return text.getvalue().encode()
+
+
+def page_of(request: SweepRequest, problem: Problem, points: Sequence[SweepPoint]) -> bytes:
+    """Return the page of a sweep, in which each size opens its plan."""
+    # Imported here: few sweeps are looked at.
+    from memplan.api.reports.page.studies import sweep_page
+
+    planned = [(point.size, with_size(problem, request.pool, point.size), point.plan) for point in points]
+    return sweep_page(problem.name or "sweep", request.pool, planned)
 
 
 def show_points(points: Sequence[SweepPoint], pool: str) -> None:

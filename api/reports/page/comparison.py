@@ -7,6 +7,7 @@ from typing import Any
 
 from memplan.api.reports.differences import facts as difference_facts
 from memplan.api.reports.page.document import PageDocument
+from memplan.api.reports.page.file_page import file_page
 from memplan.api.reports.page.plan_view import plan_view
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -58,3 +59,10 @@ def add_comparison(document: PageDocument, before: PlanOf, after: PlanOf) -> Non
             "facts": comparison_facts(before, after),
         }
     )
+
+
+def comparison_page(before: PlanOf, after: PlanOf) -> bytes:
+    """Return the file page of two plans."""
+    document = PageDocument(f"{before.name} and {after.name}")
+    add_comparison(document, before, after)
+    return file_page(document)

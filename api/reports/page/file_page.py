@@ -33,7 +33,7 @@ def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNa
 
 def file_page(document: PageDocument) -> bytes:
     """Return the file page of a document: HTML whose policy allows its own script and style alone."""
-    style = _text("page.css")
+    style = _text("page.css") + _text("studies.css")
     script = bundle(MAIN)
     policy = "; ".join(
         (

@@ -24,9 +24,14 @@ export function openComparison(element, view, style) {
   const side = h("section", { class: "side causes", tabindex: "0", "aria-label": "What changed" });
   const open = (/** @type {"before" | "after"} */ which) => {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.which === which));
-    const shown = openPlan(stage, view[which], style);
-    mark(shown.picture, view, which);
-    return shown;
+    const { moved, ghosts } = movesOf(view, which);
+    const found = openPlan(stage, view[which], style, { title: view[which].title, moved });
+    found.colourBy("moved");
+    found.picture.extra = (/** @type {any} */ overlay) => {
+      for (const ghost of ghosts.slice(0, ARROWS)) drawGhost(overlay, found.plan, ghost, which === "after");
+    };
+    found.picture.changed();
+    return found;
   };
   const buttons = [["before", view.before.title], ["after", view.after.title]].map(([which, title]) =>
     h("button", { "data-which": which, onclick: () => (shown = open(/** @type {any} */ (which))) }, `${which}: ${nameText(title, 30)}`));
@@ -38,13 +43,12 @@ export function openComparison(element, view, style) {
   const select = (/** @type {string | number} */ id) => {
     const i = shown.plan.ids.indexOf(id);
     if (i < 0) return;
-    shown.picture.look.selected = i;
+    shown.select(i);
     const box = shown.picture.boxOf([i]);
-    if (box) shown.picture.camera.show(around(box));
-    shown.picture.changed();
+    if (box) shown.picture.camera.fit(box, 0.6);
   };
   fill(side, ...growths(view.facts, select), ...moves(view.facts, select), ...others(view.facts));
-  return { get plan() { return shown.plan; }, get picture() { return shown.picture; } };
+  return shown;
 }
 
 /** @param {any} facts */
@@ -110,28 +114,17 @@ function others(facts) {
   ]);
 }
 
-/** @param {{left: number, right: number, top: number, bottom: number}} box  with room around it */
-function around(box) {
-  const x = Math.max(0.02, (box.right - box.left) * 1.5);
-  const y = Math.max(0.05, (box.bottom - box.top) * 3);
-  return {
-    left: Math.max(0, box.left - x), right: Math.min(1, box.right + x),
-    top: Math.max(0, box.top - y), bottom: Math.min(1, box.bottom + y),
-  };
-}
-
 /**
- * Colour what moved, and draw where it lay.
- * @param {any} picture
+ * What moved between both plans: 0 not moved, 1 moved, 2 in one plan only; and where what moved lies in the other one.
  * @param {any} view
- * @param {"before" | "after"} which
+ * @param {"before" | "after"} which  the plan that is drawn
  */
-function mark(picture, view, which) {
-  const here = picture.plan;
+function movesOf(view, which) {
+  const here = new PlanModel(view[which]);
   const there = new PlanModel(view[which === "after" ? "before" : "after"]);
   const key = (/** @type {string | number} */ id) => (typeof id === "string" ? `s${id}` : `n${id}`);
   const at = new Map(there.ids.map((id, i) => [key(id), i]));
-  const pools = new Map(here.pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name, q]));
+  const pools = new Map(here.pools.map((pool, q) => [pool.name, q]));
   const moved = new Uint8Array(here.count);
   /** @type {{i: number, pool: number, offset: number}[]} */
   const ghosts = [];
@@ -146,13 +139,7 @@ function mark(picture, view, which) {
     }
   }
   ghosts.sort((a, b) => here.size[b.i] - here.size[a.i]);
-  picture.look.moved = moved;
-  picture.look.by = "moved";
-  picture.colour();
-  picture.extra = (/** @type {any} */ overlay) => {
-    for (const ghost of ghosts.slice(0, ARROWS)) drawGhost(overlay, here, ghost, which === "after");
-  };
-  picture.changed();
+  return { moved, ghosts };
 }
 
 /** @param {any} overlay @param {PlanModel} plan @param {{i: number, pool: number, offset: number}} ghost @param {boolean} leadsHere */

@@ -6,6 +6,7 @@ import { h, fill } from "../dom.js";
 import { planView } from "../from_json.js";
 import { openPlan } from "../plan_view.js";
 import { nameText } from "../text.js";
+import { style } from "../theme.js";
 import { askKey } from "./key.js";
 import { droppable, opened, sizeOf } from "./files.js";
 import { jobsDialog } from "./jobs.js";
@@ -14,11 +15,6 @@ import { PlanService, Refusal } from "./service.js";
 
 const DRAW_EVERY_MS = 700;
 const JOB = /^[0-9a-f-]{36}$/;
-
-/** A colour of the page's theme by its name. */
-function style(/** @type {string} */ name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-}
 
 /** The page: one problem, its plan so far, and the job that works on it. */
 class Live {

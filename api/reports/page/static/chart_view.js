@@ -1,0 +1,84 @@
+// @ts-check
+// A chart of points, such as a sweep or a frontier; a point opens its plan, and the stripes of its cascade.
+
+import { h, fill } from "./dom.js";
+import { openPlan } from "./plan_view.js";
+import { openStripes } from "./stripes_view.js";
+import { axes, niceScale, svg, valueText } from "./svg.js";
+import { nameText } from "./text.js";
+
+const HEIGHT = 250;
+const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
+
+/**
+ * Open a chart in an element.
+ * @param {HTMLElement} element
+ * @param {any} view  of the kind `chart`
+ * @param {(name: string) => string} style
+ */
+export function openChart(element, view, style) {
+  const stage = h("div", { class: "view" });
+  const picture = h("div", { class: "chart" });
+  const table = h("div", { class: "side points", tabindex: "0", role: "region", "aria-label": "Points" });
+  let chosen = -1;
+  /** @type {"plan" | "stripes"} */
+  let shown = "plan";
+  const tabs = h("div", { class: "bar", role: "group", "aria-label": "What is shown of the point" });
+  const choose = (/** @type {number} */ k) => {
+    chosen = k;
+    const point = view.points[k];
+    for (const [at, one] of [...picture.querySelectorAll(".point")].entries()) one.classList.toggle("chosen", at === k);
+    for (const row of table.querySelectorAll("tbody tr")) row.classList.toggle("chosen", row.getAttribute("data-point") === String(k));
+    fill(tabs, h("strong", {}, nameText(point.label, 80)), h("span", { class: "quiet" }, point.status),
+      ...(point.stripes?.regions.length ? ["plan", "stripes"].map((what) => h("button", { "aria-pressed": String(shown === what), onclick: () => {
+        shown = /** @type {any} */ (what);
+        choose(chosen);
+      } }, what)) : []));
+    if (shown === "stripes" && point.stripes?.regions.length) openStripes(stage, point.stripes);
+    else if (point.view) openPlan(stage, point.view, style);
+    else fill(stage, h("p", { class: "quiet welcome" }, point.y === null ? "Nothing fits here." : "The plan of this point is not in this file."));
+  };
+  fill(element, h("div", { class: "charted" }, picture, table), tabs, stage);
+  const draw = () => fill(picture, /** @type {any} */ (drawn(view, picture.clientWidth || 700, choose, chosen)));
+  fill(table, tableOf(view, choose));
+  new ResizeObserver(draw).observe(picture);
+  draw();
+  const first = view.points.findLastIndex((/** @type {any} */ point) => point.view);
+  if (first >= 0) choose(first);
+  return { choose };
+}
+
+/** @param {any} view @param {number} width @param {(k: number) => void} choose @param {number} chosen */
+function drawn(view, width, choose, chosen) {
+  const known = view.points.filter((/** @type {any} */ point) => point.y !== null);
+  const x = niceScale(view.points.map((/** @type {any} */ point) => point.x), MARGIN.left, width - MARGIN.right);
+  const y = niceScale(known.flatMap((/** @type {any} */ point) => [point.y, point.bound ?? point.y]), HEIGHT - MARGIN.bottom, MARGIN.top);
+  const root = svg("svg", { width, height: HEIGHT, role: "group", "aria-label": nameText(view.title, 120) });
+  root.append(axes(x, y, view.x, view.y, width, HEIGHT));
+  const line = (/** @type {any[]} */ points, /** @type {string} */ field) =>
+    points.map((point, k) => `${k ? "L" : "M"}${x(point.x).toFixed(1)},${y(point[field]).toFixed(1)}`).join("");
+  root.append(svg("path", { d: line(known.filter((/** @type {any} */ point) => point.bound !== null), "bound"), class: "bound" }),
+    svg("path", { d: line(known, "y"), class: "peak" }));
+  view.points.forEach((/** @type {any} */ point, /** @type {number} */ k) => {
+    const at = point.y === null ? HEIGHT - MARGIN.bottom : y(point.y);
+    const text = `${nameText(point.label, 80)}: ${valueText(point.x, view.x.unit)}, ${point.y === null ? "nothing fits" : valueText(point.y, view.y.unit)}, ${point.status}`;
+    const press = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      choose(k);
+    };
+    root.append(svg("circle", { cx: x(point.x), cy: at, r: 6, tabindex: 0, role: "button", "aria-label": text,
+      class: `point ${point.status}${k === chosen ? " chosen" : ""}`, onclick: () => choose(k), onkeydown: press }, svg("title", {}, text)));
+  });
+  return root;
+}
+
+/** @param {any} view @param {(k: number) => void} choose */
+function tableOf(view, choose) {
+  return h("table", {},
+    h("thead", {}, h("tr", {}, ...["point", view.x.name, view.y.name, "status"].map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, ...view.points.map((/** @type {any} */ point, /** @type {number} */ k) => h("tr", { "data-point": k },
+      h("td", {}, h("button", { onclick: () => choose(k) }, nameText(point.label, 60))),
+      h("td", {}, valueText(point.x, view.x.unit)),
+      h("td", {}, point.y === null ? "-" : valueText(point.y, view.y.unit)), h("td", {}, point.status)))));
+}

@@ -1,0 +1,185 @@
+"""The pages of studies: sweeps, frontiers of recompute, orders of operations, cascades; points open their plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memplan.api.reports.page.document import PageDocument
+from memplan.api.reports.page.file_page import file_page
+from memplan.api.reports.page.plan_view import NO_NAMES, NamedTime, ProgramNames, plan_view
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.cascade.regions import CascadeRegion, Stripes
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import bytes_along
+from memplan.solvers.cascade.points import CascadePoint
+from memplan.solvers.cascade.solve import CascadeResult
+from memplan.solvers.order.placement.joint import PlacedOrder
+from memplan.solvers.order.recompute.frontier import RecomputeFrontier
+
+_MOST_BUFFERS = 2_000_000
+_MOST_STEPS = 2_000
+
+
+@dataclass(frozen=True)
+class ChartPoint:
+    """A point of a chart, the bound below it where one is known, and the plan that it stands for."""
+
+    x: float
+    y: float | None
+    label: str
+    status: str
+    bound: float | None = None
+    problem: Problem | None = None
+    plan: Plan | None = None
+    names: ProgramNames = NO_NAMES
+    stripes: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ChartAxis:
+    """What an axis counts: `bytes`, `number` or `ratio`."""
+
+    name: str
+    unit: str = "bytes"
+
+
+def chart_page(title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint]) -> bytes:
+    """Return the file page of a chart; the plans of its points are in it, up to two million buffers of them."""
+    document = PageDocument(title)
+    held, rows = 0, []
+    for point in points:
+        row: dict[str, Any] = {"x": point.x, "y": point.y, "label": point.label, "status": point.status}
+        row |= {"bound": point.bound, "stripes": point.stripes, "view": None}
+        if point.problem is not None and point.plan is not None and len(point.plan.placements):
+            held += len(point.problem.buffers)
+            if held <= _MOST_BUFFERS:
+                row["view"] = plan_view(document, point.problem, point.plan, title=point.label, names=point.names)
+        rows.append(row)
+    axes = {"x": {"name": x.name, "unit": x.unit}, "y": {"name": y.name, "unit": y.unit}}
+    document.add({"kind": "chart", "title": title, **axes, "points": rows})
+    return file_page(document)
+
+
+def sweep_page(title: str, pool: str, points: Sequence[tuple[int, Problem, Plan]]) -> bytes:
+    """Return the page of a sweep: for each size of a pool the cost of moving bytes, or the peak where nothing costs."""
+    is_priced = any(plan.cost for _, _, plan in points)
+    found = []
+    for size, problem, plan in points:
+        y, bound = (plan.cost, plan.cost_lower_bound) if is_priced else (plan.peak, plan.lower_bound)
+        found.append(ChartPoint(size, y, f"{pool} of {size:,} bytes", plan.status, bound, problem, plan))
+    y_axis = ChartAxis("cost", "number") if is_priced else ChartAxis("peak of all pools")
+    return chart_page(title, ChartAxis(f"size of {pool}"), y_axis, found)
+
+
+def recompute_page(title: str, graph: OperationGraph, frontier: RecomputeFrontier) -> bytes:
+    """Return the page of a frontier of recompute: extra cost over the peak."""
+    points = [
+        ChartPoint(
+            point.peak,
+            100 * point.extra_cost / frontier.cost if frontier.cost else point.extra_cost,
+            f"{len(point.clones):,} operations run again",
+            point.status,
+            None,
+            point.placed.problem,
+            point.placed.plan,
+            _along(graph, point.order, point.placed.problem),
+        )
+        for point in frontier.points
+    ]
+    return chart_page(
+        title, ChartAxis("peak"), ChartAxis("extra cost, % of all" if frontier.cost else "extra cost", "number"), points
+    )
+
+
+def order_page(title: str, graph: OperationGraph, placed: PlacedOrder) -> bytes:
+    """Return the page of an order: bytes alive before and after, which operations moved, and the plan in it."""
+    document = PageDocument(title)
+    order, given = placed.result.order, range(len(graph.ops))
+    view = plan_view(
+        document, placed.problem, placed.plan, title="the new order", names=_along(graph, order, placed.problem)
+    )
+    document.add(
+        {
+            "kind": "order",
+            "title": title,
+            "names": document.texts([_name(graph, k) for k in given]),
+            "order": document.column(order),
+            "given": document.column(bytes_along(graph, list(given))),
+            "found": document.column(bytes_along(graph, order)),
+            "status": placed.result.status,
+            "lower_bound": placed.result.lower_bound,
+            "moves": placed.result.moves,
+            "view": view if len(placed.plan.placements) else None,
+        }
+    )
+    return file_page(document)
+
+
+def cascade_page(title: str, result: CascadeResult) -> bytes:
+    """Return the page of cascades: multiplications over the peak, and the stripes and the plan of each point."""
+    points = [_cascade_point(point, "layer by layer" if k == 0 else f"cascade {k}") for k, point in _numbered(result)]
+    return chart_page(title, ChartAxis("peak"), ChartAxis("multiplications, of those layer by layer", "ratio"), points)
+
+
+def _numbered(result: CascadeResult) -> Iterator[tuple[int, CascadePoint]]:
+    yield from enumerate((result.layers, *result.points))
+
+
+def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
+    return ChartPoint(
+        point.peak, point.macs_ratio, label, point.plan.status, None, point.problem, point.plan, stripes=_stripes(point)
+    )
+
+
+def _stripes(point: CascadePoint) -> dict[str, Any]:
+    """Return for each region its operations, and the rows that each makes in every step."""
+    regions = [_region(point, region) for region in point.cascade.regions if region.kind != "whole"]
+    return {"regions": regions, "whole": sum(region.kind == "whole" for region in point.cascade.regions)}
+
+
+def _region(point: CascadePoint, region: CascadeRegion) -> dict[str, Any]:
+    steps = region.steps
+    return {
+        "first": region.first,
+        "end": region.end,
+        "kind": region.kind,
+        "steps": list(steps),
+        "operations": [_made(point, k, made) for k, made in sorted(region.made.items())],
+        "holds": [
+            {
+                "tensor": _tensor(point, tensor),
+                "mode": hold.mode,
+                "rows": hold.rows,
+                "columns": hold.columns,
+                "bytes": hold.bytes,
+            }
+            for tensor, hold in region.holds.items()
+        ],
+    }
+
+
+def _made(point: CascadePoint, operation: int, made: Stripes) -> dict[str, Any]:
+    rows = made.rows[:_MOST_STEPS]
+    top = max((end for _, end in made.rows), default=0)
+    name = point.cascade.graph.operations[operation].name or f"operation {operation}"
+    return {"name": name, "rows": [list(row) for row in rows], "top": top, "columns": len(made.columns)}
+
+
+def _tensor(point: CascadePoint, tensor: int) -> str:
+    return point.cascade.graph.tensors[tensor].name or f"tensor {tensor}"
+
+
+def _name(graph: OperationGraph, k: int) -> str:
+    row = graph.ops[k]
+    return row.name or row.kind or f"operation {k}"
+
+
+def _along(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
+    """Return the names of operations as times, where a problem counts one time step for each of them."""
+    ends = problem.buffers.end
+    if not len(ends) or int(ends.max()) > len(order) + 1:
+        return NO_NAMES
+    return ProgramNames(steps=tuple(NamedTime(at, _name(graph, k)) for at, k in enumerate(order)))

@@ -1,0 +1,135 @@
+"""The pages of studies in a real browser: differences, sweeps, frontiers, orders and cascades open their plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan import Buffer, OperationGraph, Pool, Problem, order_and_place, recompute_frontier, solve
+from memplan.api.cli.main import main
+from memplan.api.reports.page.comparison import PlanOf, comparison_facts, comparison_page
+from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
+from tests.support.browser import Tab, chromium, tab
+
+HOSTILE = "<img src=x onerror=document.title=1>"
+OLD = Problem(
+    name="build 1",
+    buffers=[
+        Buffer(id=HOSTILE, size=64, start=0, end=4),
+        Buffer(id="b", size=32, start=1, end=3),
+        Buffer(id="c", size=32, start=2, end=6),
+        Buffer(id="gone", size=8, start=5, end=7),
+    ],
+    pools=[Pool(name="sram", size=4096)],
+)
+NEW = Problem(
+    name="build 2",
+    buffers=[
+        Buffer(id=HOSTILE, size=64, start=0, end=4),
+        Buffer(id="b", size=48, start=1, end=3, offset=100),
+        Buffer(id="c", size=32, start=2, end=6, offset=64),
+        Buffer(id="new", size=16, start=2, end=3),
+    ],
+    pools=[Pool(name="sram", size=4096)],
+)
+SUMS: dict[str, Any] = {
+    "name": "sums",
+    "size": [8, 8, 8, 8, 1, 1],
+    "kept": [4, 5],
+    "ops": [*({"out": [k]} for k in range(4)), {"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]}],
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    with tab(browser) as found:
+
+        def show(page: bytes) -> Tab:
+            (tmp_path / "page.html").write_bytes(page)
+            found.page.goto((tmp_path / "page.html").as_uri())
+            found.page.locator(".picture canvas").first.wait_for()
+            return found
+
+        yield show
+        assert (found.errors, found.policy_breaks) == ([], [])
+        assert [url for url in found.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+        assert found.page.locator("img").count() == 0
+
+
+def both() -> tuple[PlanOf, PlanOf]:
+    return PlanOf(OLD, solve(OLD), "build 1"), PlanOf(NEW, solve(NEW), "build 2")
+
+
+def test_a_difference_tells_the_causes_of_growth() -> None:
+    before, after = both()
+    facts = comparison_facts(before, after)
+    grown = facts["growth"]["sram"]
+    assert grown["live"] - grown["live_before"] == sum(cause["bytes"] for cause in grown["causes"]) + grown["rest"]
+    assert {(cause["buffer"], cause["kind"]) for cause in grown["causes"]} == {("b", "grown"), ("new", "new")}
+    assert (facts["added"], facts["removed"]) == (("new",), ("gone",))
+
+
+def test_two_plans_are_drawn_with_what_moved(opened: Any) -> None:
+    shown = opened(comparison_page(*both()))
+    assert "Moved" in shown.page.inner_text(".causes")
+    assert "larger" in shown.page.inner_text(".causes")
+    shown.page.click(".causes button:text-is('b') >> nth=0")
+    shown.page.click("button[data-which=before]")
+    assert shown.page.get_attribute("button[data-which=before]", "aria-pressed") == "true"
+    assert HOSTILE in OLD.buffers.ids
+
+
+def test_the_points_of_a_sweep_open_their_plans(opened: Any) -> None:
+    def sized(size: int) -> Problem:
+        return OLD.model_copy(update={"pools": (OLD.pools[0].model_copy(update={"size": size}),)})
+
+    points = [(size, sized(size), solve(sized(size))) for size in (64, 128, 256)]
+    shown = opened(sweep_page("sizes", "sram", points))
+    assert shown.page.locator("circle.point").count() == 3
+    assert shown.page.inner_text(".points tbody tr >> nth=0").split()[-1] == "infeasible"
+    shown.page.locator("circle.point").nth(0).press("Enter")
+    shown.page.get_by_text("Nothing fits here.").wait_for()
+    shown.page.click(".points tbody button >> nth=1")
+    shown.page.locator(".picture canvas").first.wait_for()
+
+
+def test_an_order_is_shown_before_and_after(opened: Any) -> None:
+    graph = OperationGraph.model_validate(SUMS)
+    found = order_and_place(graph, time_limit_s=5)
+    shown = opened(order_page("sums", graph, found))
+    assert "33 B → 18 B" in shown.page.inner_text(".bar >> nth=1")
+    assert shown.page.locator(".links .moved").count() > 0
+
+
+def test_a_frontier_of_recompute_opens_its_points(opened: Any) -> None:
+    sizes = [64, 1, 64, 1, 65]
+    ops = [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}, {"in": [2], "out": [3]}]
+    graph = OperationGraph.model_validate({"size": sizes, "kept": [4], "ops": [*ops, {"in": [0, 3], "out": [4]}]})
+    frontier = recompute_frontier(graph, time_limit_s=5)
+    shown = opened(recompute_page("again", graph, frontier))
+    assert shown.page.locator("circle.point").count() == len(frontier.points)
+
+
+def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:
+    model = Path(__file__).parents[3] / "models" / "recorded" / "kws_dscnn_int8.tflite"
+    target = tmp_path / "cascade.html"
+    assert main(["cascade", str(model), "--page", str(target), "--quiet", "-o", str(tmp_path / "c.json")]) == 0
+    shown = opened(target.read_bytes())
+    shown.page.click("button:text-is('stripes')")
+    assert shown.page.locator("rect.made").count() > 3
+
+
+def test_the_page_of_a_difference_needs_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(solve(OLD).model_dump_json())
+    assert main(["diff", str(plan), str(plan), "--page", str(tmp_path / "page.html")]) == 2
+    assert "page: needs the problem of" in capsys.readouterr().err
