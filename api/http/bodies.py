@@ -26,6 +26,9 @@ _ANSWERS = {known.media_type: name for name, known in PLAN_FORMATS.items() if kn
 """The plan format for each media type that a caller may accept."""
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 NDJSON = "application/x-ndjson"
+_CERTIFIED = '</v1/certificate>; rel="certificate"'
+_LINKS = {"optimal": _CERTIFIED, "infeasible": f'</v1/explain>; rel="explanation", {_CERTIFIED}'}
+"""The links of plans that claim something: the same problem is answered there with the proof, or the reason."""
 _DRAIN_S = 1.0
 _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
@@ -99,3 +102,8 @@ def plan_answer(plan: Plan, problem: Problem, plan_format: str) -> Response:
     """Write a plan; one without placements is JSON in any case."""
     known = PLAN_FORMATS[plan_format if plan.status in ("optimal", "feasible") else "json"]
     return Response(known.write(plan, problem), media_type=known.media_type)
+
+
+def links_of(status: str | None) -> dict[str, str]:
+    """Return the headers of an answer with a plan of some status: the links to its reason and its certificate."""
+    return {"Link": _LINKS[status]} if status in _LINKS else {}

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
-from memplan.api.http.bodies import FORMAT_OF, JSON, format_of_answer, media_type, plan_answer, read_body
+from memplan.api.http.bodies import FORMAT_OF, JSON, format_of_answer, links_of, media_type, plan_answer, read_body
 from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
 from memplan.api.http.job_requests import (
     JOB_ID,
@@ -185,12 +185,15 @@ async def _plan(service: Service, request: Request, job: StoredJob) -> Response:
     if packed is None:
         return _none_yet("plan", job)
     plan_format = format_of_answer(request, Options.model_validate(dict(job.options)))
+    headers = links_of(job.plan_status)
     if plan_format == "json":
-        return Response(await service.briefly(partial(plan_json, packed)), media_type=JSON)
+        return Response(await service.briefly(partial(plan_json, packed)), media_type=JSON, headers=headers)
     problem = await service.store.briefly(partial(service.store.jobs.problem, job.id))
     if problem is None:
         raise HTTPException(404)
-    return await service.briefly(lambda: plan_answer(unpack_plan(packed), unpack_problem(problem), plan_format))
+    answer = await service.briefly(lambda: plan_answer(unpack_plan(packed), unpack_problem(problem), plan_format))
+    answer.headers.update(headers)
+    return answer
 
 
 def _none_yet(what: str, job: StoredJob) -> Response:

@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
-from memplan.api.http.bodies import CSV, FORMAT_OF, JSON, format_of_answer, media_type, plan_answer, read_body
+from memplan.api.http.bodies import CSV, FORMAT_OF, JSON, format_of_answer, links_of, media_type, plan_answer, read_body
 from memplan.api.http.keeping import WORD, Keeping, kept_plan, read_keeping
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
 from memplan.api.http.problem_details import error_answers
@@ -27,9 +27,6 @@ from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter(route_class=PlainRoute)
 
-_CERTIFIED = '</v1/certificate>; rel="certificate"'
-_LINKS = {"optimal": _CERTIFIED, "infeasible": f'</v1/explain>; rel="explanation", {_CERTIFIED}'}
-"""The links of answers that claim something: the same body is answered there with the proof, or the reason."""
 _SHORT_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load."""
 _SHORT_ROWS = 600
@@ -75,8 +72,7 @@ async def plan(request: Request) -> Response:
         found = await service.solving.plan(asked, cancelled)
     write = partial(plan_answer, found, problem.problem, plan_format)
     answer = write() if is_short else await service.briefly(write)
-    if found.status in _LINKS:
-        answer.headers["Link"] = _LINKS[found.status]
+    answer.headers.update(links_of(found.status))
     is_usual = options.solver == "auto" and not options.deterministic
     if is_usual and (written := WrittenAnswer.of(answer, found)) is not None:
         service.written.keep((name, accept), written)

@@ -60,7 +60,10 @@ def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -
         assert time.monotonic() < give_up
         time.sleep(0.02)
     assert (job["state"], job["plan_status"]) == ("succeeded", "infeasible")
-    plan = server.client.get(links["plan"]).json()
+    answer = server.client.get(links["plan"])
+    plan = answer.json()
+    assert answer.headers["link"] == '</v1/explain>; rel="explanation", </v1/certificate>; rel="certificate"'
+    assert server.client.get(links["result"]).headers["link"] == answer.headers["link"]
     assert (sorted(plan["explanation"]["buffers"]), plan["explanation"]["irreducible"]) == (["a", "b"], True)
 
 
