@@ -1,0 +1,119 @@
+"""The page's modules: their types, their lengths, and the page with a million buffers in it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan import Buffer, Plan, Pool, Problem, solve
+from memplan.api.reports.page.file_page import plan_page
+from memplan.planner.model.buffer_table import BufferTable, column
+from memplan.planner.model.placement_table import PlacementTable
+from tests.support.browser import Tab, chromium, tab
+
+STATIC = Path(__file__).parents[4] / "api" / "reports" / "page" / "static"
+OWN = sorted(path for path in STATIC.rglob("*.js") if "vendor" not in path.parts)
+TSC = [
+    "--noEmit",
+    "--allowJs",
+    "--checkJs",
+    "--strict",
+    "--target",
+    "es2022",
+    "--module",
+    "es2022",
+    "--moduleResolution",
+    "bundler",
+]
+D3 = "3f948b8d0fa4b9cf6f14d44b5bfbb3e7923763bc418c3f88c3ad42b364220bfb"
+
+
+def test_no_module_of_the_page_is_long() -> None:
+    lines = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in OWN}
+    assert {name: count for name, count in lines.items() if count > 400} == {}
+    assert sum(lines.values()) < 5000
+
+
+def test_the_vendored_bundle_is_the_one_that_its_notes_tell_of() -> None:
+    assert hashlib.sha256((STATIC / "vendor" / "d3.js").read_bytes()).hexdigest() == D3
+    assert "== d3-zoom" in (STATIC / "vendor" / "LICENSES.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_types_of_the_modules_are_right() -> None:
+    tsc = shutil.which("tsc")
+    if tsc is None or int(subprocess.check_output([tsc, "--version"], text=True).split()[1].split(".")[0]) < 5:
+        pytest.skip("types are checked where TypeScript 5 is installed")
+    command = [tsc, *TSC, "--lib", "es2022,dom,dom.iterable", *map(str, OWN)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.stdout == ""
+
+
+def column_of(buffers: int) -> tuple[Problem, Plan]:
+    """Return a problem of many buffers, eight alive at a time, and its plan."""
+    start = np.arange(buffers)
+    size = 16 * (1 + start % 5)
+    table = BufferTable.from_columns([f"op{i}" for i in range(buffers)], size, start, start + 8)
+    problem = Problem.model_construct(**{**Problem(buffers=[]).__dict__, "buffers": table})
+    offset, pool = column(80 * (start % 8)), column(np.zeros(buffers))
+    return problem, Plan(status="feasible", peak=640, placements=PlacementTable(table.ids, ("default",), pool, offset))
+
+
+def wait_until(found: Tab, condition: str) -> None:
+    """Wait for a condition: the page's policy does not let Playwright's own way of waiting through."""
+    for _ in range(600):
+        if found.page.evaluate(condition):
+            return
+        found.page.wait_for_timeout(50)
+    raise AssertionError(f"must come true: {condition}")
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("pages")
+def test_a_million_buffers_are_drawn_summed_and_moved(tmp_path: Path) -> None:
+    path = tmp_path / "million.html"
+    path.write_bytes(plan_page(*column_of(1_000_000)))
+    assert path.stat().st_size < 60_000_000
+    with chromium() as browser, tab(browser) as found:
+        found.page.goto(path.as_uri())
+        wait_until(found, "!!(window.memplan && memplan.ready && memplan.view.picture.summed)")
+        assert found.page.evaluate("memplan.view.picture.summed") == 1_000_000
+        found.page.evaluate("memplan.view.picture.camera.show({left: 0.5, right: 0.5 + 1e-5, top: 0, bottom: 1})")
+        wait_until(found, "memplan.view.picture.filled > 10 && memplan.view.picture.filled < 40")
+        assert found.page.evaluate("memplan.view.search.find('op999999') ?? memplan.view.search.hits") == [999_999]
+        assert (found.errors, found.policy_breaks) == ([], [])
+
+
+def pixels(found: Tab) -> Any:
+    script = """() => { const c = memplan.view.picture.base;
+      return [c.width, c.height, ...c.getContext("2d").getImageData(0, 0, c.width, c.height).data]; }"""
+    width, height, *data = found.page.evaluate(script)
+    return np.array(data, dtype=np.uint8).reshape(height, width, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("pages")
+def test_the_picture_has_each_buffer_where_the_plan_has_it(tmp_path: Path) -> None:
+    sizes = (400, 300, 200, 100)
+    problem = Problem(
+        buffers=[Buffer(id=k, size=size, start=2 * k, end=2 * k + 2) for k, size in enumerate(sizes)],
+        pools=[Pool(size=400)],
+    )
+    path = tmp_path / "steps.html"
+    path.write_bytes(plan_page(problem, solve(problem)))
+    with chromium() as browser, tab(browser, 700, 500) as found:
+        found.page.goto(path.as_uri())
+        wait_until(found, "!!(window.memplan && memplan.ready && memplan.view.picture.filled)")
+        image = pixels(found)
+    height, width, _ = image.shape
+    drawn = (image[:, :, :3] < 250).any(axis=2)
+    for k, size in enumerate(sizes):
+        across = slice(int(width * (2 * k + 0.2) / 8), int(width * (2 * k + 1.8) / 8))
+        top = drawn[:, across].argmax(axis=0)
+        assert np.abs(height - top - height * size / (400 * 1.06)).max() <= 2
