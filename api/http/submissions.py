@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from starlette.datastructures import QueryParams
@@ -33,24 +36,52 @@ def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem
 
     JSON is a problem, or an object of a problem and its options; where the body has no options, the query may.
     """
-    if kind != JSON:
-        options, capacities = read_query(query)
-        return with_capacities(FORMATS[FORMAT_OF[kind]].read_problem(body), capacities), options
-    return submission_from(read_object(body), query)
+    begun = begin_submission(kind, body, query)
+    return begun.problem(), begun.options
 
 
 def submission_from(content: dict[str, Any], query: QueryParams) -> tuple[Problem, Options]:
     """Read a submission from JSON that has been parsed; raises InputError."""
+    begun = _begun(content, query)
+    return begun.problem(), begun.options
+
+
+@dataclass(frozen=True)
+class BegunSubmission:
+    """A submission whose options were read; `problem` reads the rest, and raises InputError; `rows` are its buffers."""
+
+    options: Options
+    problem: Callable[[], Problem]
+    rows: int
+
+
+def begin_submission(kind: str, body: bytes, query: QueryParams) -> BegunSubmission:
+    """Read as much of the body of `POST /v1/plan` as tells its options; raises InputError."""
+    if kind != JSON:
+        options, capacities = read_query(query)
+        read = FORMATS[FORMAT_OF[kind]].read_problem
+        return BegunSubmission(options, lambda: with_capacities(read(body), capacities), body.count(b"\n"))
+    return _begun(read_object(body), query)
+
+
+def _begun(content: dict[str, Any], query: QueryParams) -> BegunSubmission:
     options, capacities = read_query(query) if query else (NO_OPTIONS, [])
     if is_bare(content):
-        problem = Problem.model_validate(content)
-        return with_capacities(problem, capacities) if capacities else problem, options
+        problem = partial(Problem.model_validate, content)
+        return BegunSubmission(options, lambda: with_capacities(problem(), capacities), _rows(content))
     _check_fields(content, required=("problem",), optional=("options",))
     if query and "options" in content:
         raise OptionError("options: must come in the body or in the query, got both")
     if "options" in content:
         options = read_options(content["options"])
-    return with_capacities(problem_of(content), capacities), options
+    rows = _rows(content["problem"])
+    return BegunSubmission(options, lambda: with_capacities(problem_of(content), capacities), rows)
+
+
+def _rows(content: object) -> int:
+    """Return how many buffers the JSON of a problem has."""
+    rows = content.get("buffers") if isinstance(content, dict) else None
+    return len(rows) if isinstance(rows, list) else 0
 
 
 def is_bare(content: dict[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -34,6 +35,8 @@ with other requests beside it would hold all of them longer.
 """
 _ANEW = 2**62
 """The difference of a worker's seed: where one seed has found nothing so far, another one is likely to be sooner."""
+_GRACE_S = 0.3
+"""The time after a deadline in which a search that is about to end is waited for, rather than to answer without it."""
 _LEAST_S = 0.02
 """The time that every search gets, however little is left; with less, a worker makes nothing of it."""
 
@@ -73,13 +76,15 @@ class SearchRunner:
         if start is not None:
             shared.tell(_progress(start))
         if trial is not None or (not was_tried and len(request.problem.problem.buffers) <= _QUICK_BUFFERS):
+            waiting_since = time.monotonic()
             quick = await (self._quickly(request, start) if trial is None else _outcome(request, trial))
             if quick is not None and quick.stop_reason != "time_limit":
                 return quick
             best = quick or best
             if quick is not None:
                 shared.tell(_progress(quick))
-            if request.may_be_refused and self._was_starved(request, quick):
+            waited_s = time.monotonic() - waiting_since - (0.0 if quick is None else quick.elapsed_s)
+            if request.may_be_refused and trial is None and _was_starved(request, quick, waited_s):
                 count = int(self._places.total_tokens)
                 raise FullError(f"memplan: all {count} places for what is quick stayed taken for the whole time limit")
         if best is not None and request.deadline.left_s < _LEAST_S:
@@ -134,11 +139,6 @@ class SearchRunner:
         self._metrics.solved(result.plan, solver=request.options.solver, place="server", seconds=result.elapsed_s)
         return result
 
-    def _was_starved(self, request: PlanRequest, quick: SolveResult | None) -> bool:
-        """Return True if waiting for others took all the time, and the rest was too short to find anything."""
-        has_waited = request.deadline.left_s < _LEAST_S and request.options.time_limit_s > 2 * _QUICK_S
-        return quick is None or (has_waited and quick.plan.status == "unknown")
-
     async def _by_workers(
         self, request: PlanRequest, shared: SharedSearch, best: SolveResult | None
     ) -> SolveResult | None:
@@ -178,9 +178,17 @@ def _from_thread(loop: asyncio.AbstractEventLoop, release: Callable[[], None], _
         loop.call_soon_threadsafe(release)
 
 
+def _was_starved(request: PlanRequest, quick: SolveResult | None, waited_s: float) -> bool:
+    """Return True if waiting for others took the time, and the rest was too short to find anything."""
+    if quick is None:
+        return True
+    has_waited = request.deadline.left_s < _LEAST_S and waited_s > request.options.time_limit_s / 2
+    return has_waited and quick.plan.status == "unknown"
+
+
 async def _outcome(request: PlanRequest, trial: Future[SolveResult]) -> SolveResult | None:
-    """Wait for the result of a trial, as long as there is time."""
-    with anyio.move_on_after(max(_LEAST_S, request.deadline.left_s)):
+    """Wait for the result of a trial, which ends by itself in time, or hardly later."""
+    with anyio.move_on_after(max(0.0, request.deadline.left_s) + _GRACE_S):
         return await asyncio.shield(asyncio.wrap_future(trial))
     return None
 

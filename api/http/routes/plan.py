@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 
 from fastapi import APIRouter, Request, Response
-from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
@@ -16,13 +18,14 @@ from memplan.api.http.bodies import CSV, FORMAT_OF, JSON, format_of_answer, link
 from memplan.api.http.keeping import WORD, Keeping, kept_plan, read_keeping
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.submissions import check_size, check_time_limit, read_submission
+from memplan.api.http.submissions import BegunSubmission, begin_submission, check_size, check_time_limit
 from memplan.api.http.written_answers import WrittenAnswer
 from memplan.api.logs import PROBLEMS
 from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading
 from memplan.api.service.plan_request import PlanRequest
-from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
+from memplan.planner import __version__
+from memplan.planner.model.plan import Explanation, Plan
 from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter(route_class=PlainRoute)
@@ -30,6 +33,10 @@ router = APIRouter(route_class=PlainRoute)
 _SHORT_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load."""
 _SHORT_ROWS = 600
+_ROW_S = 2.5e-6
+"""The least time that reading and compiling take for each buffer."""
+_GRACE_S = 0.35
+"""The time after its deadline in which an answer is still waited for; it is late after half a second."""
 _LISTS = (b'"bank', b'"may_share', b'"together', b'"conflicts', b'"lifetimes', b'"reserved', b'"relative', b'"alias_of')
 """The fields with which little can be much."""
 
@@ -60,25 +67,83 @@ async def plan(request: Request) -> Response:
         read_keep = partial(read_keeping, body, request.query_params, service.settings)
         if (keeping := await service.briefly(read_keep)) is not None:
             return await _kept(request, service, keeping, arrived)
-    is_short = _is_short(kind, body)
+    asking = _Asking(service, request, kind, body, name, arrived)
     reading = service.readings.find(name)
-    if reading is None:
-        read = partial(_read, kind, body, request.query_params, service.settings)
-        reading = read() if is_short else await service.briefly(read)
-    problem, options = reading
-    asked = PlanRequest(problem, options, Deadline.after(options.time_limit_s, arrived), may_be_refused=True)
-    plan_format = format_of_answer(request, options)
-    async with service.caller(request) as cancelled:
-        found = await service.solving.plan(asked, cancelled)
-    write = partial(plan_answer, found, problem.problem, plan_format)
-    answer = write() if is_short else await service.briefly(write)
-    answer.headers.update(links_of(found.status))
-    is_usual = options.solver == "auto" and not options.deterministic
-    if is_usual and (written := WrittenAnswer.of(answer, found)) is not None:
-        service.written.keep((name, accept), written)
-    else:
-        service.readings.keep(name, reading, len(body))
-    return answer
+    if reading is not None:
+        return await asking.answer(reading, len(body) <= _SHORT_BYTES)
+    if _is_short(kind, body):
+        return await asking.answer(asking.read(begin_submission(kind, body, request.query_params)))
+    begun = await service.briefly(partial(begin_submission, kind, body, request.query_params))
+    return await asking.answer_in_time(begun)
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """A request for a plan; `name` is all that the reading of its body depends on."""
+
+    service: Service
+    request: Request
+    kind: str
+    body: bytes
+    name: Hashable
+    arrived: float
+
+    def read(self, begun: BegunSubmission) -> Reading:
+        """Read, check and compile the problem; raises InputError."""
+        check_time_limit("time_limit_s", begun.options.time_limit_s, self.service.settings.max_time_limit_s)
+        problem = begun.problem()
+        check_size(problem, self.service.settings)
+        return CompiledProblem.of(problem), begun.options
+
+    async def answer(self, reading: Reading, is_short: bool = True) -> Response:
+        """Answer with the best plan for what was read."""
+        problem, options = reading
+        asked = PlanRequest(problem, options, Deadline.after(options.time_limit_s, self.arrived), may_be_refused=True)
+        plan_format = format_of_answer(self.request, options)
+        async with self.service.caller(self.request) as cancelled:
+            found = await self.service.solving.plan(asked, cancelled)
+        write = partial(plan_answer, found, problem.problem, plan_format)
+        answer = write() if is_short else await self.service.briefly(write)
+        answer.headers.update(links_of(found.status))
+        is_usual = options.solver == "auto" and not options.deterministic
+        written = WrittenAnswer.of(answer, found) if is_usual else None
+        if written is not None:
+            self.service.written.keep((self.name, self.request.headers.get("accept")), written)
+        else:
+            self.service.readings.keep(self.name, reading, len(self.body))
+        return answer
+
+    async def answer_in_time(self, begun: BegunSubmission) -> Response:
+        """Answer what may take long to read and compile: where that takes all the time, that nothing is known.
+
+        A thread cannot be stopped; its work ends unheard.
+        """
+        deadline = Deadline.after(begun.options.time_limit_s, self.arrived)
+        if begun.rows * _ROW_S > deadline.left_s + _GRACE_S:
+            return self._too_late(begun)
+
+        async def work() -> Response:
+            return await self.answer(await self.service.briefly(partial(self.read, begun)), is_short=False)
+
+        working = asyncio.create_task(work())
+        try:
+            await asyncio.wait({working}, timeout=max(0.0, deadline.left_s) + _GRACE_S)
+            return working.result() if working.done() else self._too_late(begun)
+        finally:
+            working.cancel()
+
+    def _too_late(self, begun: BegunSubmission) -> Response:
+        passed_s, limit_s = time.monotonic() - self.arrived, begun.options.time_limit_s
+        check_time_limit("time_limit_s", limit_s, self.service.settings.max_time_limit_s)
+        why = f"{begun.rows} buffers could not be read, compiled and planned within {limit_s:g} s"
+        plan = Plan(
+            status="unknown",
+            stop_reason="time_limit",
+            explanation=Explanation(message=why),
+            wall_time_s=round(passed_s, 6),
+            version=__version__,
+        )
+        return Response(plan.model_dump_json(), media_type=JSON)
 
 
 def _is_short(kind: str, body: bytes) -> bool:
@@ -98,10 +163,3 @@ async def _kept(request: Request, service: Service, keeping: Keeping, arrived: f
     plan_format = format_of_answer(request, keeping.options)
     async with service.caller(request) as cancelled:
         return await kept_plan(service, Caller.of(request), keeping, plan_format, deadline, cancelled)
-
-
-def _read(kind: str, body: bytes, query: QueryParams, settings: Settings) -> Reading:
-    problem, options = read_submission(kind, body, query)
-    check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
-    check_size(problem, settings)
-    return CompiledProblem.of(problem), options
