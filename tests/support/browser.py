@@ -6,10 +6,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
 _BREAKS = """
 window.policyBreaks = [];
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -30,6 +32,12 @@ class Tab:
         """What the page's Content-Security-Policy did not let through."""
         found: list[str] = self.page.evaluate("window.policyBreaks")
         return found
+
+    def serious_violations(self) -> list[str]:
+        """What axe finds on the page that is serious or worse."""
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        rows = self.page.evaluate("axe.run()")["violations"]
+        return [f"{row['id']}: {row['help']}" for row in rows if row["impact"] in ("serious", "critical")]
 
 
 @contextmanager

@@ -79,6 +79,29 @@ def test_a_dropped_problem_is_planned_and_drawn(opened: Tab) -> None:
     assert opened.page.title() == "small - memplan"
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(opened: Tab, scheme: str) -> None:
+    opened.page.emulate_media(color_scheme=scheme)
+    assert opened.serious_violations() == []
+    give(opened, "small.json", json.dumps({**SMALL, "pools": [{"size": 100}]}).encode())
+    alarm(opened)
+    opened.page.click("text=Jobs")
+    opened.page.wait_for_selector("dialog.jobs")
+    assert opened.serious_violations() == []
+
+
+def test_two_plans_are_compared(opened: Tab) -> None:
+    give(opened, "build 1.json", json.dumps(SMALL).encode())
+    said(opened, "optimal")
+    larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
+    give(opened, "build 2.json", json.dumps({**SMALL, "buffers": larger}).encode())
+    opened.page.wait_for_function("() => !document.querySelectorAll('.service button')[3].disabled")
+    opened.page.click("text=Compare")
+    opened.page.wait_for_selector(".causes")
+    assert "larger" in opened.page.inner_text(".causes")
+    assert "112 B → 144 B" in opened.page.inner_text("main .bar >> nth=0")
+
+
 def test_a_job_is_found_again_by_its_address_and_in_the_list(opened: Tab) -> None:
     give(opened, "again.json", json.dumps(SMALL).encode())
     said(opened, "optimal")
@@ -162,6 +185,7 @@ def test_the_page_of_calls_shows_bodies(browser: Any, server: Running) -> None:
         found.page.click("summary:has-text('/v1/import')")
         found.page.wait_for_selector("details[open] pre")
         assert '"violations": [string, …]' in found.page.inner_text("details[open]")
+        assert found.serious_violations() == []
         assert (found.errors, found.policy_breaks) == ([], [])
 
 

@@ -18,8 +18,8 @@ export function openStripes(element, stripes) {
   const body = h("div", { class: "stripes", tabindex: "0", role: "region", "aria-label": "Stripes" });
   fill(element, body);
   const draw = () => fill(body,
-    h("p", { class: "quiet" }, `Time goes to the right, a column a step. A bar stands for the rows of an output that are made in the step: ${""}`
-      + "the higher it lies, the earlier the rows. Darker: rows that were made before, again."),
+    h("p", { class: "quiet" }, "Time goes to the right, a column a step. A bar stands for the rows of an output that are made in the step: "
+      + "the higher it lies, the earlier the rows. Red: rows that were made before, again."),
     ...stripes.regions.flatMap((/** @type {any} */ region) => drawnRegion(region, body.clientWidth || 800)),
     stripes.whole ? h("p", { class: "quiet" }, `${countText(stripes.whole)} other operations run whole.`) : null);
   new ResizeObserver(draw).observe(element);
