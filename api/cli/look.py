@@ -14,6 +14,8 @@ from memplan.api.cli.arguments import Capacities, Inclusive, Quiet, TimeLimit
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import STANDARD, problem_in, read_as, read_plan, refuse_unwritable, say, write
 from memplan.api.reports.page.file_page import plan_page
+from memplan.api.reports.page.plan_view import NO_NAMES, ProgramNames
+from memplan.api.reports.page.program_names import names_in
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -43,7 +45,7 @@ def look(
     page is there, 2 wrong input.
     """
     refuse_unwritable(output)
-    problem, own_plan = read_as(problem_file, lambda data: _read(data, problem_file, inclusive))
+    problem, own_plan, names = read_as(problem_file, lambda data: _read(data, problem_file, inclusive))
     problem = with_capacities(problem, capacity or ())
     if plan_file is not None:
         plan = read_plan(plan_file, problem)
@@ -55,16 +57,18 @@ def look(
         plan = _planned(problem, time_limit)
     name = "standard input" if problem_file == STANDARD else Path(problem_file).name
     path = _target(output)
-    write(path, plan_page(problem, plan, title=problem.name or name))
+    write(path, plan_page(problem, plan, title=problem.name or name, names=names))
     typer.echo(path)
     if not no_browser and not webbrowser.open(Path(path).resolve().as_uri()) and not quiet:
         say("memplan: no browser was found; open the file in one")
 
 
-def _read(data: bytes, path: str, inclusive: bool | None) -> tuple[Problem, Plan | None]:
-    """Return the problem in a file, and the plan that the file has itself, if it has one."""
+def _read(data: bytes, path: str, inclusive: bool | None) -> tuple[Problem, Plan | None, ProgramNames]:
+    """Return the problem in a file, the plan that the file has itself, if it has one, and the names it gives."""
     problem, imported = problem_in(data, path, None, inclusive)
-    return problem, None if imported is None else imported.own_plan
+    if imported is None:
+        return problem, None, NO_NAMES
+    return problem, imported.own_plan, names_in(data, path, problem)
 
 
 def _planned(problem: Problem, time_limit_s: float) -> Plan:

@@ -187,9 +187,12 @@ def _draw(
     if page_file is not None:
         # Imported here: few plans are looked into.
         from memplan.api.reports.page.file_page import plan_page
+        from memplan.api.reports.page.plan_view import NO_NAMES
+        from memplan.api.reports.page.program_names import names_in
 
         name = "" if problem_file == STANDARD else Path(problem_file).name
-        write(page_file, plan_page(problem, answer, title=problem.name or name))
+        names = read_as(problem_file, lambda data: names_in(data, name, problem)) if name else NO_NAMES
+        write(page_file, plan_page(problem, answer, title=problem.name or name, names=names))
 
 
 def _planning(
