@@ -12,6 +12,14 @@ from typing import Any
 import pytest
 
 AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
+DROP = """([name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name));
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: data }));
+  }
+}"""
+"""Drops a file with this name and text on a page."""
 _BREAKS = """
 window.policyBreaks = [];
 document.addEventListener("securitypolicyviolation", (event) =>

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memplan.api.settings import Settings
-from tests.support.browser import Tab, chromium, tab
+from tests.support.browser import DROP, Tab, chromium, tab
 from tests.support.server import Running, running
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -22,13 +22,6 @@ SMALL: dict[str, Any] = {
     ],
     "pools": [{"name": "sram", "size": 256}],
 }
-DROP = """([name, text]) => {
-  const data = new DataTransfer();
-  data.items.add(new File([text], name));
-  for (const kind of ["dragenter", "dragover", "drop"]) {
-    document.body.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: data }));
-  }
-}"""
 KEY = "a-key-of-an-operator-that-is-long-enough"
 
 

@@ -70,15 +70,11 @@ export function planView(problem, plan, title) {
   const ids = problem.buffers.map((/** @type {any} */ row) => row.id);
   const index = new Map(ids.map((/** @type {any} */ id, /** @type {number} */ i) => [key(id), i]));
   const { pool, offset } = places(plan, index, names, ids.length);
-  const facts = { ...(plan ?? { status: "unknown" }) };
-  delete facts.placements;
-  delete facts.pools;
-  for (const [name, value] of Object.entries(facts)) if (value === null) delete facts[name];
   return {
     kind: "plan",
     title,
     pools: pools.map((/** @type {any} */ row) => poolRow(row, plan)),
-    plan: facts,
+    plan: factsOf(plan),
     ids,
     size: column(problem.buffers.map((/** @type {any} */ row) => row.size)),
     pool,
@@ -88,6 +84,28 @@ export function planView(problem, plan, title) {
     ...lifetimes(problem),
     ...optional(problem, index),
   };
+}
+
+/**
+ * The view of another plan of the problem that a view is of; throws an Error for a plan that names other buffers.
+ * @param {any} view
+ * @param {any} plan
+ * @param {string} title
+ */
+export function replanned(view, plan, title) {
+  const index = new Map(view.ids.map((/** @type {any} */ id, /** @type {number} */ i) => [key(id), i]));
+  const names = new Map(view.pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name, q]));
+  const { pool, offset } = places(plan, index, names, view.ids.length);
+  return { ...view, title, plan: factsOf(plan), pool, offset: column(offset), pools: view.pools.map((/** @type {any} */ row) => poolRow(row, plan)) };
+}
+
+/** What a plan claims, without what is absent. @param {any} plan */
+function factsOf(plan) {
+  const facts = { ...(plan ?? { status: "unknown" }) };
+  delete facts.placements;
+  delete facts.pools;
+  for (const [name, value] of Object.entries(facts)) if (value === null) delete facts[name];
+  return facts;
 }
 
 /** Ids 1 and "1" are two. @param {any} id */

@@ -6,6 +6,8 @@ import { openOrder } from "./order_view.js";
 import { openComparison } from "./comparison_view.js";
 import { fromBase64, unpack } from "./document.js";
 import { fill, h } from "./dom.js";
+import { droppable } from "./drop.js";
+import { planView, recognised, replanned } from "./from_json.js";
 import { readLink, writeLink } from "./link.js";
 import { openPlan } from "./plan_view.js";
 import { nameText } from "./text.js";
@@ -41,6 +43,27 @@ export function show(page, found) {
 /** The view that is open, for tests and consoles. @type {{view?: any, ready?: number}} */
 const shown = {};
 
+/**
+ * Show problems and plans that are dropped: a plan alone is for the problem on show.
+ * @param {HTMLElement} page
+ * @param {import("./document.js").PageDocument | null} known
+ * @param {File[]} files
+ */
+async function take(page, known, files) {
+  let view = known?.views.find(({ kind }) => kind === "plan");
+  for (const file of files) {
+    const found = recognised(await file.text());
+    if (!found) throw new Error(`${file.name}: must be a problem or a plan in JSON; memplan look and memplan serve read other files`);
+    if (!found.problem && !view) throw new Error(`${file.name}: open the problem of this plan first`);
+    const title = found.problem?.name ?? file.name;
+    view = found.problem ? planView(found.problem, found.plan, title) : replanned(view, found.plan, title);
+  }
+  writeLink({ plan: null, sel: null, vis: null, time: null, view: null });
+  document.title = nameText(view.title, 60);
+  show(page, { title: view.title, views: [view] });
+  return { title: view.title, views: [view] };
+}
+
 async function start() {
   const page = /** @type {HTMLElement} */ (document.getElementById("page"));
   const source = document.getElementById("document");
@@ -50,6 +73,11 @@ async function start() {
     const found = await unpack(fromBase64(source.textContent ?? ""));
     source.remove();
     show(page, found);
+    let known = found;
+    droppable(document.body, (files) => {
+      take(page, known, files).then((taken) => { known = taken; },
+        (error) => page.prepend(h("p", { role: "alert", class: "alarm" }, nameText(error.message, 1000))));
+    });
     requestAnimationFrame(() => requestAnimationFrame(() => { shown.ready = performance.now(); }));
   } catch (error) {
     fill(page, h("p", { role: "alert" }, String(error)));

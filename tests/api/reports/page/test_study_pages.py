@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 from memplan import Buffer, OperationGraph, Pool, Problem, order_and_place, recompute_frontier, solve
 from memplan.api.cli.main import main
 from memplan.api.reports.page.comparison import PlanOf, comparison_facts, comparison_page
+from memplan.api.reports.page.file_page import plan_page
 from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
-from tests.support.browser import Tab, chromium, tab
+from tests.support.browser import DROP, Tab, chromium, tab
 
 HOSTILE = "<img src=x onerror=document.title=1>"
 OLD = Problem(
@@ -63,6 +65,11 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
         assert (found.errors, found.policy_breaks) == ([], [])
         assert [url for url in found.requests if not url.startswith(("file:", "data:", "blob:"))] == []
         assert found.page.locator("img").count() == 0
+
+
+def drop(shown: Tab, name: str, text: str) -> None:
+    shown.page.evaluate(DROP, [name, text])
+    shown.page.wait_for_timeout(100)
 
 
 def both() -> tuple[PlanOf, PlanOf]:
@@ -127,6 +134,19 @@ def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:
     shown = opened(target.read_bytes())
     shown.page.click("button:text-is('stripes')")
     assert shown.page.locator("rect.made").count() > 3
+
+
+def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
+    shown = opened(plan_page(OLD, solve(OLD)))
+    moved = solve(OLD).model_dump(mode="json")
+    for row in moved["placements"]:
+        row["offset"] += 1024
+    drop(shown, "moved.json", json.dumps(moved))
+    shown.page.wait_for_function("() => memplan.view.plan.offset.every((offset) => offset >= 1024)")
+    drop(shown, "other.json", json.dumps({"problem": NEW.model_dump(mode="json"), "plan": None}))
+    shown.page.wait_for_function("() => memplan.view.plan.ids.includes('new')")
+    drop(shown, "<b>notes", "hello")
+    assert "<b>notes: must be a problem or a plan in JSON" in shown.page.inner_text("p[role=alert]")
 
 
 def test_the_page_of_a_difference_needs_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,31 +27,6 @@ export async function opened(file, service) {
 }
 
 /**
- * Let files be dropped anywhere.
- * @param {HTMLElement} element
- * @param {(files: File[]) => void} take
- */
-export function droppable(element, take) {
-  let depth = 0;
-  const mark = (/** @type {number} */ change) => {
-    depth = Math.max(0, depth + change);
-    element.classList.toggle("dropping", depth > 0);
-  };
-  element.addEventListener("dragenter", (event) => {
-    event.preventDefault();
-    mark(1);
-  });
-  element.addEventListener("dragleave", () => mark(-1));
-  element.addEventListener("dragover", (event) => event.preventDefault());
-  element.addEventListener("drop", (event) => {
-    event.preventDefault();
-    mark(-depth);
-    const files = [...(event.dataTransfer?.files ?? [])];
-    if (files.length) take(files);
-  });
-}
-
-/**
  * Bytes as people write them: 256KiB, 1.5 MiB, 64K, 4096; null for nothing. Throws an Error.
  * @param {string} text
  * @returns {number | null}

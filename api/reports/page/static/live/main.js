@@ -3,12 +3,13 @@
 
 import { openComparison } from "../comparison_view.js";
 import { h, fill } from "../dom.js";
+import { droppable } from "../drop.js";
 import { planView } from "../from_json.js";
 import { openPlan } from "../plan_view.js";
 import { nameText } from "../text.js";
 import { style } from "../theme.js";
 import { askKey } from "./key.js";
-import { droppable, opened, sizeOf } from "./files.js";
+import { opened, sizeOf } from "./files.js";
 import { jobsDialog } from "./jobs.js";
 import { Progress } from "./progress.js";
 import { PlanService, Refusal } from "./service.js";
