@@ -42,8 +42,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self._is_one_of_several = "PROMETHEUS_MULTIPROC_DIR" in os.environ
-        if not self._is_one_of_several:
+        self.is_one_of_several = "PROMETHEUS_MULTIPROC_DIR" in os.environ
+        if not self.is_one_of_several:
             ProcessCollector(registry=registry)
             GCCollector(registry=registry)
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
@@ -102,7 +102,7 @@ class Metrics:
         for state in STATES:
             self._jobs.labels(state).set(jobs.get(state, 0))
         self.note(now)
-        if not self._is_one_of_several:
+        if not self.is_one_of_several:
             return generate_latest(self._registry)
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]

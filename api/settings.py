@@ -47,6 +47,11 @@ def _secret(text: str) -> str:
     return text
 
 
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _users_data_folder() -> Path:
     """Return where programs keep a user's data."""
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "memplan"
@@ -65,7 +70,7 @@ class Settings(BaseSettings):
     database_url: Annotated[str, AfterValidator(_database)] | None = Field(default=None, repr=False)
 
     # Servers
-    processes: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=1024)
+    processes: int = Field(default_factory=_processors, ge=1, le=1024)
 
     # Workers
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)

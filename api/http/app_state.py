@@ -84,7 +84,7 @@ class Service:
         services = Services(self.solving, self.working)
         self.jobs = await stack.enter_async_context(open_jobs(self.store, services, self.queue, self.metrics, settings))
         self._enders.append(self.jobs.stop)
-        if self._workers_at is not None:
+        if self.metrics.is_one_of_several:
             noting = asyncio.create_task(self._note())
             stack.callback(noting.cancel)
 
