@@ -83,6 +83,8 @@ class Settings(BaseSettings):
     max_held_bytes: int | None = Field(default=None, ge=1)
     max_buffers: int = Field(default=5_000_000, ge=1)
     max_cells: int = Field(default=20_000_000, ge=1)
+    max_pairs: int = Field(default=100_000, ge=0)
+    max_expanded: int = Field(default=200_000, ge=1)
     max_time_limit_s: float = Field(default=3600.0, gt=0, le=MAX_TIME_LIMIT_S)
     waiting: int = Field(default=16, ge=0)
     max_jobs: int = Field(default=100_000, ge=0)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from math import inf
 from typing import TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
@@ -29,7 +27,6 @@ from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.store import Store
-from memplan.solvers.search.deadline import Deadline
 
 T = TypeVar("T")
 _NOTE_EVERY_S = 1.0
@@ -61,7 +58,6 @@ class Service:
             Check(self._has_workers, "memplan: no worker is there"),
         )
         self._for_short_work = CapacityLimiter(settings.solves)
-        self._for_solving = CapacityLimiter(inf)
         self._callers: set[asyncio.Event] = set()
         self._enders: list[Callable[[], None]] = []
         self._is_stopping = False
@@ -138,23 +134,6 @@ class Service:
             watcher.cancel()
             self._callers.discard(cancelled)
 
-    async def in_turn(self, request: Request, work: Callable[[threading.Event], T], deadline: Deadline) -> T | None:
-        """Wait for a place until the deadline, then do work that solves in a thread of this process.
-
-        `work` gets an event that is set when the client hangs up or the service stops. None is returned if that was
-        while it waited. Raises FullError.
-        """
-        told = threading.Event()
-        async with self.caller(request) as cancelled:
-            if not await self.queue.take_unless(cancelled, max(0.0, deadline.left_s)):
-                return None
-            teller = asyncio.create_task(_tell(told, cancelled))
-            try:
-                return await to_thread.run_sync(work, told, limiter=self._for_solving)
-            finally:
-                teller.cancel()
-                self.queue.leave()
-
     def stop(self) -> None:
         """End every solve that runs, and all that still come: each is answered with the best plan so far."""
         self._is_stopping = True
@@ -169,8 +148,3 @@ async def _watch(request: Request, cancelled: asyncio.Event) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
     cancelled.set()
-
-
-async def _tell(told: threading.Event, cancelled: asyncio.Event) -> None:
-    await cancelled.wait()
-    told.set()

@@ -14,17 +14,21 @@ from memplan.api.http.problem_details import TooLargeError
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.reports.sizes import with_capacities
 from memplan.api.service.kinds.bodies import plan_of, problem_of
+from memplan.api.service.kinds.kind import Subject
 from memplan.api.settings import Settings
 from memplan.planner.errors import (
     MAX_SHOWN,
     FormatError,
     InputError,
+    OperationsError,
     OptionError,
     ProblemError,
     path_of,
     shown,
 )
 from memplan.planner.formats import FORMATS, memplan_json
+from memplan.planner.liveness.expansion import TOO_MANY
+from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -105,6 +109,26 @@ def check_time_limit(where: str, time_limit_s: float, most_s: float) -> None:
 def check_size(problem: Problem, settings: Settings) -> None:
     """Refuse a problem that takes too much memory or time before a search begins; raises TooLargeError."""
     check_counts(len(problem.buffers), len(problem.pools), settings)
+    check_pairs(bank_pairs(problem), len(problem.pools), settings)
+
+
+def check_subject(subject: Subject, settings: Settings) -> None:
+    """Refuse what a request is about where it makes too much; raises TooLargeError and OperationsError."""
+    if subject.n_expanded > settings.max_expanded:
+        rule = TOO_MANY.format(most=settings.max_expanded)
+        raise OperationsError(f"functions: {rule}, got {subject.n_expanded}")
+    check_counts(max(subject.n_buffers, subject.n_expanded), subject.n_pools, settings)
+    check_pairs(subject.n_pairs, subject.n_pools, settings)
+
+
+def check_pairs(count: int, n_pools: int, settings: Settings) -> None:
+    """Refuse so many pairs, which few entries of `bank` can make; raises TooLargeError."""
+    if count > settings.max_pairs:
+        rule = f"entries of bank must make at most {settings.max_pairs} pairs on this server"
+        raise TooLargeError(f"problem: {rule}, got {count}")
+    if count * n_pools > settings.max_cells:
+        rule = f"pairs that entries of bank make times pools must be at most {settings.max_cells}"
+        raise TooLargeError(f"problem: {rule}, got {count * n_pools}")
 
 
 def check_counts(count: int, n_pools: int, settings: Settings) -> None:

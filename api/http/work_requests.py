@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from memplan.api.http.submissions import check_counts, check_time_limit
+from memplan.api.http.submissions import check_subject, check_time_limit
 from memplan.api.service.kinds.bodies import check_fields, parsed_fields, read_options
 from memplan.api.service.kinds.kind import JobKind, KindOptions, Subject
 from memplan.api.settings import Settings
@@ -18,10 +18,11 @@ from memplan.planner.errors import OptionError, path_of
 
 @dataclass(frozen=True)
 class CheckedWork:
-    """The options of a request, the facts of what it is about, and the terms that came beside it."""
+    """The options of a request, the facts of what it is about, that itself, and the terms that came beside it."""
 
     options: KindOptions
     subject: Subject
+    read: Any
     terms: Mapping[str, Any]
 
 
@@ -42,6 +43,7 @@ def read_work(
     check_fields(kind, content, terms)
     options = read_options(kind, content, dict(asked))
     check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
-    subject = kind.about(kind.read(content))
-    check_counts(subject.n_buffers, subject.n_pools, settings)
-    return CheckedWork(options, subject, {name: content[name] for name in terms if name in content})
+    found = kind.read(content)
+    subject = kind.about(found)
+    check_subject(subject, settings)
+    return CheckedWork(options, subject, found, {name: content[name] for name in terms if name in content})

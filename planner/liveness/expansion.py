@@ -33,6 +33,7 @@ from memplan.planner.operations.statements import (
 
 MAX_EXPANDED = 1_000_000
 """The largest number of statements and buffers of a program, once its calls are replaced by what they do."""
+TOO_MANY = "must be at most {most} statements and buffers, once every call is replaced by what it does"
 MAX_NESTING = 100
 """The deepest nesting of branches and loops, calls included."""
 _PATH_LENGTH = 16
@@ -53,21 +54,21 @@ def expand(
     """
     name = function or operations.entry
     if workspaces is None:
-        _check_count(operations, name, most)
+        count = expanded_count(operations, name)
+        if count > most:
+            raise OperationsError(f"functions: {TOO_MANY.format(most=most)}, got {count}")
     return _Expansion(operations, workspaces, most * _PATH_LENGTH).timeline(name)
 
 
-def _check_count(operations: Operations, entry: str, most: int) -> None:
-    """Refuse to lay out more than so many statements and buffers, which a few nested calls can come to."""
+def expanded_count(operations: Operations, function: str | None = None) -> int:
+    """Return the statements and buffers of a function and of all that it calls, however often: few can come to many."""
     calls = {name: [callee for _, callee in operations.calls(name)] for name in operations.functions}
     count: dict[str, int] = {}
     for name in TopologicalSorter(calls).static_order():
-        function = operations.functions[name]
-        own = len(function.buffers) + sum(1 for _ in every_statement(function.body, ()))
+        laid_out = operations.functions[name]
+        own = len(laid_out.buffers) + sum(1 for _ in every_statement(laid_out.body, ()))
         count[name] = own + sum(count[callee] for callee in calls[name])
-    if count[entry] > most:
-        rule = f"must be at most {most} statements and buffers, once every call is replaced by what it does"
-        raise OperationsError(f"functions: {rule}, got {count[entry]}")
+    return count[function or operations.entry]
 
 
 @dataclass

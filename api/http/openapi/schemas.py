@@ -13,7 +13,6 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from memplan.api.http.bodies import CSV, FORMAT_OF, JSON, TEXT
 from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.options import Options
-from memplan.api.reports.liveness_requests import LivenessAnswer, LivenessRequest
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
@@ -63,8 +62,6 @@ _MODELS: tuple[type[BaseModel], ...] = (
     _VERDICT,
     ProblemDetails,
     Operations,
-    LivenessRequest,
-    LivenessAnswer,
 )
 
 PROBLEM_EXAMPLE: dict[str, Any] = {
@@ -74,7 +71,6 @@ PROBLEM_EXAMPLE: dict[str, Any] = {
     ]
 }
 OPTIONS_EXAMPLE: dict[str, Any] = {"time_limit_s": 2, "solver": "auto", "accept": "5%"}
-LIVENESS_OPTIONS: dict[str, Any] = {"compare": True, "time_limit_s": 2}
 OPERATIONS_EXAMPLE: dict[str, Any] = {
     "functions": {
         "main": {
@@ -204,20 +200,6 @@ VERIFY_REQUEST = body(
 VERDICT_ANSWER: dict[str, Any] = {
     "description": "The verdict.",
     "content": {JSON: {"schema": _ref(_VERDICT), "example": {"valid": True, "violations": []}}},
-}
-LIVENESS_REQUEST = body(
-    {
-        JSON: _bare_or_wrapped(
-            LivenessRequest,
-            Operations,
-            operations=_example("bare operations", OPERATIONS_EXAMPLE),
-            options=_example("operations and options", {"operations": OPERATIONS_EXAMPLE, "options": LIVENESS_OPTIONS}),
-        )
-    }
-)
-LIVENESS_ANSWER: dict[str, Any] = {
-    "description": "The problem, and facts about the program; `peaks` with the option `compare`.",
-    "content": {JSON: {"schema": _ref(LivenessAnswer)}},
 }
 
 

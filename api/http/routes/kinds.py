@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from memplan.api.cluster.task import WorkControl
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.bodies import media_type, read_body
@@ -33,13 +35,18 @@ def _call(kind: JobKind[Any]) -> Callable[[Request], Awaitable[Response]]:
         body = await read_body(request, min(service.settings.max_body_bytes, kind.most_bytes))
         found = await service.briefly(partial(read_work, kind, media, body, request.query_params, service.settings))
         limit_s = found.options.time_limit_s
+        deadline = Deadline.after(limit_s, arrived)
+        if kind.is_brief is not None and kind.is_brief(found.subject, found.options):
+            control = WorkControl(deadline, threading.Event(), lambda _: None)
+            brief = await service.briefly(partial(kind.run, found.read, found.options, control))
+            return Response(brief.content, media_type=JSON)
         asked = WorkRequest(
             kind.name,
             media,
             body,
             found.options.model_dump(mode="json"),
             limit_s,
-            Deadline.after(limit_s, arrived),
+            deadline,
             may_be_refused=True,
         )
         async with service.caller(request) as cancelled:

@@ -21,6 +21,7 @@ from memplan.planner.errors import (
 )
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -85,4 +86,4 @@ def plan_of(content: Mapping[str, Any], name: str = "plan") -> Plan:
 
 def problem_subject(problem: Problem) -> Subject:
     """Return the facts of a problem that jobs are listed by."""
-    return Subject(problem_hash(problem), problem.name, len(problem.buffers), len(problem.pools))
+    return Subject(problem_hash(problem), problem.name, len(problem.buffers), len(problem.pools), bank_pairs(problem))

@@ -25,12 +25,17 @@ class KindOptions(WireValue):
 
 @dataclass(frozen=True)
 class Subject:
-    """The facts of what a request is about that jobs are listed by: a content hash, a name, and its size."""
+    """The facts of what a request is about that jobs are listed by: a content hash, a name, and its size.
+
+    `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
+    """
 
     hash: str
     name: str | None
     n_buffers: int
     n_pools: int = 1
+    n_pairs: int = 0
+    n_expanded: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +46,8 @@ class JobKind(Generic[S]):
     With other media types than JSON it is the first field, as bytes. `read` makes of the fields what a request is
     about, and raises InputError; it runs in a thread of the server, and again in the worker. `run` answers there by
     `control.deadline`, or soon after `control.cancelled` is set. `check` raises OptionError for options that are wrong
-    in ways that their types do not tell. `request`, `answer` and `example` describe bodies.
+    in ways that their types do not tell. What `is_brief` is answered by a thread of the server. `request`, `answer` and
+    `example` describe bodies.
     """
 
     name: str
@@ -56,6 +62,7 @@ class JobKind(Generic[S]):
     example: Mapping[str, Any]
     options: type[KindOptions] = KindOptions
     check: Callable[[Any], None] | None = None
+    is_brief: Callable[[Subject, Any], bool] | None = None
     needed: tuple[str, ...] = ()
     media: tuple[str, ...] = (JSON,)
     most_bytes: int = MOST_BYTES

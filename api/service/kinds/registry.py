@@ -9,7 +9,10 @@ from memplan.api.cluster.task import WorkAnswer, WorkControl, WorkTask
 from memplan.api.service.kinds.bodies import parsed_fields
 from memplan.api.service.kinds.kind import JobKind
 
-_MODULES = ("certificate", "compare", "explain", "imports", "order", "repairs", "replan", "scenarios", "what_if")
+_MODULES = (
+    *("certificate", "compare", "explain", "imports", "liveness"),
+    *("order", "repairs", "replan", "scenarios", "what_if"),
+)
 """The modules of this package that have a `KIND`."""
 PLAN = "plan"
 """The kind of jobs that end in a plan; it has a way of its own, by the cache and shared searches."""

@@ -24,9 +24,14 @@ def unknown_names(problem: ProblemFields) -> Breaks:
     return unknown_ids(problem, ((("bank", k, "buffers"), use.buffers) for k, use in enumerate(problem.bank)))
 
 
+def bank_pairs(problem: ProblemFields) -> int:
+    """Return how many pairs the entries of `bank` make."""
+    return sum(comb(len(use.buffers), 2) for use in problem.bank)
+
+
 def too_many_pairs(problem: ProblemFields) -> Breaks:
     """Yield that there are more pairs than can be looked at."""
-    pairs = sum(comb(len(use.buffers), 2) for use in problem.bank)
+    pairs = bank_pairs(problem)
     if pairs > MAX_PAIRS:
         yield ("bank",), f"must make at most {MAX_PAIRS} pairs, got {pairs}"
 

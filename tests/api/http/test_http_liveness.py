@@ -47,12 +47,12 @@ def test_operations_may_come_with_options(server: Running) -> None:
         (
             {"operations": OPERATIONS_EXAMPLE, "options": {"liveness": "use"}},
             422,
-            "options.liveness: must be 'usage' or 'scope', got \"use\"",
+            "liveness: must be 'usage' or 'scope', got \"use\"",
         ),
         (
             {"operations": OPERATIONS_EXAMPLE, "options": {"compare": True, "time_limit_s": 4000}},
             422,
-            "options.time_limit_s: must be at most 3600 on this server, got 4000.0",
+            "time_limit_s: must be at most 3600 on this server, got 4000.0",
         ),
         (
             {"functions": {"main": function(op("-> a"), {"alloc": ["a"]}, a=1)}},
@@ -74,7 +74,7 @@ def test_what_is_no_json_is_told(server: Running) -> None:
 
 def test_a_small_body_cannot_become_a_large_program() -> None:
     many = {"functions": {"main": function(*[call("f")] * 20), "f": function(*[op()] * 20)}}
-    with running(Settings(max_cells=200)) as small:
+    with running(Settings(max_expanded=200)) as small:
         answer = small.client.post("/v1/liveness", json=many)
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("functions: must be at most 200 statements and buffers, once every call")
