@@ -113,8 +113,11 @@ def log_failure(error: Exception, path: str | None) -> None:
     PROBLEMS.info("what failed: %s", error)
 
 
+_OF_HEADS = (414, 431)
+
+
 def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe, for OpenAPI, the errors that a call can answer with."""
+    """Describe, for OpenAPI, the errors that a call can answer with, and those of its head, which every call has."""
     says = {
         400: "The body is not JSON, or not CSV.",
         401: "No key came, or none that is known or still holds.",
@@ -130,4 +133,7 @@ def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
         503: "The service cannot solve or store for now.",
     }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
-    return {status: {"description": says[status], "content": {MEDIA_TYPE: {"schema": schema}}} for status in statuses}
+    return {
+        status: {"description": says[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+        for status in {*statuses, *_OF_HEADS}
+    }

@@ -94,7 +94,7 @@ def test_a_toy_kind_is_answered_queued_listed_and_described_as_others_are(tmp_pa
     (tmp_path / "api/service/kinds/count.py").write_text(KIND)
     registry = tmp_path / "api/service/kinds/registry.py"
     text = registry.read_text()
-    assert text.count('_MODULES = ("') == 1, "the guide expects the list of modules"
-    registry.write_text(text.replace('_MODULES = ("', '_MODULES = ("count", "'))
+    assert text.count("_MODULES = (") == 1, "the guide expects the list of modules"
+    registry.write_text(text.replace("_MODULES = (", '_MODULES = ("count", '))
     done = run_beside(tmp_path, CALL, str(tmp_path / "data"))
     assert done.stdout == "answered\n", done.stderr
