@@ -224,7 +224,7 @@ export class Overlay {
     for (const row of rows) {
       const box = this.box(row);
       if (!box) continue;
-      const most = Math.floor((box.width - 6) / 6);
+      const most = Math.floor((box.width - 8) / 6.8);
       if (most < 2) continue;
       c.fillText(plan.name(plan.lifeBuffer[row], most), box.x + box.width / 2, box.y + box.height / 2);
     }

@@ -62,7 +62,7 @@ export class Panel {
     const rows = links.slice(0, 200).map((link) => h("li", {}, this.button(link.i), ` ${sizeText(plan.size[link.i])} at ${countText(plan.offsetOf(link.i))}`,
       link.idle > 0 && h("span", { class: "alarm" }, ` ${sizeText(link.idle)} idle below`)));
     return h("div", { class: "why" }, h("h2", {}, "Why is it here?"), h("p", {}, verdict),
-      h("p", {}, `It stands on ${links.length - 1} ${links.length === 2 ? "buffer" : "buffers"} down to the bottom, with ${bytesText(idle)} idle between them.`),
+      links.length > 1 && h("p", {}, `It stands on ${links.length - 1} ${links.length === 2 ? "buffer" : "buffers"} down to the bottom, with ${bytesText(idle)} idle between them.`),
       h("ol", { class: "chain" }, ...rows));
   }
 
