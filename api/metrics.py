@@ -16,6 +16,8 @@ from memplan.api.store.job_states import STATES, State
 from memplan.planner.model.plan import Plan
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second, useless line for each counter
+COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable that tells prometheus_client to count over the processes of a server, and where."""
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 _SOLVE_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
 _GAP_BUCKETS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -42,7 +44,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self.is_one_of_several = "PROMETHEUS_MULTIPROC_DIR" in os.environ
+        self.is_one_of_several = COUNTS_FOLDER in os.environ
         if not self.is_one_of_several:
             ProcessCollector(registry=registry)
             GCCollector(registry=registry)

@@ -23,13 +23,12 @@ from distributed import Security
 
 from memplan.api.cluster import dask
 from memplan.api.cluster.local_cluster import local_cluster
+from memplan.api.metrics import COUNTS_FOLDER
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
 
 LAST_ANSWERS_S = 15.0
 """The time that server processes have to answer and to end, once they are told to."""
-COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable that tells prometheus_client to count over processes, and where."""
 _START_S = 120.0
 _PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0)
 """The pauses before a server process that ended soon, and again and again, is replaced."""

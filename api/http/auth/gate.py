@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 from fastapi import Depends, Request, Response
@@ -13,6 +15,7 @@ from fastapi.security import HTTPBearer
 
 from memplan.api.http.auth.hosts import is_from_elsewhere, is_harmless
 from memplan.api.http.auth.quota import RequestQuota
+from memplan.api.metrics import COUNTS_FOLDER
 from memplan.api.refusals import ForbiddenError, FullError, NoKeyError
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, digest, is_same, split
@@ -45,7 +48,8 @@ class KeyGate:
         self.requires_keys = bool(settings.require_keys)
         self._settings, self._look_up, self._clock = settings, look_up, clock
         self._admin = None if settings.admin_key is None else digest(settings.admin_key)
-        self._quota = RequestQuota(clock)
+        together = os.environ.get(COUNTS_FOLDER)
+        self._quota = RequestQuota(clock, None if together is None else Path(together))
         self._kept: dict[str, tuple[Key, float]] = {}
 
     async def caller(

@@ -252,3 +252,14 @@ def test_the_use_of_a_key_is_noted_about_once_a_minute(store: Store) -> None:
     assert first is not None
     assert first.used_at is not None
     assert store.keys.find("a") == first
+
+
+def test_processes_of_a_server_count_requests_together(tmp_path: Path) -> None:
+    clock = Clock()
+    one, other = RequestQuota(clock, tmp_path), RequestQuota(clock, tmp_path)
+    assert [quota.take("a", 3) for quota in (one, other, one)] == [0, 0, 0]
+    assert other.take("a", 3) == one.take("a", 3) == 20
+    assert other.take("b", 3) == 0
+    clock.now_s += 20
+    assert one.take("a", 3) == 0
+    assert other.take("a", 3) == 20
