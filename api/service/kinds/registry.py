@@ -10,7 +10,7 @@ from memplan.api.service.kinds.bodies import parsed_fields
 from memplan.api.service.kinds.kind import JobKind
 
 _MODULES = (
-    *("certificate", "compare", "explain", "imports", "liveness"),
+    *("audit", "certificate", "compare", "explain", "imports", "liveness"),
     *("order", "repairs", "replan", "scenarios", "what_if"),
 )
 """The modules of this package that have a `KIND`."""
