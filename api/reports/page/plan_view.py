@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +102,7 @@ def _pools(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"name": pool.name, "size": pool.size, "base_address": pool.base_address}
         row |= {"bank_size": pool.bank_size, "reserved": pool.reserved, "alignment": pool.alignment}
         row |= {"used": None if use is None else use.used, "lower_bound": None if use is None else use.lower_bound}
-        found.append({key: value for key, value in row.items() if value is not None})
+        found.append({key: value for key, value in row.items() if value is not None} | _exact(row))
     return found
 
 
@@ -114,7 +114,13 @@ def _facts(plan: Plan) -> dict[str, Any]:
     for name in ("proof", "explanation"):
         if name in facts and len(facts[name].get("buffers", ())) > _NAMED_AT_MOST:
             facts[name]["buffers"] = facts[name]["buffers"][:_NAMED_AT_MOST]
-    return facts
+    return facts | _exact(facts)
+
+
+def _exact(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return as texts, under `exact`, the integers that JavaScript's numbers are too coarse for."""
+    found = {key: str(value) for key, value in facts.items() if isinstance(value, int) and value > 2**53}
+    return {"exact": found} if found else {}
 
 
 def _lifetimes(document: PageDocument, problem: Problem) -> dict[str, Any]:
@@ -154,6 +160,8 @@ def _optional(document: PageDocument, problem: Problem) -> dict[str, Any]:
         found["alignment"] = document.column(table.alignment)
     if (table.traffic != ABSENT).any():
         found["traffic"] = document.column(table.traffic)
+    if problem.may_share:
+        found["may_share"] = True
     if problem.conflicts:
         pairs = problem.conflicts[: 10 * _NAMED_AT_MOST]
         found["conflicts"] = document.column([problem.index[name] for pair in pairs for name in pair])

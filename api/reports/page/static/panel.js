@@ -4,7 +4,7 @@
 import { fill, h } from "./dom.js";
 import { factsOf } from "./facts.js";
 import { BufferTable } from "./tables.js";
-import { bytesText, countText, nameText, percentText, sizeText } from "./text.js";
+import { bytesText, countText, exactly, nameText, percentText, sizeText } from "./text.js";
 import { aliveAt, bottleneck, chainUnder, fits, lowestFit, readSize, without } from "./why.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
@@ -91,6 +91,7 @@ export class Panel {
       h("p", {}, `${countText(buffers.length)} buffers, ${bytesText(bytes)}`,
         !isPeak && fullest.bytes > 0 && `, ${percentText(bytes / fullest.bytes)} of the most `,
         !isPeak && h("button", { type: "button", onclick: () => this.actions.lookAt(fullest.time) }, "go to the fullest time")),
+      plan.timeless.size > 0 && h("p", { class: "quiet" }, `${countText(plan.timeless.size)} buffers have no times: pairs say what they may not overlap.`),
       this.table.element);
     this.table.show(buffers, time);
   }
@@ -112,9 +113,10 @@ export class Panel {
 
   /** @param {import("./plan_model.js").Pool} pool */
   levels(pool) {
-    /** @type {[string, number | undefined][]} */
-    const rows = [["peak", pool.used], ["lower bound", pool.lower_bound], ["capacity", pool.size], ["bank size", pool.bank_size]];
-    return rows.flatMap(([term, value]) => (value === undefined ? [] : [h("dt", {}, term), h("dd", {}, bytesText(value))]));
+    const exact = /** @type {any} */ (pool).exact ?? {};
+    /** @type {[string, any][]} */
+    const rows = [["peak", exact.used ?? pool.used], ["lower bound", exact.lower_bound ?? pool.lower_bound], ["capacity", exact.size ?? pool.size], ["bank size", pool.bank_size]];
+    return rows.flatMap(([term, value]) => (value === undefined ? [] : [h("dt", {}, term), h("dd", {}, bytesText(exactly(value)))]));
   }
 
   /** @param {number} q */
@@ -128,7 +130,7 @@ export class Panel {
       if (details.childElementCount > 1) return;
       const best = without(plan, q, narrow.buffers).filter((row) => row.bytes < narrow.bytes);
       details.append(
-        h("p", {}, `At time ${plan.timeText(narrow.time)}, ${countText(narrow.buffers.length)} buffers with ${bytesText(narrow.bytes)} are alive together: no plan of these lifetimes has less.`,
+        h("p", {}, `At time ${plan.timeText(narrow.time)}, ${countText(narrow.buffers.length)} buffers with ${bytesText(narrow.bytes)} are alive together${plan.isShared ? "." : ": no plan with the same buffers in this pool has less."}`,
           peak > narrow.bytes ? ` This plan takes ${bytesText(peak - narrow.bytes)} more.` : ""),
         this.list(narrow.buffers),
         best.length ? h("p", {}, "The most bytes alive would be, without one of them (moved to another pool, computed again, or made in parts):")
@@ -148,9 +150,10 @@ export class Panel {
     const { stretches, above } = fits(plan, pool, size);
     const least = bottleneck(plan, pool);
     const used = Math.max(plan.pools[q].used ?? 0, plan.top(q));
+    if (!stretches.length && pool < 0) return fill(element, h("p", {}, `Nothing is placed here. Never more than ${bytesText(least.bytes)} are alive; plan it with this capacity to know.`));
     if (!stretches.length && !above.length) return fill(element, h("p", {}, `Yes: this plan ends at ${bytesText(used)}.`));
     const say = stretches.length
-      ? `No plan fits: ${bytesText(least.bytes)} are alive at time ${plan.timeText(least.time)}, ${bytesText(least.bytes - size)} too much.`
+      ? `${plan.isShared ? "Too much is alive" : pool < 0 ? "No plan fits" : plan.pools.length > 1 ? "No plan with these buffers here fits" : "No plan fits"}: ${bytesText(least.bytes)} are alive at time ${plan.timeText(least.time)}, ${bytesText(least.bytes - size)} too much.`
       : `This plan does not: it ends at ${bytesText(used)}. The live bytes, ${bytesText(least.bytes)}, would; plan it with this capacity to know.`;
     fill(element, h("p", { class: "alarm" }, say),
       stretches.length > 0 && h("p", {}, `In the way: ${countText(stretches.length)} ${stretches.length === 1 ? "stretch" : "stretches"} of time `,

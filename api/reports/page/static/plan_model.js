@@ -41,6 +41,8 @@ export class PlanModel {
     this.timeless = new Set(view.timeless);
     /** @type {Float64Array | null} */ this.alignment = view.alignment ? plain(view.alignment) : null;
     /** @type {Float64Array | null} */ this.traffic = view.traffic ? plain(view.traffic) : null;
+    /** True where pairs of buffers may share bytes: then live bytes bound nothing. */
+    this.isShared = Boolean(view.may_share);
     this.conflicts = view.conflicts ?? [];
     this.roles = view.roles ?? guessedRoles(this);
     this.operations = view.operations ?? null;
@@ -342,7 +344,7 @@ function demandRows(plan, pool) {
   };
   for (let row = 0; row < most; row++) {
     const i = plan.root[plan.lifeBuffer[row]];
-    if (plan.size[i] === 0 || (pool >= 0 && plan.pool[i] !== pool)) continue;
+    if (plan.size[i] === 0 || plan.timeless.has(plan.lifeBuffer[row]) || (pool >= 0 && plan.pool[i] !== pool)) continue;
     const known = joined.size ? joined.get(i) : undefined;
     if (known) known.push(row);
     else add(plan.start[row], plan.end[row], i);

@@ -12,7 +12,7 @@ import { Panel } from "./panel.js";
 import { Picture } from "./picture.js";
 import { PlanModel } from "./plan_model.js";
 import { Search } from "./search.js";
-import { bytesText, countText, percentText, sizeText } from "./text.js";
+import { bytesText, countText, exactly, percentText, sizeText } from "./text.js";
 import { onTheme, switchTheme } from "./theme.js";
 import { bottleneck, chainUnder } from "./why.js";
 
@@ -68,8 +68,8 @@ export class PlanView {
     this.field = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "name or /pattern/", "aria-label": "search buffers by name or pattern",
       oninput: () => this.find(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event) }));
     this.told = h("span", { class: "quiet", role: "status" });
-    const told = [["status", facts.status], ["peak", facts.peak === undefined ? null : bytesText(facts.peak)],
-      ["bound", facts.lower_bound === undefined ? null : bytesText(facts.lower_bound)],
+    const told = [["status", facts.status], ["peak", facts.peak === undefined ? null : bytesText(exactly(facts.exact?.peak ?? facts.peak))],
+      ["bound", facts.lower_bound === undefined ? null : bytesText(exactly(facts.exact?.lower_bound ?? facts.lower_bound))],
       ["gap", facts.gap === undefined || facts.gap === 0 ? null : percentText(facts.gap)],
       ["buffers", countText(this.plan.count)]];
     const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ run) => h("button", { type: "button", title, onclick: run }, text);

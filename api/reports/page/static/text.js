@@ -39,6 +39,15 @@ export function bytesText(bytes) {
 }
 
 /**
+ * A number as it is, or the integer that a text says where numbers are too coarse.
+ * @param {number | string} value
+ * @returns {number | bigint}
+ */
+export function exactly(value) {
+  return typeof value === "string" ? BigInt(value) : value;
+}
+
+/**
  * A part as per cent.
  * @param {number} part
  * @returns {string}

@@ -100,7 +100,7 @@ export function bottleneck(plan, pool) {
  * @param {number} time
  */
 export function aliveAt(plan, pool, time) {
-  const found = new Set(plan.liveAt(time).map((i) => plan.root[i]));
+  const found = new Set(plan.liveAt(time).filter((i) => !plan.timeless.has(i)).map((i) => plan.root[i]));
   return [...found].filter((i) => plan.size[i] > 0 && (pool < 0 || plan.pool[i] === pool));
 }
 

@@ -294,7 +294,7 @@ def test_a_size_is_asked_and_what_is_in_the_way_is_told(opened: Tab) -> None:
     field.fill("8 KiB")
     field.press("Enter")
     answer = opened.page.locator(".answer").first.inner_text()
-    assert "No plan fits" in answer
+    assert "No plan with these buffers here fits" in answer
     assert "In the way" in answer
     field.fill("24K")
     field.press("Enter")
