@@ -50,6 +50,7 @@ def _point(point: CascadePoint, is_checked: bool) -> dict[str, Any]:
         "slides": [{"tensor": t, "output": out, "down": down} for (out, t), down in slides.items()],
         "regions": [_region(number, region, point) for number, region in enumerate(point.cascade.regions)],
         "offsets": point.offsets(),
+        **({"origins": point.cascade.graph.origins} if point.cascade.graph.origins else {}),
     }
 
 

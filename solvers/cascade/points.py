@@ -61,9 +61,16 @@ def planned(
     if plan.peak is None:
         return None
     macs = macs_of(cascade)
-    ratio = macs / graph.macs if graph.macs else 1.0
+    once = _macs_once(graph)
+    ratio = macs / once if once else 1.0
     counts = (macs, ratio, traffic_of(cascade), runs_of(cascade))
     return CascadePoint(plan.peak, chain.peak, *counts, cascade, tuple(slides), operations, problem, plan)
+
+
+def _macs_once(graph: AccessGraph) -> int:
+    """Return the multiplications of a graph layer by layer, of operations that run again once."""
+    first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
+    return sum(map(graph.macs_of, first.values()))
 
 
 def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> list[Slide]:

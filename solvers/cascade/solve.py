@@ -17,6 +17,7 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.front import Chain, front
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.points import CascadePoint, planned
+from memplan.solvers.cascade.repeats import Variant, with_repeats
 from memplan.solvers.cascade.search import Effort, RegionSearch, strides_of
 from memplan.solvers.kernels.cache import CASCADE, PLANNING
 from memplan.solvers.kernels.cascade.rows import FOUND_PEAK
@@ -44,7 +45,8 @@ class Exhausted:
     """The regions that were looked at: all intervals of up to `longest` operations of the given order, or fewer.
 
     `modes` is False where a beam cut `beam_cuts` mixes of modes off; `strides` are those tried along the longest axis,
-    of which `skipped_strides` regions were left out, as they take too many steps.
+    of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in which
+    operations run again that lowered the least peak.
     """
 
     intervals: bool
@@ -54,6 +56,7 @@ class Exhausted:
     beam_cuts: int
     skipped_strides: int
     evaluated: int
+    repeats: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,28 +115,31 @@ def cascade(
         wait(flag, group)
     search = RegionSearch(access, options)
     layers = _planned_layers(access, options, search.layers())
-    found = search.run(is_over)
-    chains = front(found, len(access.operations)) if access.operations else []
+    starts = [(options, _variant(access, search, is_over))]
     if options.sliding:
-        chains, found = _with_resting(access, options, is_over, chains, found)
-    points = _points(access, options, found, _wanted(access, options, chains), is_over)
+        # Slides that follow each other may not all be had at once.
+        resting = replace(options, sliding=False)
+        starts.append((resting, _variant(access, RegionSearch(access, resting), is_over)))
+    points: list[CascadePoint] = []
+    for how, start in starts:
+        points = _best([*points, *_points(how, start, _wanted(access, options, start.chains), is_over)])
+    repeats = 0
+    for how, start in starts if points and (options.macs is None or options.macs > 1) else ():
+        for variant in with_repeats(start, how, is_over):
+            repeats += 1
+            better = [chain for chain in _wanted(access, options, variant.chains) if _adds(points, chain)]
+            points = _best([*points, *_points(how, variant, better, is_over)])
     barriers = _barriers(access, search.layers())
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
     checked = _checked(kept, is_over) if check else ()
-    told = _exhausted(access, options, search.effort, search.reached)
+    told = replace(_exhausted(access, options, search.effort, search.reached), repeats=repeats)
     return CascadeResult(access, options, layers, kept, barriers, told, checked, round(time.monotonic() - started, 6))
 
 
-def _with_resting(
-    graph: AccessGraph, options: CascadeOptions, is_over: Callable[[], bool], chains: list[Chain], found: Rows
-) -> tuple[list[Chain], Rows]:
-    """Add the chains in which nothing slides: slides that follow each other may not all be had at once."""
-    others = RegionSearch(graph, replace(options, sliding=False)).run(is_over)
-    added = [
-        replace(chain, rows=tuple(row + len(found) for row in chain.rows))
-        for chain in front(others, len(graph.operations))
-    ]
-    return chains + added, np.concatenate([found, others])
+def _variant(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
+    """Return the regions that a search finds, and the front of their chains."""
+    found = search.run(is_over)
+    return Variant(graph, found, front(found, len(graph.operations)) if graph.operations else [])
 
 
 def _wanted(graph: AccessGraph, options: CascadeOptions, chains: Sequence[Chain]) -> list[Chain]:
@@ -144,7 +150,7 @@ def _wanted(graph: AccessGraph, options: CascadeOptions, chains: Sequence[Chain]
 
 
 def _points(
-    graph: AccessGraph, options: CascadeOptions, found: Rows, chains: list[Chain], is_over: Callable[[], bool]
+    options: CascadeOptions, variant: Variant, chains: list[Chain], is_over: Callable[[], bool]
 ) -> list[CascadePoint]:
     """Plan chains, the lowest peaks and the fewest multiplications first; return those that no other is as good as."""
     order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
@@ -152,12 +158,21 @@ def _points(
     for k in order:
         if points and is_over():
             break
-        point = planned(graph, options, found, chains[k], _PLAN_S)
+        point = planned(variant.graph, options, variant.found, chains[k], _PLAN_S)
         if point is not None:
             points.append(point)
-    points.sort(key=lambda point: (point.peak, point.macs, point.traffic))
+    return _best(points)
+
+
+def _adds(points: list[CascadePoint], chain: Chain) -> bool:
+    """Return True if no point is as good as what a chain is estimated at."""
+    return not any(point.peak <= chain.peak and point.macs <= chain.macs for point in points)
+
+
+def _best(points: list[CascadePoint]) -> list[CascadePoint]:
+    """Return the points that no other is as good as, by falling peak."""
     best: list[CascadePoint] = []
-    for point in points:
+    for point in sorted(points, key=lambda point: (point.peak, point.macs, point.traffic)):
         if not best or point.macs < best[-1].macs:
             best.append(point)
     return best[::-1]

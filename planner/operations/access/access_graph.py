@@ -80,13 +80,19 @@ class AccessOperation:
 
 @dataclass(frozen=True)
 class AccessGraph:
-    """Tensors and operations in the order in which they run; `kept` tensors are alive to the end."""
+    """Tensors and operations in the order in which they run; `kept` tensors are alive to the end.
+
+    Where operations run again, `origins` and `tensor_origins` name the operation and the tensor of the graph that was
+    given for each of these; empty where each is itself.
+    """
 
     tensors: tuple[PixelTensor, ...]
     operations: tuple[AccessOperation, ...]
     kept: tuple[int, ...]
     name: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
+    origins: tuple[int, ...] = ()
+    tensor_origins: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         made: set[int] = set()
@@ -145,6 +151,10 @@ class AccessGraph:
     def inputs(self) -> tuple[int, ...]:
         """The tensors that no operation makes and some use or keep."""
         return tuple(t for t, maker in enumerate(self.maker) if maker is None and self.last[t] >= 0)
+
+    def origin(self, position: int) -> int:
+        """Return which operation of the graph that was given one is."""
+        return self.origins[position] if self.origins else position
 
     def macs_of(self, position: int) -> int:
         """Return the multiplications of an operation that runs whole."""

@@ -67,6 +67,9 @@ class _Run:
         for tensor in graph.inputs:
             if tensor not in held:
                 self._whole(tensor)[:] = self.expected[tensor]
+        for tensor, origin in enumerate(graph.tensor_origins):
+            if tensor != origin:
+                self._compare(f"{tensors[tensor].name}", self.expected[tensor], self.expected[origin])
         for number, region in enumerate(self.cascade.regions):
             if region.kind == "whole":
                 self._run_whole(number, region.first)
@@ -201,7 +204,7 @@ def _run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetc
     """Return what an operation makes in a range of rows and of columns."""
     operation = graph.operations[v]
     out = graph.tensors[operation.outputs[0]]
-    total = _pattern(v, rows, columns, out.pixel)
+    total = _pattern(graph.origin(v), rows, columns, out.pixel)
     for salt, read in enumerate(operation.reads):
         source = graph.tensors[read.tensor]
         if source.pixel:
@@ -240,7 +243,7 @@ def _summed(operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch)
 
 def _finished(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
     out = graph.tensors[graph.operations[v].outputs[0]]
-    total = _folded(sums.reshape(1, 1, -1), out.pixel) + _pattern(v, (0, 1), (0, 1), out.pixel)
+    total = _folded(sums.reshape(1, 1, -1), out.pixel) + _pattern(graph.origin(v), (0, 1), (0, 1), out.pixel)
     return (total & 255).astype(np.uint8)
 
 
@@ -257,7 +260,7 @@ def _run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Byte
     made = []
     for k, tensor in enumerate(operation.outputs):
         out = graph.tensors[tensor]
-        total = _pattern(v + k, (0, out.rows), (0, out.columns), out.pixel)
+        total = _pattern(graph.origin(v) + k, (0, out.rows), (0, out.columns), out.pixel)
         for salt, read in enumerate(operation.reads):
             source = graph.tensors[read.tensor]
             rows, columns = (0, source.rows), (0, source.columns)

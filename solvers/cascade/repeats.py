@@ -1,0 +1,105 @@
+"""Regions that start earlier than their cut: operations run again, instead of keeping what they made for a late reader.
+
+A tensor that is read before and behind a global pool (squeeze-and-excite) must be whole in between. Its operations,
+back to a smaller tensor, are run again in front of the late reader; the search then cuts the two runs apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.access.repeated import repeated
+from memplan.solvers.cascade.front import Chain, front
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.search import WORST, RegionSearch
+from memplan.solvers.kernels.cascade.rows import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.solvers.kernels.tables import Rows
+
+MOST_ROUNDS = 8
+MOST_OPERATIONS = 24
+"""The operations that one late reader lets run again."""
+_MOST_TENSORS, _MOST_DEPTHS = 2, 3
+
+
+class Variant(NamedTuple):
+    """A graph, the regions found for it, and the front of their chains."""
+
+    graph: AccessGraph
+    found: Rows
+    chains: list[Chain]
+
+
+def with_repeats(given: Variant, options: CascadeOptions, is_over: Callable[[], bool]) -> Iterator[Variant]:
+    """Yield graphs in which ever more operations run again, as long as each lowers the least peak of the one before."""
+    most = int(given.graph.macs * (WORST if options.macs is None else min(WORST, options.macs)))
+    current = given
+    for _ in range(MOST_ROUNDS):
+        best: Variant | None = None
+        least = _least(current, most)
+        for graph in _candidates(current, least):
+            if is_over():
+                return
+            if graph.macs > most:
+                continue
+            found = RegionSearch(graph, options).run(is_over)
+            variant = Variant(graph, found, front(found, len(graph.operations)))
+            reached = _least(variant, most)
+            if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
+                best, least = variant, reached
+        if best is None:
+            return
+        yield best
+        current = best
+
+
+def _least(variant: Variant, most: int) -> Chain | None:
+    within = [chain for chain in variant.chains if chain.macs <= most]
+    return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
+
+
+def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
+    """Yield graphs in which a tensor that is alive at the peak is made again for its late readers."""
+    if least is None:
+        return
+    graph, found = variant.graph, variant.found
+    peaks = [row for row in least.rows if found[row, FOUND_PEAK] == least.peak]
+    alive: dict[int, None] = {}
+    for row in peaks:
+        first, end = int(found[row, FOUND_FROM]), int(found[row, FOUND_TO])
+        for tensor, maker in enumerate(graph.maker):
+            if maker is not None and maker < end and graph.last[tensor] >= first:
+                alive[tensor] = None
+    forked = [t for t in alive if len(graph.readers[t]) > 1 and graph.last[t] < len(graph.operations)]
+    for tensor in sorted(forked, key=lambda t: (-graph.tensors[t].bytes, t))[:_MOST_TENSORS]:
+        readers = graph.readers[tensor]
+        gaps = [(late - early, late) for early, late in pairwise(readers)]
+        late = max(gaps)[1]
+        for operations in _depths(graph, tensor):
+            yield repeated(graph, operations, late)
+
+
+def _depths(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
+    """Yield sets of operations that make a tensor again, each from fewer bytes than the one before."""
+    chosen: set[int] = set()
+    wanted, least, count = graph.maker[tensor], graph.tensors[tensor].bytes, 0
+    while wanted is not None and len(chosen) < MOST_OPERATIONS and count < _MOST_DEPTHS:
+        if graph.operations[wanted].role != "striped":
+            return
+        chosen.add(wanted)
+        outside = {
+            read.tensor for v in chosen for read in graph.operations[v].reads if graph.maker[read.tensor] not in chosen
+        }
+        bytes_ = sum(graph.tensors[t].bytes for t in outside)
+        if bytes_ < least:
+            least, count = bytes_, count + 1
+            yield frozenset(chosen)
+        inner = [t for t in outside if graph.maker[t] is not None and _is_striped(graph, t)]
+        wanted = graph.maker[max(inner, key=lambda t: (graph.tensors[t].bytes, t))] if inner else None
+
+
+def _is_striped(graph: AccessGraph, tensor: int) -> bool:
+    maker = graph.maker[tensor]
+    return maker is not None and graph.operations[maker].role == "striped"

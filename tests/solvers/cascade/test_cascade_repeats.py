@@ -1,0 +1,75 @@
+"""Operations that run again: squeeze-and-excite is cut apart where the same values are made twice."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from memplan.api.reports.cascades import facts
+from memplan.planner.operations.access.from_graph import access_graph
+from memplan.planner.operations.access.repeated import repeated
+from memplan.planner.operations.cascade.execution import values_by_layers
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.solve import cascade
+from tests.support.networks import NETWORKS, Network
+from tests.support.random_networks import random_network
+
+
+def squeezed(size: int = 12) -> OperationGraph:
+    """Return a block of squeeze-and-excite: the pool of a tensor scales that tensor."""
+    net = Network()
+    wide = net.depthwise(net.conv(net.input(size, size, 2), 24))
+    scale = net.conv(net.global_pool(wide), 24, 1)
+    net.conv(net.mul(wide, scale), 2, 1)
+    return net.graph()
+
+
+def test_a_block_that_scales_itself_is_made_twice_instead_of_kept() -> None:
+    graph = squeezed()
+    once = cascade(graph, CascadeOptions(macs=1.0), check=True)
+    assert min(point.peak for point in once.points) >= 12 * 12 * 24
+    result = cascade(graph, check=True)
+    assert len(result.checked) == len(result.points)
+    lowest = result.points[-1]
+    assert lowest.peak < 12 * 12 * 24 / 3
+    assert lowest.peak == lowest.estimate
+    assert verify(lowest.problem, lowest.plan) == ()
+    assert result.exhausted.repeats > 0
+    origins = lowest.cascade.graph.origins
+    assert set(origins) == set(range(len(graph.ops)))
+    assert lowest.macs_ratio == lowest.macs / result.graph.macs > 1
+    assert facts(result)["points"][-1]["origins"] == origins
+    assert "origins" not in facts(once)["points"][-1]
+
+
+def test_repeated_operations_make_the_values_that_they_made_before() -> None:
+    seen = 0
+    for seed in range(30):
+        rng = random.Random(seed)
+        graph = random_network(rng)
+        striped = [v for v, row in enumerate(graph.operations[:-1]) if row.role == "striped"]
+        late = rng.randint(1, len(graph.operations) - 1)
+        chosen = [v for v in striped if v < late and rng.random() < 0.6]
+        again = repeated(graph, chosen, late)
+        again = repeated(again, [v for v in chosen if v + 1 < late][:2], late)
+        before, after = values_by_layers(graph, seed), values_by_layers(again, seed)
+        for tensor, origin in enumerate(again.tensor_origins or range(len(before))):
+            assert (after[tensor] == before[origin]).all()
+            seen += tensor != origin
+    assert seen > 40
+
+
+def test_bounds_hold_for_operations_that_run_again() -> None:
+    assert all(point.macs_ratio <= 1.3 for point in cascade(squeezed(), CascadeOptions(macs=1.3)).points)
+    assert all(point.peak <= 1_200 for point in cascade(squeezed(), CascadeOptions(fit=1_200)).points)
+    assert cascade(access_graph(squeezed()), time_limit_s=0).exhausted.repeats == 0
+
+
+@pytest.mark.slow
+def test_efficientnet_b0_is_below_the_wall_of_its_first_pools() -> None:
+    points = cascade(NETWORKS["efficientnet_b0"](), CascadeOptions(macs=1.2)).points
+    assert points[-1].peak <= 251_360
+    assert points[-1].peak == points[-1].estimate
