@@ -8,6 +8,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.cascade.regions import Cascade, Slide, macs_of, runs_of, traffic_of
+from memplan.planner.operations.cascade.slides_check import check_slides
 from memplan.planner.operations.operations import Operations
 from memplan.solvers.cascade.front import Chain
 from memplan.solvers.cascade.lowering import FUNCTION, problem_with, program_of
@@ -56,6 +57,7 @@ def planned(
     cascade = cascade_of(graph, options, found, chain)
     operations = program_of(cascade, options.alignment)
     slides = needed_slides(cascade, [int(found[row, 2]) for row in chain.rows], chain.peak, options.alignment)
+    check_slides(cascade, tuple(slides))
     problem = problem_with(operations, slides)
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=True)
     if plan.peak is None:

@@ -110,6 +110,8 @@ def cascade(
         return time.monotonic() - started >= time_limit_s or (cancelled is not None and cancelled.is_set())
 
     access = graph if isinstance(graph, AccessGraph) else access_graph(graph, brick=brick)
+    if options.sliding and access.layout != "NHWC":
+        raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {access.layout}")
     flag = np.zeros(1, np.int64)
     for group in (PLANNING, CASCADE):
         wait(flag, group)

@@ -93,6 +93,7 @@ class AccessGraph:
     notes: tuple[str, ...] = field(default=(), compare=False)
     origins: tuple[int, ...] = ()
     tensor_origins: tuple[int, ...] = ()
+    layout: str = "NHWC"
 
     def __post_init__(self) -> None:
         made: set[int] = set()

@@ -44,7 +44,7 @@ class _Reading:
         tensors = tuple(map(self._tensor, range(len(self.graph.size))))
         operations = tuple(self._operation(row, tensors) for row in self.graph.ops)
         kept = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
-        return AccessGraph(tensors, operations, kept, self.graph.name or "")
+        return AccessGraph(tensors, operations, kept, self.graph.name or "", layout=self.layout)
 
     def _bits(self, tensor: int) -> int:
         facts = self.graph.tensors[tensor] if self.graph.tensors else None
