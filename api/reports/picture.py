@@ -47,7 +47,7 @@ _BESIDE = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.6}
 
 def format_of_name(name: str) -> str:
     """Return the format that the name of a picture asks for; raises OptionError."""
-    require("picture", ("matplotlib",))
+    require("picture:", ("matplotlib",))
     suffix = name.rpartition(".")[2].lower()
     if suffix not in FORMATS:
         raise OptionError(f"picture: must end in {', '.join('.' + known for known in FORMATS)}, got {shown(name)}")
@@ -59,7 +59,7 @@ def draw(problem: Problem, plan: Plan, picture_format: str) -> bytes:
 
     A buffer that has no lifetimes spans all of time. Of more than some thousand rectangles, pixels are drawn.
     """
-    require("picture", ("matplotlib",))
+    require("picture:", ("matplotlib",))
     # Not at the top: it takes longer to import than most plans take to make.
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -43,10 +43,10 @@ def missing(package: str, extra: str | None = None) -> str:
 
 
 def require(subject: str, packages: Iterable[str]) -> None:
-    """Raise MissingPackageError where one of the packages is not installed."""
+    """Raise MissingPackageError, which begins with the subject, where one of the packages is not installed."""
     for package in packages:
         if not is_installed(package):
-            raise MissingPackageError(f"{subject}: {missing(package)}")
+            raise MissingPackageError(f"{subject} {missing(package)}")
 
 
 def is_installed(package: str) -> bool:

@@ -161,7 +161,7 @@ def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, subproce
         told = ""
         while "listens on" not in told:
             told = json.loads(process.stderr.readline())["message"]
-        yield told.rpartition("http://0.0.0.0")[2], process
+        yield told.rpartition("http://0.0.0.0")[2].split()[0], process
     finally:
         process.kill()
         process.wait()

@@ -71,16 +71,17 @@ def test_a_small_problem_is_packed_without_loading_the_kernel() -> None:
 import sys
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import column
+from memplan.solvers.kernels.packing import pack
 from memplan.solvers.packing.packers import QuickPacker
 from tests.support.random_problems import random_problem
 instance = compile_problem(random_problem(0, 200))
 packer = QuickPacker(instance, column([0]))
 for _ in range(30):
     packer.pack(0, column(range(200)))
-print("llvmlite" in sys.modules, "numba" in sys.modules)
+print(pack.is_loaded, "numba" in sys.modules)
 for _ in range(100):
     packer.pack(0, column(range(200)))
-print("llvmlite" in sys.modules, "numba" in sys.modules)
+print(pack.is_loaded, "numba" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False", "True", "False"]

@@ -71,7 +71,9 @@ def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setitem(registry.BY_NAME, "absent", absent)
     with pytest.raises(OptionError) as caught:
         stages.chosen(RING, "absent")
-    assert str(caught.value) == "solver: absent needs no_such_package, which is not installed"
+    assert str(caught.value) == (
+        "solver: absent needs no_such_package, which is not installed: pip install no_such_package"
+    )
 
 
 @pytest.mark.parametrize(
