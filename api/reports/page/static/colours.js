@@ -12,7 +12,7 @@ const REST = 0x8c8c8c;
 const MOVED = { "not moved": 0x9aa5b1, moved: 0xd55e00, new: 0x0072b2 };
 
 /** What buffers can be coloured by, in the order of the menu. */
-export const COLOUR_BY = ["buffer", "size", "role", "operation", "pool", "moved"];
+export const COLOUR_BY = ["buffer", "size", "role", "operation", "type", "pool", "moved"];
 
 /**
  * The classes and inks of all buffers by one of COLOUR_BY; null where the plan does not tell it.
@@ -25,6 +25,7 @@ export function colouring(plan, by, moved) {
   if (by === "size") return bySize(plan);
   if (by === "role") return byRole(plan);
   if (by === "operation") return plan.operations ? byName(plan, plan.operations) : null;
+  if (by === "type") return plan.types ? byName(plan, elementTypes(plan.types)) : null;
   if (by === "pool") return byPool(plan);
   if (by === "moved") return moved ? named(moved, Object.keys(MOVED), Object.values(MOVED)) : null;
   const of = new Uint8Array(plan.count);
@@ -64,6 +65,16 @@ function byPool(plan) {
   const names = plan.pools.map((pool) => pool.name);
   const of = Uint8Array.from(plan.pool, (q) => (q < 0 ? 0 : q % 256));
   return named(of, names, names.map((_, k) => DISTINCT[k % DISTINCT.length]));
+}
+
+/**
+ * The types of elements alone, of types with shapes: `int8` of `int8 1x49x10x1`.
+ * @param {{of: ArrayLike<number>, names: string[]}} types
+ */
+function elementTypes(types) {
+  const names = [...new Set(types.names.map((text) => text.split(" ")[0]))];
+  const numbers = types.names.map((text) => names.indexOf(text.split(" ")[0]));
+  return { of: Array.from(types.of, (k) => numbers[k]), names: names.map((name) => name || "not told") };
 }
 
 /** @param {PlanModel} plan @param {{of: ArrayLike<number>, names: string[]}} column */

@@ -88,7 +88,8 @@ export class PlanView {
 
   /** @param {string} by */
   knows(by) {
-    return by === "operation" ? this.plan.operations !== null : by === "moved" ? this.picture.look.moved !== null : true;
+    const told = { operation: this.plan.operations, type: this.plan.types, moved: this.picture.look.moved };
+    return !(by in told) || told[/** @type {keyof typeof told} */ (by)] !== null;
   }
 
   /** @param {string} by @param {boolean} [isLinked] */

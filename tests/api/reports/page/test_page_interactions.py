@@ -44,6 +44,7 @@ NAMES = ProgramNames(
     steps=tuple(NamedTime(t, f"operation {t}") for t in range(16)),
     spans=(Span("loop", "the loop", 4, 8),),
     operations=tuple(f"op{i % 3}" for i in range(10)),
+    types=tuple(("int8 4x4", "float32 4", "int8 2")[i % 3] for i in range(10)),
 )
 SEEN = "() => ({...memplan.view.picture.camera.frame})"
 FIND = "(name) => memplan.view.plan.ids.findIndex(id => String(id).startsWith(name))"
@@ -359,9 +360,9 @@ def test_dark_is_dark_in_the_picture_too(opened: Tab) -> None:
 
 def test_colours_of_each_kind_are_drawn(opened: Tab) -> None:
     pictures = []
-    for by in ("buffer", "size", "role", "operation", "pool"):
+    for by in ("buffer", "size", "role", "operation", "type", "pool"):
         opened.page.select_option("select", by)
         opened.page.wait_for_timeout(60)
         pictures.append(opened.page.evaluate("memplan.view.picture.base.toDataURL()"))
-    assert len(set(pictures)) == 5
+    assert len(set(pictures)) == 6
     assert opened.page.locator("option[value=moved]").is_disabled()
