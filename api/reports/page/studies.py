@@ -11,9 +11,10 @@ from memplan.api.reports.page.file_page import file_page
 from memplan.api.reports.page.plan_view import NO_NAMES, NamedTime, ProgramNames, plan_view
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.cascade.regions import CascadeRegion, Stripes
+from memplan.planner.operations.cascade.regions import CascadeRegion, Stripes, held_name
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_along
+from memplan.solvers.cascade.lowering import FUNCTION
 from memplan.solvers.cascade.points import CascadePoint
 from memplan.solvers.cascade.solve import CascadeResult
 from memplan.solvers.order.placement.joint import PlacedOrder
@@ -129,9 +130,23 @@ def _numbered(result: CascadeResult) -> Iterator[tuple[int, CascadePoint]]:
 
 
 def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
-    return ChartPoint(
-        point.peak, point.macs_ratio, label, point.plan.status, None, point.problem, point.plan, stripes=_stripes(point)
-    )
+    made = (point.problem, point.plan, _roles(point), _stripes(point))
+    return ChartPoint(point.peak, point.macs_ratio, label, point.plan.status, None, *made)
+
+
+def _roles(point: CascadePoint) -> ProgramNames:
+    """Tell rolling buffers from others, and what the network is given and gives."""
+    function = point.operations.functions[FUNCTION]
+    rings = {
+        held_name(number, tensor)
+        for number, region in enumerate(point.cascade.regions)
+        for tensor, hold in region.holds.items()
+        if hold.mode == "roll"
+    }
+    role_of = dict.fromkeys(rings, "ring") | dict.fromkeys(function.results, "output")
+    role_of |= dict.fromkeys(function.params, "input")
+    names = (str(name).removeprefix(f"{FUNCTION}/") for name in point.problem.buffers.ids)
+    return ProgramNames(roles=tuple(role_of.get(name, "temporary") for name in names))
 
 
 def _stripes(point: CascadePoint) -> dict[str, Any]:

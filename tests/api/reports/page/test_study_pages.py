@@ -135,6 +135,9 @@ def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:
     shown = opened(target.read_bytes())
     shown.page.click("button:text-is('stripes')")
     assert shown.page.locator("rect.made").count() > 3
+    shown.page.click("button:text-is('plan')")
+    shown.page.select_option("select", "role")
+    assert shown.page.get_by_text("ring", exact=True).count() > 0
 
 
 def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
