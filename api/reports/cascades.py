@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from memplan.planner.operations.cascade.regions import CascadeRegion, Span
+from memplan.solvers.cascade.barriers import Barrier
 from memplan.solvers.cascade.points import CascadePoint
 from memplan.solvers.cascade.solve import CascadeResult
 
@@ -79,6 +80,10 @@ def _region(number: int, region: CascadeRegion, point: CascadePoint) -> dict[str
     }
 
 
+def _said(barrier: Barrier) -> str:
+    return f"{barrier.kind or 'an unknown kind'}: {barrier.reason}{'; the least peak is this' if barrier.binds else ''}"
+
+
 def _ranges(spans: tuple[Span, ...]) -> dict[str, Any]:
     """Return ranges as clamp(A * y + B, 0, top) of their ends, where each begins where the one before it ends."""
     ends = [b for _, b in spans]
@@ -116,7 +121,7 @@ def lines(result: CascadeResult) -> Iterator[str]:
     if not result.points:
         yield "no cascade is within the bounds"
     for barrier in result.barriers[:3]:
-        yield f"barrier         {barrier.bytes:>14,} bytes at operation {barrier.operation}: {barrier.reason}"
+        yield f"barrier         {barrier.bytes:>14,} bytes at operation {barrier.operation}: {_said(barrier)}"
     told = result.exhausted
     cut = f"a beam cut {told.beam_cuts:,} mixes of modes" if told.beam_cuts else "all mixes of modes"
     yield f"looked at       {told.evaluated:>14,} regions: {'all' if told.intervals else 'not all'} intervals, {cut}"

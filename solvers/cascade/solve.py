@@ -14,6 +14,7 @@ from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.cascade.execution import check_by_value
 from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.cascade.barriers import Barrier, barriers_of
 from memplan.solvers.cascade.front import Chain, front
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.points import CascadePoint, planned
@@ -28,16 +29,6 @@ TIME_LIMIT_S = 60.0
 MOST_CHECKED_RUNS = 20_000
 """The runs of operations up to which a point is checked by value."""
 _PLAN_S = 10.0
-
-
-@dataclass(frozen=True)
-class Barrier:
-    """An operation that runs whole, why, and the bytes alive while it does: no cascade has a lower peak."""
-
-    operation: int
-    kind: str
-    reason: str
-    bytes: int
 
 
 @dataclass(frozen=True)
@@ -131,7 +122,7 @@ def cascade(
             repeats += 1
             better = [chain for chain in _wanted(access, options, variant.chains) if _adds(points, chain)]
             points = _best([*points, *_points(how, variant, better, is_over)])
-    barriers = _barriers(access, search.layers())
+    barriers = barriers_of(access, search.tables, search.layers(), points[-1].estimate if points else None)
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
     checked = _checked(kept, is_over) if check else ()
     told = replace(_exhausted(access, options, search.effort, search.reached), repeats=repeats)
@@ -188,16 +179,6 @@ def _planned_layers(graph: AccessGraph, options: CascadeOptions, layers: Rows) -
     if point is None:
         raise OptionError("time_limit_s: must be enough to plan the graph layer by layer")
     return point
-
-
-def _barriers(graph: AccessGraph, layers: Rows) -> tuple[Barrier, ...]:
-    """Return the operations that run whole because of their kind, the most bytes first."""
-    found = [
-        Barrier(v, row.kind, row.reason, int(layers[v, FOUND_PEAK]))
-        for v, row in enumerate(graph.operations)
-        if row.role == "barrier"
-    ]
-    return tuple(sorted(found, key=lambda barrier: (-barrier.bytes, barrier.operation)))
 
 
 def _checked(points: tuple[CascadePoint, ...], is_over: Callable[[], bool]) -> tuple[int, ...]:

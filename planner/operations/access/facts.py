@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 
 class Pixels(NamedTuple):
-    """A shape as rows, columns and channels."""
+    """A shape as rows, columns and channels, of as many images as the batch has."""
 
     rows: int
     columns: int
     channels: int
+    batch: int = 1
 
 
 class UnknownAccess(Exception):  # noqa: N818  # no error: the operation becomes a barrier
@@ -21,23 +22,35 @@ class UnknownAccess(Exception):  # noqa: N818  # no error: the operation becomes
 
 
 def pixels_of(shape: tuple[int, ...], layout: str) -> Pixels | None:
-    """Return a shape of one image or sequence as rows, columns and channels; None for another one.
+    """Return a shape of images or sequences as rows, columns, channels and batch; None for more than four axes.
 
-    Four axes are those of the layout, NHWC or NCHW; three are batch, rows and channels; two are rows and channels.
+    Four axes are those of the layout, NHWC or NCHW; three are batch, rows and channels in NHWC, batch, channels and
+    rows in NCHW; two are rows and channels.
     """
-    if len(shape) == 4 and shape[0] == 1:
-        return Pixels(*shape[1:]) if layout == "NHWC" else Pixels(shape[2], shape[3], shape[1])
-    if len(shape) == 3 and shape[0] == 1:
-        return Pixels(shape[1], 1, shape[2])
+    if len(shape) in (3, 4):
+        batch, *rest = shape
+        order = (*rest[1:], rest[0]) if layout == "NCHW" else tuple(rest)
+        return Pixels(order[0], order[1] if len(order) == 3 else 1, order[-1], batch)
     if len(shape) == 2:
         return Pixels(shape[0], 1, shape[1])
     return Pixels(1, 1, prod(shape)) if len(shape) < 2 else None
 
 
+def axes_of(rank: int, layout: str) -> tuple[int, ...] | None:
+    """Return for each axis of a shape which of rows (0), columns (1) and channels (2) it is, -1 for the batch."""
+    first = layout == "NCHW"
+    return {
+        4: (-1, 2, 0, 1) if first else (-1, 0, 1, 2),
+        3: (-1, 2, 0) if first else (-1, 0, 2),
+        2: (0, 2),
+        1: (2,),
+    }.get(rank)
+
+
 def axis_of(axis: int, rank: int, layout: str) -> int:
     """Return which of rows (0), columns (1) and channels (2) an axis is, -1 for the batch."""
     axis = axis + rank if axis < 0 else axis
-    order = {4: (-1, 0, 1, 2) if layout == "NHWC" else (-1, 2, 0, 1), 3: (-1, 0, 2), 2: (0, 2), 1: (2,)}.get(rank)
+    order = axes_of(rank, layout)
     if order is None or not 0 <= axis < rank:
         raise UnknownAccess(f"axis {axis} of {rank}")
     return order[axis]
@@ -45,7 +58,10 @@ def axis_of(axis: int, rank: int, layout: str) -> int:
 
 @dataclass(frozen=True)
 class Facts:
-    """An operation: its kind, its attributes, the shapes of its activations in and its output, and its layout."""
+    """An operation: its kind, its attributes, the shapes of its activations in and its output, and its layout.
+
+    `in_layout` is that of the first input, which a transposition changes.
+    """
 
     kind: str
     attributes: Mapping[str, object]
@@ -54,6 +70,7 @@ class Facts:
     output: Pixels
     out_shape: tuple[int, ...]
     layout: str
+    in_layout: str = "NHWC"
 
     def integers(self, name: str, count: int, default: int | None = None) -> tuple[int, ...]:
         """Return an attribute of `count` integers, one standing for all; raises UnknownAccess."""

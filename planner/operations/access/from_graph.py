@@ -8,6 +8,7 @@ from memplan.planner.errors import OperationsError
 from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read, Role, padded
 from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess, pixels_of
 from memplan.planner.operations.access.kinds import MOST_ALONG, access_of
+from memplan.planner.operations.access.layouts import layouts_of, permutation_of
 from memplan.planner.operations.access.window import whole
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.graph_facts import bits_of
@@ -32,7 +33,7 @@ class _Reading:
 
     def __init__(self, graph: OperationGraph, brick: int) -> None:
         self.graph, self.brick = graph, brick
-        self.layout = next((str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC")
+        self.layouts = layouts_of(graph)
         self.resident = frozenset(graph.resident)
         writers: dict[int, int] = {}
         for row in graph.ops:
@@ -44,7 +45,15 @@ class _Reading:
         tensors = tuple(map(self._tensor, range(len(self.graph.size))))
         operations = tuple(self._operation(row, tensors) for row in self.graph.ops)
         kept = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
-        return AccessGraph(tensors, operations, kept, self.graph.name or "", layout=self.layout)
+        return AccessGraph(tensors, operations, kept, self.graph.name or "", layout=self._layout(tensors))
+
+    def _layout(self, tensors: tuple[PixelTensor, ...]) -> str:
+        """Return the layout of all images that are cut; that they have several, or that they come in batches."""
+        images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape(t) or ()) > 2]
+        if any((self._shape(t) or (1,))[0] > 1 for t in images):
+            return "batches"
+        found = {self.layouts[t] for t in images}
+        return found.pop() if len(found) == 1 else "several layouts" if found else "NHWC"
 
     def _bits(self, tensor: int) -> int:
         facts = self.graph.tensors[tensor] if self.graph.tensors else None
@@ -57,10 +66,10 @@ class _Reading:
         size = 0 if tensor in self.resident else self.graph.size[tensor]
         name = (self.graph.tensors[tensor].name if self.graph.tensors else None) or f"tensor {tensor}"
         shape = self._shape(tensor)
-        seen = None if shape is None or prod(shape) == 0 else pixels_of(shape, self.layout)
+        seen = None if shape is None or prod(shape) == 0 else pixels_of(shape, self.layouts[tensor])
         if seen is None:
             return PixelTensor(1, 1, size, name)
-        pixel = padded(seen.channels, self.brick, self._bits(tensor))
+        pixel = padded(seen.channels, self.brick, self._bits(tensor) * seen.batch)
         needed = seen.rows * seen.columns * pixel
         # Importers round sizes up to an alignment, which is an option here.
         exact = tensor not in self.resident and (needed <= size or self.brick > 1)
@@ -80,7 +89,11 @@ class _Reading:
             outputs = tuple(tensor for tensor in row.outputs if tensor not in self.resident)
             return AccessOperation(kind, reads, outputs, "barrier", macs, weights, 0, row.work, name, str(unknown))
         reads = tuple(Read(row.inputs[k], *found.windows[i]) for i, k in enumerate(read))
-        sums = facts.output.channels * max(SUM_BYTES, self._bits(row.outputs[0]) // 8) if found.is_sum else 0
+        sums = (
+            facts.output.channels * facts.output.batch * max(SUM_BYTES, self._bits(row.outputs[0]) // 8)
+            if found.is_sum
+            else 0
+        )
         role: Role = "sum" if found.is_sum else "striped"
         return AccessOperation(kind, reads, row.outputs, role, found.macs, weights, sums, 0, name)
 
@@ -110,17 +123,23 @@ class _Reading:
         for tensor, shape in zip(around, shapes, strict=True):
             own = self._shape(tensor)
             used = own if shape is None else shape
-            pixels = None if used is None else pixels_of(used, self.layout)
+            pixels = None if used is None else pixels_of(used, self.layouts[tensor])
             if used is None or pixels is None or prod(used) == 0:
-                raise UnknownAccess("has tensors of no known shape of one image")
+                raise UnknownAccess("has tensors that are not known to be images or sequences")
             if max(pixels[:2]) > MOST_ALONG:
                 raise UnknownAccess(f"has more than {MOST_ALONG} rows or columns")
             if pixels[:2] != tensors[tensor].sizes:
                 raise UnknownAccess("sees a tensor in another shape than it has")
             seen.append(pixels)
             full.append(used)
-        if row.attributes.get("layout", self.layout) != self.layout:
-            raise UnknownAccess("has another layout than the graph")
-        return Facts(
-            row.kind or "", row.attributes, tuple(seen[:-1]), tuple(full[:-1]), seen[-1], full[-1], self.layout
-        )
+        layout = self.layouts[around[-1]]
+        if row.attributes.get("layout", layout) != layout:
+            raise UnknownAccess("has another layout than its output")
+        mixed = [t for t in around if len(self._shape(t) or ()) > 2 and self.layouts[t] != layout]
+        attributes = row.attributes
+        if row.kind == "transpose":
+            attributes = {**attributes, "axes": permutation_of(row)}
+        elif mixed and row.kind != "reshape":
+            raise UnknownAccess("has tensors of two layouts")
+        ins = tuple(seen[:-1]), tuple(full[:-1])
+        return Facts(row.kind or "", attributes, *ins, seen[-1], full[-1], layout, self.layouts[around[0]])

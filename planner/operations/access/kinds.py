@@ -1,8 +1,8 @@
 """The access maps of each kind of operation; a kind that is not in the table is a barrier.
 
 The attributes of a kind are lists of two integers for rows and columns: `kernel`, `strides`, `dilations`; `pads` are
-those before rows, before columns, behind rows, behind columns; `groups` is one integer, as is `axis`. Those of a pad
-or slice are by the axes of the shape.
+those before rows, before columns, behind rows, behind columns; sequences have one and two. `groups` is one integer, as
+is `axis`. Those of a pad or slice are by the axes of the shape.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from memplan.planner.operations.access.facts import Facts, UnknownAccess
+from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess
+from memplan.planner.operations.access.layouts import transposed_layout
 from memplan.planner.operations.access.window import (
     SAME,
     Window,
@@ -42,30 +43,42 @@ class KindAccess(NamedTuple):
 
 
 def access_of(facts: Facts) -> KindAccess:
-    """Return the access maps of an operation; raises UnknownAccess, which says why it must run whole."""
-    if facts.kind in _POINTWISE:
-        return _pointwise(facts)
-    if facts.kind not in _KINDS:
+    """Return the access maps of an operation; raises UnknownAccess, which says why it must run whole.
+
+    A batch runs together: a row is that row of all its images.
+    """
+    if facts.kind not in _KINDS and facts.kind not in _POINTWISE:
         raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
-    found = _KINDS[facts.kind](facts)
+    found = _pointwise(facts) if facts.kind in _POINTWISE else _KINDS[facts.kind](facts)
+    if any(seen.batch not in (facts.output.batch, 1) for seen in facts.inputs):
+        raise UnknownAccess(f"{facts.kind} across the images of a batch runs whole")
     for window in (window for windows in found.windows for window in windows):
         if max(window.scale, window.divisor) > 2 * MOST_ALONG or max(abs(window.low), abs(window.high)) > _FARTHEST:
             raise UnknownAccess(f"{facts.kind} with strides or pads of more than {MOST_ALONG}")
-    return found
+    return found._replace(macs=found.macs * facts.output.batch)
+
+
+def _spatial(facts: Facts) -> tuple[tuple[int, ...], ...]:
+    """Return kernel, strides, dilations and pads for rows and columns; a sequence has one column."""
+    n = 1 if len(facts.out_shape) == 3 else 2
+    kernel, strides = facts.integers("kernel", n), facts.integers("strides", n, 1)
+    dilations, pads = facts.integers("dilations", n, 1), facts.integers("pads", 2 * n, 0)
+    if min(*kernel, *strides, *dilations) < 1:
+        raise UnknownAccess("kernel, strides and dilations must be at least 1")
+    if n == 2:
+        return kernel, strides, dilations, pads
+    return (*kernel, 1), (*strides, 1), (*dilations, 1), (pads[0], 0, pads[1], 0)
 
 
 def _sliding(facts: Facts) -> Windows:
-    """Return the maps of kernel, strides, dilations and pads, checked against the sizes of the output."""
-    kernel, strides = facts.integers("kernel", 2), facts.integers("strides", 2, 1)
-    dilations, pads = facts.integers("dilations", 2, 1), facts.integers("pads", 4, 0)
-    if min(*kernel, *strides, *dilations) < 1:
-        raise UnknownAccess("kernel, strides and dilations must be at least 1")
+    """Return the maps of kernel, strides, dilations and pads."""
+    kernel, strides, dilations, pads = _spatial(facts)
     rows, columns = (sliding(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     return rows, columns
 
 
 def _convolution(facts: Facts) -> KindAccess:
-    kernel, groups = facts.integers("kernel", 2), facts.integer("groups", 1)
+    kernel, groups = _spatial(facts)[0], facts.integer("groups", 1)
     if groups < 1 or facts.inputs[0].channels % groups:
         raise UnknownAccess(f"groups must divide the channels, got {groups}")
     taps = kernel[0] * kernel[1] * (facts.inputs[0].channels // groups)
@@ -73,7 +86,7 @@ def _convolution(facts: Facts) -> KindAccess:
 
 
 def _depthwise(facts: Facts) -> KindAccess:
-    kernel = facts.integers("kernel", 2)
+    kernel = _spatial(facts)[0]
     return KindAccess((_sliding(facts),), kernel[0] * kernel[1] * facts.output.channels)
 
 
@@ -82,10 +95,7 @@ def _pool(facts: Facts) -> KindAccess:
 
 
 def _transposed(facts: Facts) -> KindAccess:
-    kernel, strides = facts.integers("kernel", 2), facts.integers("strides", 2, 1)
-    dilations, pads = facts.integers("dilations", 2, 1), facts.integers("pads", 4, 0)
-    if min(*kernel, *strides, *dilations) < 1:
-        raise UnknownAccess("kernel, strides and dilations must be at least 1")
+    kernel, strides, dilations, pads = _spatial(facts)
     groups = facts.integer("groups", 1)
     rows, columns = (transposed(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     taps = kernel[0] * kernel[1] * facts.inputs[0].channels // (strides[0] * strides[1]) // max(1, groups)
@@ -113,7 +123,7 @@ def _by_channels(facts: Facts) -> KindAccess:
     return KindAccess(tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _all(seen) for seen in facts.inputs))
 
 
-def _all(seen: tuple[int, int, int]) -> Windows:
+def _all(seen: Pixels) -> Windows:
     return whole(seen[0]), whole(seen[1])
 
 
@@ -206,6 +216,29 @@ def _matmul(facts: Facts) -> KindAccess:
     return KindAccess(((SAME, SAME), *map(_all, facts.inputs[1:])), first.channels * facts.output.channels)
 
 
+def _transpose(facts: Facts) -> KindAccess:
+    """From one layout to the other: the same pixels, in another order."""
+    if transposed_layout(facts.in_layout, facts.list_of("axes")) != facts.layout or facts.inputs[0] != facts.output:
+        raise UnknownAccess("transpose of rows, columns or batches runs whole")
+    return KindAccess(((SAME, SAME),))
+
+
+def _reshape(facts: Facts) -> KindAccess:
+    """Of a single axis more or less: the same pixels."""
+    if facts.inputs[0] != facts.output:
+        raise UnknownAccess("reshape to other rows and columns runs whole")
+    if facts.in_layout != facts.layout and max(facts.output[:2]) > 1:
+        raise UnknownAccess("reshape of another layout runs whole")
+    return KindAccess(((SAME, SAME),))
+
+
+def _gather(facts: Facts) -> KindAccess:
+    """A row of a table for each index: all indices are read for each part."""
+    if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
+        raise UnknownAccess("gather from what is no constant runs whole")
+    return KindAccess((_all(facts.inputs[0]),))
+
+
 _POINTWISE = frozenset(
     {"add", "sub", "mul", "div", "maximum", "minimum", "pow", "where", "equal", "greater", "less", "not"}
     | {"relu", "relu6", "leaky_relu", "prelu", "elu", "gelu", "hard_swish", "hard_sigmoid", "sigmoid", "tanh", "silu"}
@@ -219,6 +252,11 @@ _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "conv2d_transpose": _transposed,
     "max_pool2d": _pool,
     "average_pool2d": _pool,
+    "conv1d": _convolution,
+    "depthwise_conv1d": _depthwise,
+    "conv1d_transpose": _transposed,
+    "max_pool1d": _pool,
+    "average_pool1d": _pool,
     "global_average_pool": _global_pool,
     "global_max_pool": _global_pool,
     "reduce_mean": _mean,
@@ -230,6 +268,9 @@ _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "resize": _resize,
     "depth_to_space": _depth_to_space,
     "space_to_depth": _space_to_depth,
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "gather": _gather,
     "softmax": _by_channels,
     "layer_norm": _by_channels,
     "fully_connected": _matmul,

@@ -129,14 +129,15 @@ def test_what_is_not_known_runs_whole_and_says_why() -> None:
     far = {"kernel": [1, 1], "strides": [1, 1], "pads": [2**62, 0, 0, 0]}
     assert reason("conv2d", [1, 4, 4, 2], **far) == "conv2d with strides or pads of more than 1048576"
     assert reason("relu", [1, 2**21, 1, 1]) == "has more than 1048576 rows or columns"
-    assert reason("relu", [2, 4, 4, 2]) == "has tensors of no known shape of one image"
+    assert reason("relu", [1, 4, 4, 2, 2]) == "has tensors that are not known to be images or sequences"
+    assert reason("conv3d", [1, 4, 4, 2], kernel=[1, 1, 1]) == "conv3d runs whole"
     assert reason("softmax", [1, 4, 4, 2], axis=1) == "softmax along rows or columns runs whole"
 
 
 def test_a_graph_without_facts_is_all_barriers() -> None:
     graph = access_graph(graph_from({"size": [3, 4], "ops": [{"in": [0], "out": [1]}], "kept": [1]}))
     assert [(row.role, row.reason) for row in graph.operations] == [
-        ("barrier", "has tensors of no known shape of one image")
+        ("barrier", "has tensors that are not known to be images or sequences")
     ]
     assert [tensor.bytes for tensor in graph.tensors] == [3, 4]
 

@@ -138,3 +138,24 @@ def test_a_chain_that_halves_one_pixel_again_and_again_does_not_overflow() -> No
 def test_wrong_options_are_refused(wrong: dict[str, object], told: str) -> None:
     with pytest.raises(OptionError, match=told):
         CascadeOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_global_pool_inside_a_block_is_told_as_the_barrier_that_binds() -> None:
+    net = Network()
+    wide = net.depthwise(net.conv(net.input(12, 12, 2), 24))
+    net.conv(net.mul(wide, net.conv(net.global_pool(wide), 24, 1)), 2, 1)
+    result = cascade(net.graph(), CascadeOptions(macs=1.0))
+    (barrier,) = result.barriers
+    assert (barrier.operation, barrier.kind) == (2, "global_average_pool")
+    assert barrier.reason == "is accumulated over all rows: a region ends with it"
+    assert barrier.bytes == 12 * 12 * 24 + 24
+    assert barrier.bytes <= result.points[-1].peak
+
+
+def test_an_output_in_the_middle_ends_a_region() -> None:
+    net = Network()
+    x = net.conv(net.input(12, 12, 2), 8)
+    net.conv(x, 1)
+    net.conv(net.conv(x, 8), 1)
+    (barrier,) = cascade(net.graph()).barriers
+    assert (barrier.operation, barrier.bytes) == (1, 12 * 12 * 9)

@@ -1,0 +1,47 @@
+"""The operations that no region goes across, and the bytes that are alive there whatever the regions are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.solvers.kernels.cascade.access import Access
+from memplan.solvers.kernels.cascade.rows import FOUND_PEAK
+from memplan.solvers.kernels.tables import Rows
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """An operation that no region goes across, why, and the bytes alive then; no cascade of this order needs less.
+
+    `binds` is True where the lowest peak found is that of this barrier, so that no other regions lower it.
+    """
+
+    operation: int
+    kind: str
+    reason: str
+    bytes: int
+    binds: bool = False
+
+
+def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
+    """Return the barriers of a graph, the most bytes first; `layers` are its operations run whole.
+
+    An operation that is accumulated over all rows may end a region, and what is read behind it, too, is whole then; so
+    is all that others read behind an output that nothing reads.
+    """
+    found = []
+    for v, row in enumerate(graph.operations):
+        whole, behind = int(layers[v, FOUND_PEAK]), int(tables.live[v + 1])
+        if row.role == "barrier":
+            found.append(Barrier(v, row.kind, row.reason, whole, whole == least))
+        elif v + 1 < len(graph.operations):
+            sums = int(tables.sums[v])
+            if row.role == "sum":
+                reason, bytes_ = "is accumulated over all rows: a region ends with it", min(whole, behind + sums)
+            elif not graph.readers[row.outputs[0]]:
+                reason, bytes_ = "makes what nothing behind it reads: a region ends with it", behind
+            else:
+                continue
+            found.append(Barrier(v, row.kind, reason, bytes_, bytes_ == least))
+    return tuple(sorted(found, key=lambda barrier: (-barrier.bytes, barrier.operation)))
