@@ -16,15 +16,18 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from memplan.api.reports.page.plan_view import NO_NAMES
+from memplan.api.reports.page.program_names import program_names
 from memplan.planner import formats, importers
 from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.formats import memplan_json
-from memplan.planner.importers.imported import ImportOptions
+from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.solvers.search.deadline import Deadline
 
 _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
@@ -36,11 +39,15 @@ _MOST_TOLD = 10
 
 @dataclass(frozen=True, eq=False)
 class ImportTask:
-    """A file to be read: its bytes, its name where it has one, and how a model is to be read."""
+    """A file to be read: its bytes, its name where it has one, and how a model is to be read.
+
+    With `names`, the names that a program gives to its times and buffers are answered, too.
+    """
 
     data: bytes
     name: str | None = None
     options: ImportOptions = field(default_factory=ImportOptions)
+    names: bool = False
     least_memory_bytes: int = _LEAST_MEMORY_BYTES
 
     @property
@@ -97,9 +104,11 @@ def _talk(child: subprocess.Popen[bytes], task: ImportTask, told: list[bytes]) -
 def answered(task: ImportTask) -> bytes:
     """Return the answer of `POST /v1/import` for a file; raises InputError."""
     known = importers.detect(task.data, task.name) or _own_format(task)
-    problem, imported = importers.read_problem(task.data, task.name, task.options)
+    options = task.options.model_copy(update={"facts": True}) if task.names else task.options
+    problem, imported = importers.read_problem(task.data, task.name, options)
     own_plan = None if imported is None else imported.own_plan
-    facts = {
+    named = {"names": _names(imported)} if task.names else {}
+    facts = named | {
         "format": "operations" if known == "json" and imported is not None else known,
         "own_peak": None if imported is None else imported.own_peak,
         "violations": [] if own_plan is None else [broken.message for broken in verify(problem, own_plan)[:_MOST_TOLD]],
@@ -111,6 +120,12 @@ def answered(task: ImportTask) -> bytes:
     plan = b"null" if own_plan is None else memplan_json.write_plan(own_plan, problem).strip()
     written = memplan_json.write_problem(problem).strip()
     return to_json(facts)[:-1] + b',"problem":' + written + b',"plan":' + plan + b"}\n"
+
+
+def _names(imported: Imported | None) -> dict[str, Any] | None:
+    """Return the names that a program gives, as the answer has them; None where there are none."""
+    names = NO_NAMES if imported is None else program_names(imported)
+    return asdict(names) if names.steps else None
 
 
 def _own_format(task: ImportTask) -> str:

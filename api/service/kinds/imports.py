@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic_core import to_json
 
 from memplan.api.cluster.task import WorkAnswer, WorkControl
+from memplan.api.reports.page.plan_view import ProgramNames
 from memplan.api.service.import_process import ImportTask, run_apart
 from memplan.api.service.kinds.kind import JSON, JobKind, KindOptions, Subject
 from memplan.planner.errors import FormatError, OptionError, shown
@@ -28,13 +29,15 @@ _MOST_BYTES = 128 * 2**20
 class ImportKindOptions(KindOptions):
     """Options of an import: the file's name, which helps where its bytes tell no format, and how a model is read.
 
-    `dims` gives the sizes of dimensions that a model only names: `batch=1,seq=128`.
+    `dims` gives the sizes of dimensions that a model only names: `batch=1,seq=128`. `names` asks for the names that a
+    program gives to its times and buffers.
     """
 
     name: Annotated[str, Field(max_length=1000)] | None = None
     alignment: Alignment | None = None
     views: Literal["alias", "separate"] = "alias"
     dims: Annotated[str, Field(max_length=10_000)] = ""
+    names: bool = False
 
 
 class ReaderWarning(BaseModel):
@@ -49,7 +52,8 @@ class ReaderWarning(BaseModel):
 class ImportAnswer(BaseModel):
     """The problem of a file, the plan inside it (None: it has none), and the peak that its own planner reached.
 
-    `violations` say what is wrong with that plan, at most ten of them.
+    `violations` say what is wrong with that plan, at most ten of them. `names` are there where they were asked for, and
+    None where the file tells lifetimes only.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -60,6 +64,7 @@ class ImportAnswer(BaseModel):
     own_peak: int | None
     violations: list[str]
     warnings: list[ReaderWarning]
+    names: ProgramNames | None = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def _check(options: ImportKindOptions) -> None:
 
 
 def _run(file: _File, options: ImportKindOptions, control: WorkControl) -> WorkAnswer:
-    task = ImportTask(file.data, options.name, _options_of(options))
+    task = ImportTask(file.data, options.name, _options_of(options), options.names)
     return WorkAnswer(run_apart(task, control.deadline, control.cancelled))
 
 

@@ -6,6 +6,7 @@ import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic_core import to_json
@@ -41,6 +42,18 @@ def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: Ru
     found = answer.json()
     assert (answer.status_code, found["format"], found["plan"]) == (200, "tflite", None)
     assert Problem.model_validate(found["problem"]) == read_model(MODEL).problem
+
+
+def test_names_of_a_program_are_answered_where_they_are_asked_for(server: Running) -> None:
+    def asked(data: bytes, **params: str) -> dict[str, Any]:
+        found: dict[str, Any] = server.client.post("/v1/import", params=params, content=data, headers=BYTES).json()
+        return found
+
+    names = asked(MODEL, names="true")["names"]
+    assert len(names["roles"]) == len(names["operations"]) == len(read_model(MODEL).problem.buffers.ids)
+    assert [step["time"] for step in names["steps"]] == sorted(step["time"] for step in names["steps"])
+    assert asked(INCLUSIVE, names="true", name="network.in.csv")["names"] is None
+    assert "names" not in asked(MODEL)
 
 
 def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: Running) -> None:

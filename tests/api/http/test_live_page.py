@@ -113,6 +113,8 @@ def test_a_model_is_read_by_the_service(opened: Tab) -> None:
     give(opened, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
     said(opened, "optimal")
     assert opened.page.inner_text("[data-fact=peak]") == "48 B"
+    opened.page.select_option("main select", "operation")
+    assert "SOFTMAX" in opened.page.inner_text(".legend")
 
 
 @pytest.mark.parametrize(

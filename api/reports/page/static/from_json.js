@@ -63,8 +63,9 @@ function isPlan(value) {
  * @param {any} problem
  * @param {any} plan
  * @param {string} title
+ * @param {any} [program]  names of times and buffers, as `POST /v1/import` answers them
  */
-export function planView(problem, plan, title) {
+export function planView(problem, plan, title, program = null) {
   const pools = problem.pools?.length ? problem.pools : [{}];
   const names = new Map(pools.map((/** @type {any} */ pool, /** @type {number} */ q) => [pool.name ?? "default", q]));
   const ids = problem.buffers.map((/** @type {any} */ row) => row.id);
@@ -83,7 +84,23 @@ export function planView(problem, plan, title) {
     pins: positions(problem.buffers, (/** @type {any} */ row) => row.offset !== undefined && row.offset !== null),
     ...lifetimes(problem),
     ...optional(problem, index),
+    ...(program ? programNames(program) : {}),
   };
+}
+
+/** @param {any} names */
+function programNames(names) {
+  /** @type {any} */
+  const found = {
+    steps: { time: names.steps.map((/** @type {any} */ step) => String(step.time)), name: names.steps.map((/** @type {any} */ step) => step.name) },
+    spans: names.spans.map((/** @type {any} */ span) => [span.kind, span.name, String(span.start), String(span.end)]),
+  };
+  for (const kind of ["roles", "operations", "types"]) {
+    const values = /** @type {string[]} */ (names[kind]);
+    const known = new Map([...new Set(values)].map((value, k) => [value, k]));
+    if (values.length) found[kind] = { of: Uint32Array.from(values, (value) => known.get(value) ?? 0), names: [...known.keys()] };
+  }
+  return found;
 }
 
 /**

@@ -9,7 +9,7 @@ const READ_HERE = 256 * 2 ** 20;
  * What a file holds; throws a Refusal or an Error with sentences.
  * @param {File} file
  * @param {import("./service.js").PlanService} service
- * @returns {Promise<{name: string, problem: any, plan: any, notes: string[]}>}
+ * @returns {Promise<{name: string, problem: any, plan: any, names?: any, notes: string[]}>}
  */
 export async function opened(file, service) {
   if (file.size === 0) throw new Error(`${file.name}: must not be empty`);
@@ -23,7 +23,7 @@ export async function opened(file, service) {
   const read = await service.imported(file.name, file);
   const notes = read.warnings.map((/** @type {any} */ one) => `${one.rule}: ${one.message}`);
   if (read.violations.length) notes.push(...read.violations.map((/** @type {string} */ text) => `the plan inside: ${text}`));
-  return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, notes };
+  return { name: read.problem.name ?? name, problem: read.problem, plan: read.plan, names: read.names, notes };
 }
 
 /**

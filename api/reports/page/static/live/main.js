@@ -24,7 +24,8 @@ class Live {
     this.service = new PlanService(askKey);
     /** @type {any} */ this.problem = null;
     /** @type {any} */ this.plan = null;
-    /** @type {{problem: any, plan: any, name: string} | null} */ this.before = null;
+    /** @type {any} */ this.names = null;
+    /** @type {{problem: any, plan: any, name: string, names: any} | null} */ this.before = null;
     /** @type {string | null} */ this.job = null;
     this.name = "";
     this.following = new AbortController();
@@ -82,7 +83,7 @@ class Live {
       for (const file of files) found.push(await opened(file, this.service));
       this.chooser.value = "";
       this.say("");
-      for (const one of found.filter(({ problem }) => problem)) this.show(one.name, one.problem, one.plan);
+      for (const one of found.filter(({ problem }) => problem)) this.show(one.name, one.problem, one.plan, one.names ?? null);
       for (const { plan } of found.filter(({ problem }) => !problem)) {
         if (!this.problem) throw new Error("plan: open the problem that it is for first");
         this.show(this.name, this.problem, plan);
@@ -93,17 +94,18 @@ class Live {
     });
   }
 
-  /** @param {string} name @param {any} problem @param {any} plan */
-  show(name, problem, plan) {
+  /** @param {string} name @param {any} problem @param {any} plan @param {any} [names]  left out: as they were */
+  show(name, problem, plan, names = this.names) {
     const frame = this.shown && problem === this.problem ? { ...this.shown.picture.camera.frame } : null;
-    const view = planView(problem, plan, name);
+    const view = planView(problem, plan, name, names);
     if (this.plan?.placements?.length && (problem !== this.problem || plan !== this.plan) && !this.isRunning) {
-      this.before = { problem: this.problem, plan: this.plan, name: this.name };
+      this.before = { problem: this.problem, plan: this.plan, name: this.name, names: this.names };
     }
     if (problem !== this.problem) this.leave();
     this.name = name;
     this.problem = problem;
     this.plan = plan;
+    this.names = names;
     this.shown = openPlan(this.view, view, style);
     if (frame) this.shown.picture.camera.show(frame);
     document.title = `${nameText(name, 60)} - memplan`;
@@ -217,7 +219,7 @@ class Live {
         if (error instanceof Refusal && error.status === 404) return null;
         throw error;
       });
-      this.show(job.name ?? "plan", problem, plan);
+      this.show(job.name ?? "plan", problem, plan, null);
       if (job.finished_at === null) this.follow(job);
       else this.say([job.state, job.plan_status].filter(Boolean).join(", "));
       history.replaceState(null, "", `?job=${id}${location.hash}`);
@@ -231,9 +233,9 @@ class Live {
   compare() {
     return this.guarded(async () => {
       if (!this.before) return;
-      const after = { problem: this.problem, plan: this.plan, name: this.name };
+      const after = { problem: this.problem, plan: this.plan, name: this.name, names: this.names };
       const facts = await this.service.post("/v1/compare", { old: pair(this.before), new: pair(after) });
-      const [one, two] = [this.before, after].map(({ problem, plan, name }) => planView(problem, plan, name));
+      const [one, two] = [this.before, after].map(({ problem, plan, name, names }) => planView(problem, plan, name, names));
       this.shown = openComparison(this.view, { kind: "comparison", title: "", before: one, after: two, facts }, style);
     });
   }

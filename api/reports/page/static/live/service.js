@@ -63,7 +63,7 @@ export class PlanService {
 
   /** @param {string} name @param {Blob} file  a model, a dump, a log, a table */
   async imported(name, file) {
-    const path = `/v1/import?${new URLSearchParams({ name: name.slice(-200), time_limit_s: "60" })}`;
+    const path = `/v1/import?${new URLSearchParams({ name: name.slice(-200), names: "true", time_limit_s: "60" })}`;
     const headers = { "Content-Type": "application/octet-stream" };
     return parsed(await (await this.call("POST", path, { body: file, headers })).text());
   }
