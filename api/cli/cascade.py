@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListFormat, Quiet, StudyPage
+from memplan.api.cli.arguments import ListDisplay, ListFormat, Quiet, StudyPage
 from memplan.api.cli.graph_input import ModelFile, graph_in
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import Dims
@@ -21,7 +21,7 @@ from memplan.api.reports.cascades import facts, lines
 from memplan.api.reports.sizes import parse_size
 from memplan.planner.errors import OptionError
 from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.solve import TIME_LIMIT_S
+from memplan.solvers.cascade.solve import TIME_LIMIT_S, CascadeResult, with_point_alone
 from memplan.solvers.cascade.solve import cascade as cascades_of
 
 NOT_WITHIN = 1
@@ -58,6 +58,9 @@ def cascade(
     overlap: Annotated[Overlap, typer.Option(help="Let outputs grow into dying inputs.")] = Overlap.none,
     alignment: Annotated[int, typer.Option(min=1, help="Round buffers up to multiples of so many bytes.")] = 1,
     brick: Annotated[int, typer.Option(min=1, help="Pad channels to a multiple of this.")] = 1,
+    point: Annotated[
+        int | None, typer.Option(metavar="K", help="Tell point K alone, counted from 0; -1 is the least peak.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Execute the points by value in their planned arena.")] = False,
     dim: Dims = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search and the plans.")] = TIME_LIMIT_S,
@@ -85,11 +88,19 @@ def cascade(
             cascades_of, graph, options, brick=brick, check=check, time_limit_s=time_limit, cancelled=cancelled
         )
         result = run_in_thread(work, lambda: None)
+    if point is not None and result.points:
+        result = with_point_alone(result, point)
     if page_file is not None:
         # Imported here: few cascades are looked at.
         from memplan.api.reports.page.studies import cascade_page
 
         write(page_file, cascade_page(result.graph.name or Path(model).name, result))
+    _tell(result, output, shown, quiet=quiet)
+    raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if result.points else NOT_WITHIN)
+
+
+def _tell(result: CascadeResult, output: str | None, shown: ListDisplay | None, *, quiet: bool) -> None:
+    """Write the JSON to a file and show the table beside it, or write one of them to standard output."""
     told = to_json(facts(result)) + b"\n"
     if output is not None:
         write(output, told)
@@ -99,7 +110,6 @@ def cascade(
         write(None, "".join(f"{line}\n" for line in lines(result)).encode())
     else:
         write(None, told)
-    raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if result.points else NOT_WITHIN)
 
 
 def _bytes(text: str) -> int:

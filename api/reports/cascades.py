@@ -110,7 +110,7 @@ def lines(result: CascadeResult) -> Iterator[str]:
         share = result.layers_peak / point.peak if point.peak else 1.0
         checked = "  checked by value" if k in result.checked else ""
         yield (
-            f"cascade         {point.peak:>14,} bytes  {100 * (point.macs_ratio - 1):>+8.2f} % MACs  "
+            f"cascade {k:<7} {point.peak:>14,} bytes  {100 * (point.macs_ratio - 1):>+8.2f} % MACs  "
             f"{share:6.2f}x less  traffic {point.traffic:,}{checked}"
         )
         for number, region in enumerate(point.cascade.regions):

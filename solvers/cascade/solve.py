@@ -129,6 +129,15 @@ def cascade(
     return CascadeResult(access, options, layers, kept, barriers, told, checked, round(time.monotonic() - started, 6))
 
 
+def with_point_alone(result: CascadeResult, position: int) -> CascadeResult:
+    """Return a result with one of its points, from the end for a position below 0; raises OptionError for none."""
+    count = len(result.points)
+    if not -count <= position < count:
+        raise OptionError(f"point: must be from {-count} to {count - 1}, got {position}")
+    k = position % count
+    return replace(result, points=(result.points[k],), checked=(0,) if k in result.checked else ())
+
+
 def _variant(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
     """Return the regions that a search finds, and the front of their chains."""
     found = search.run(is_over)

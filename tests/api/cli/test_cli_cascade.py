@@ -38,8 +38,16 @@ def test_a_table_is_for_people(tmp_path: Path, capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--input", "streamed", "--json", str(target)]) == 0
     told = capfd.readouterr().err
     assert "layer by layer          23,040 bytes" in told
-    assert "cascade                  4,667 bytes     +0.00 % MACs" in told
+    assert "cascade 0                4,667 bytes     +0.00 % MACs" in told
     assert json.loads(target.read_text())["conventions"]["input"] == "streamed"
+
+
+def test_a_point_is_told_alone(capfd: Captured) -> None:
+    assert main(["cascade", SMALL, "--point", "-1", "--check", "--format", "json"]) == 0
+    (point,) = json.loads(capfd.readouterr().out)["points"]
+    assert (point["peak"], point["checked_by_value"]) == (6_668, True)
+    assert main(["cascade", SMALL, "--point", "7"]) == 2
+    assert "point: must be from -1 to 0, got 7" in capfd.readouterr().err
 
 
 def test_what_does_not_fit_is_status_1(capfd: Captured) -> None:
