@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from distributed import Scheduler, Status
+
 from memplan.api.cluster.cluster import Cluster
 from memplan.api.cluster.task import Task
 from memplan.api.options import Options
@@ -69,6 +71,12 @@ async def soon(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not is_so():
             await asyncio.sleep(0.01)
+
+
+def scheduled() -> int:
+    """Return the number of tasks that the scheduler in this process knows of."""
+    running = [one for one in Scheduler._instances if one.status is Status.running]
+    return sum(len(one.tasks) for one in running)
 
 
 def is_no_worse(peak: int | None, than: int | None) -> bool:

@@ -11,7 +11,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import Progress
-from tests.support.clusters import HARD, SMALL, is_no_worse, opened, solved, soon, task
+from tests.support.clusters import HARD, SMALL, is_no_worse, opened, scheduled, solved, soon, task
 
 
 def test_a_worker_answers_with_a_verified_plan() -> None:
@@ -77,7 +77,7 @@ def test_what_is_more_urgent_goes_first() -> None:
             asked = [
                 asyncio.create_task(ask(name, priority)) for name, priority in (("low", -1), ("high", 5), ("mid", 0))
             ]
-            await soon(lambda: cluster.under_way == 4)
+            await soon(lambda: scheduled() == 4)
             over.set()
             await asyncio.gather(long, *asked)
             return done
