@@ -64,18 +64,24 @@ def _region(number: int, region: CascadeRegion, point: CascadePoint) -> dict[str
         **told,
         "stride": region.stride,
         "steps": region.steps,
+        **({"channel_steps": region.trips} if region.kind == "channels" else {}),
         "buffers": [
             {
                 "tensor": tensor,
                 "mode": hold.mode,
-                "capacity": [hold.rows, hold.columns, graph.tensors[tensor].pixel],
+                "capacity": [hold.rows, hold.columns, hold.pixel or graph.tensors[tensor].pixel],
                 "kept": hold.kept,
                 "bytes": hold.bytes,
             }
             for tensor, hold in region.holds.items()
         ],
         "ranges": {
-            str(v): {"rows": _ranges(made.rows), "columns": _ranges(made.columns)} for v, made in region.made.items()
+            str(v): {
+                "rows": _ranges(made.rows),
+                "columns": _ranges(made.columns),
+                **({"channels": _ranges(made.channels)} if made.channels else {}),
+            }
+            for v, made in region.made.items()
         },
     }
 
@@ -116,8 +122,9 @@ def lines(result: CascadeResult) -> Iterator[str]:
         for number, region in enumerate(point.cascade.regions):
             if region.kind != "whole":
                 height, width = region.stride
-                size = f"{height} rows" if region.kind == "rows" else f"{height} x {width}"
-                yield f"    r{number}: operations {region.first} to {region.end - 1}, {region.kind} of {size}"
+                size = f"rows of {height} rows" if region.kind == "rows" else f"{region.kind} of {height} x {width}"
+                size = f"{height} channels a step" if region.kind == "channels" else size
+                yield f"    r{number}: operations {region.first} to {region.end - 1}, {size}"
     if not result.points:
         yield "no cascade is within the bounds"
     for barrier in result.barriers[:3]:

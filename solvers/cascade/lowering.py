@@ -16,6 +16,7 @@ from memplan.planner.operations.cascade.regions import (
     Slide,
     held_name,
     sums_name,
+    sums_of,
     whole_name,
 )
 from memplan.planner.operations.operations import Operations, operations_from
@@ -91,14 +92,17 @@ class _Lowering:
             row = self.graph.operations[v]
             tensor = row.outputs[0]
             reads = [self._inside(number, region, t) for t in dict.fromkeys(read.tensor for read in row.reads)]
-            if row.role == "sum":
-                out, kept = self._named(sums_name(number, tensor), rounded_up(row.sums, self.alignment)), True
+            if v == region.end - 1 and sums_of(self.graph, region):
+                out, kept = self._named(sums_name(number, tensor), self._sums(region)), True
                 finish.append({"op": "finish", "inputs": [out], "outputs": [self._buffer(tensor)]})
             else:
-                out, kept = self._inside(number, region, tensor), region.holds[tensor].kept
+                out = self._inside(number, region, tensor)
+                kept = tensor not in region.holds or region.holds[tensor].kept
             steps.append({"op": self._word(v), "inputs": [*reads, *([out] if kept else [])], "outputs": [out]})
-        rows, columns = region.steps
-        return [{"loop": steps, "trips": rows * columns}, *finish]
+        return [{"loop": steps, "trips": region.trips}, *finish]
+
+    def _sums(self, region: CascadeRegion) -> int:
+        return rounded_up(sums_of(self.graph, region), self.alignment)
 
     def _inside(self, number: int, region: CascadeRegion, tensor: int) -> str:
         hold = region.holds.get(tensor)

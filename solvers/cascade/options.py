@@ -18,7 +18,7 @@ class CascadeOptions:
     `input` and `output`: whether those of the network lie whole in memory, or come and go in pieces. `sliding`: outputs
     may grow into inputs that die. `alignment`: bytes that buffers are rounded up to. `fit`: the most bytes, `macs`: the
     most multiplications as a multiple of those layer by layer; points outside are left out. `beam`: states kept while a
-    region grows; `longest`: operations in a region.
+    region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too.
     """
 
     input: Delivery = "resident"
@@ -29,6 +29,7 @@ class CascadeOptions:
     macs: float | None = None
     beam: int = 12
     longest: int = 40
+    channels: bool = True
 
     def __post_init__(self) -> None:
         for name in ("input", "output"):

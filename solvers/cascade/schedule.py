@@ -19,13 +19,20 @@ from memplan.planner.operations.cascade.regions import (
     Span,
     Stripes,
 )
+from memplan.solvers.cascade.channel_steps import by_channels
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.search import WARM_UP
 from memplan.solvers.cascade.tables import last_uses, rounded_up, streamed_tensors
 from memplan.solvers.kernels.cascade.access import FARTHEST, NEVER
-from memplan.solvers.kernels.cascade.rows import KIND_PANELS, KIND_ROWS, KIND_TILES, KIND_WHOLE
+from memplan.solvers.kernels.cascade.rows import KIND_CHANNELS, KIND_PANELS, KIND_ROWS, KIND_TILES, KIND_WHOLE
 
-_KINDS: dict[int, RegionKind] = {KIND_WHOLE: "whole", KIND_ROWS: "rows", KIND_TILES: "tiles", KIND_PANELS: "panels"}
+_KINDS: dict[int, RegionKind] = {
+    KIND_WHOLE: "whole",
+    KIND_ROWS: "rows",
+    KIND_TILES: "tiles",
+    KIND_PANELS: "panels",
+    KIND_CHANNELS: "channels",
+}
 
 
 class Made(NamedTuple):
@@ -49,6 +56,8 @@ def region_of(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -
     first, end, kind = int(row[0]), int(row[1]), _KINDS[int(row[6])]
     if kind == "whole":
         return CascadeRegion(first, end, kind)
+    if kind == "channels":
+        return by_channels(graph, options, (first, end), int(row[7]))
     return _Scheduling(graph, options, (first, end), kind, (int(row[7]), int(row[8]))).region()
 
 

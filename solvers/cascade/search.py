@@ -9,6 +9,7 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.access.access_graph import AccessGraph, driven
+from memplan.solvers.cascade.channels import channel_regions
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.tables import access_tables
 from memplan.solvers.kernels.abi import Reference
@@ -118,7 +119,17 @@ class RegionSearch:
         self.effort.beam_cuts += int(self._answer[CUTS])
         self.effort.lost += int(self._answer[LOST])
         self._answer[1:] = 0
-        return worth_having(self._found[: self._answer[COUNT]])
+        found = self._found[: self._answer[COUNT]]
+        if self.options.channels:
+            most = max(row.channels for row in (self.graph.tensors[t] for t in self._around(j)))
+            along = channel_regions(self.graph, self.options, self.tables, j, strides_of(most))
+            self.effort.evaluated += len(along)
+            found = np.concatenate([found, along])
+        return worth_having(found)
+
+    def _around(self, j: int) -> list[int]:
+        row = self.graph.operations[j - 1]
+        return [row.reads[0].tensor, row.outputs[0]]
 
     def _tile(self, j: int, strides: list[list[int]], steps: int) -> None:
         for axis in (0, 1):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.planner.operations.cascade.regions import Cascade, CascadeRegion, macs_of, runs_of, traffic_of
+from memplan.planner.operations.cascade.regions import (
+    Cascade,
+    CascadeRegion,
+    is_accumulated,
+    macs_of,
+    runs_of,
+    sums_of,
+    traffic_of,
+)
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.tables import last_uses, rounded_up, streamed_tensors
@@ -31,7 +39,10 @@ def _peak(graph: AccessGraph, options: CascadeOptions, region: CascadeRegion) ->
     total = sum(whole[t] for t in alive)
     total += sum(hold.bytes for hold in region.holds.values() if hold.mode != "whole" and hold.kept)
     sink = graph.operations[end - 1]
-    total += rounded_up(sink.sums, options.alignment) if sink.role == "sum" else 0
+    sums = rounded_up(sums_of(graph, region), options.alignment)
+    total += sums
+    if is_accumulated(graph, region) and not sums:
+        total += whole[sink.outputs[0]]
     within = 0
     for v in range(first, end):
         running = 0
@@ -45,7 +56,7 @@ def _peak(graph: AccessGraph, options: CascadeOptions, region: CascadeRegion) ->
                 running += hold.bytes
         within = max(within, running)
     peak = total + within
-    if sink.role == "sum":
+    if sums:
         behind = {t for t, made in enumerate(graph.maker) if (made is None or made < end) and last[t] >= end}
-        peak = max(peak, sum(whole[t] for t in behind | {sink.outputs[0]}) + rounded_up(sink.sums, options.alignment))
+        peak = max(peak, sum(whole[t] for t in behind | {sink.outputs[0]}) + sums)
     return peak

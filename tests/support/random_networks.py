@@ -14,6 +14,7 @@ from memplan.planner.operations.cascade.regions import (
     CascadeRegion,
     held_name,
     sums_name,
+    sums_of,
     whole_name,
 )
 from memplan.solvers.cascade.options import CascadeOptions
@@ -95,10 +96,8 @@ def side_by_side(cascade: Cascade) -> tuple[dict[str, int], int]:
     for number, region in enumerate(cascade.regions):
         for tensor, hold in region.holds.items():
             if hold.mode != "whole":
-                sizes[held_name(number, tensor)] = hold.rows * hold.columns * graph.tensors[tensor].pixel
-        last = graph.operations[region.end - 1]
-        if region.kind != "whole" and last.role == "sum":
-            sizes[sums_name(number, last.outputs[0])] = last.sums
+                sizes[held_name(number, tensor)] = hold.bytes
+        sizes[sums_name(number, graph.operations[region.end - 1].outputs[0])] = sums_of(graph, region)
     sizes |= {whole_name(t): row.bytes for t, row in enumerate(graph.tensors)}
     ends = np.cumsum(list(sizes.values())).tolist()
     return {name: end - size for (name, size), end in zip(sizes.items(), ends, strict=True)}, ends[-1]
@@ -110,7 +109,7 @@ def shrunk(cascade: Cascade, number: int, tensor: int) -> Cascade | None:
     hold = region.holds[tensor]
     if hold.rows > 1:
         less = replace(hold, rows=hold.rows - 1)
-    elif hold.columns > 1 and region.kind in ("tiles", "panels"):
+    elif hold.columns > 1 and region.kind in ("tiles", "panels", "channels"):
         less = replace(hold, columns=hold.columns - 1)
     else:
         return None

@@ -150,13 +150,13 @@ def _roles(point: CascadePoint) -> ProgramNames:
 
 
 def _stripes(point: CascadePoint) -> dict[str, Any]:
-    """Return for each region its operations, and the rows that each makes in every step."""
+    """Return for each region its operations, and the rows, or the channels, that each makes in every step."""
     regions = [_region(point, region) for region in point.cascade.regions if region.kind != "whole"]
     return {"regions": regions, "whole": sum(region.kind == "whole" for region in point.cascade.regions)}
 
 
 def _region(point: CascadePoint, region: CascadeRegion) -> dict[str, Any]:
-    steps = region.steps
+    steps = (region.trips, 1) if region.kind == "channels" else region.steps
     return {
         "first": region.first,
         "end": region.end,
@@ -177,8 +177,9 @@ def _region(point: CascadePoint, region: CascadeRegion) -> dict[str, Any]:
 
 
 def _made(point: CascadePoint, operation: int, made: Stripes) -> dict[str, Any]:
-    rows = made.rows[:_MOST_STEPS]
-    top = max((end for _, end in made.rows), default=0)
+    spans = made.channels or made.rows
+    rows = spans[:_MOST_STEPS]
+    top = max((end for _, end in spans), default=0)
     name = point.cascade.graph.operations[operation].name or f"operation {operation}"
     return {"name": name, "rows": [list(row) for row in rows], "top": top, "columns": len(made.columns)}
 

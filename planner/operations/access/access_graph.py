@@ -15,6 +15,7 @@ from memplan.planner.errors import OperationsError
 from memplan.planner.operations.access.window import Window
 
 Role = Literal["striped", "sum", "barrier"]
+Channels = Literal["all", "same"]
 AXES = (0, 1)
 MOST_BYTES = 2**42
 MOST_MACS = 2**43
@@ -23,13 +24,17 @@ MOST_MACS = 2**43
 
 @dataclass(frozen=True)
 class PixelTensor:
-    """A tensor: rows x columns of pixels of so many bytes; `bytes` is the size of the whole where that is larger."""
+    """A tensor: rows x columns of pixels of so many bytes; `bytes` is the size of the whole where that is larger.
+
+    A pixel has `channels` of equally many bytes each; 0 where that is not known.
+    """
 
     rows: int
     columns: int
     pixel: int
     name: str = ""
     bytes_: int | None = None
+    channels: int = 0
 
     @property
     def bytes(self) -> int:
@@ -44,11 +49,15 @@ class PixelTensor:
 
 @dataclass(frozen=True)
 class Read:
-    """A tensor that an operation reads, with the access map of each axis."""
+    """A tensor that an operation reads, with the access map of each axis.
+
+    For a range of the channels of its output an operation reads the `same` channels, or `all` of them.
+    """
 
     tensor: int
     rows: Window
     columns: Window
+    channels: Channels = "all"
 
     @property
     def windows(self) -> tuple[Window, Window]:
@@ -63,7 +72,8 @@ class AccessOperation:
     A `striped` operation may run for a part of its one output. A `sum` is accumulated over its one input, in `sums`
     bytes, and may end a region. A `barrier` reads all and makes all; `reason` says why it is one. `macs` is the number
     of multiplications for a pixel of the output (for a barrier, for all of it), `weights` the bytes of constants that
-    each run reads, `work` bytes it needs beside its tensors.
+    each run reads, `work` bytes it needs beside its tensors. `partial` are the bytes of sums in which it may be
+    accumulated over ranges of the channels of what it reads; 0 where it may not.
     """
 
     kind: str
@@ -76,6 +86,7 @@ class AccessOperation:
     work: int = 0
     name: str = ""
     reason: str = ""
+    partial: int = 0
 
 
 @dataclass(frozen=True)

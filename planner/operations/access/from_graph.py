@@ -5,9 +5,17 @@ from __future__ import annotations
 from math import prod
 
 from memplan.planner.errors import OperationsError
-from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read, Role, padded
+from memplan.planner.operations.access.access_graph import (
+    AccessGraph,
+    AccessOperation,
+    Channels,
+    PixelTensor,
+    Read,
+    Role,
+    padded,
+)
 from memplan.planner.operations.access.facts import Facts, Pixels, UnknownAccess, pixels_of
-from memplan.planner.operations.access.kinds import MOST_ALONG, access_of
+from memplan.planner.operations.access.kinds import ACCUMULATED, MOST_ALONG, KindAccess, access_of
 from memplan.planner.operations.access.layouts import layouts_of, permutation_of
 from memplan.planner.operations.access.window import whole
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
@@ -73,7 +81,11 @@ class _Reading:
         needed = seen.rows * seen.columns * pixel
         # Importers round sizes up to an alignment, which is an option here.
         exact = tensor not in self.resident and (needed <= size or self.brick > 1)
-        return PixelTensor(seen.rows, seen.columns, pixel, name) if exact else PixelTensor(1, 1, size, name)
+        if not exact:
+            return PixelTensor(1, 1, size, name)
+        channels = padded(seen.channels, self.brick, 8)
+        is_even = seen.batch == 1 and pixel % max(1, channels) == 0
+        return PixelTensor(seen.rows, seen.columns, pixel, name, channels=channels if is_even else 0)
 
     def _operation(self, row: GraphOperation, tensors: tuple[PixelTensor, ...]) -> AccessOperation:
         read = [k for k, tensor in enumerate(row.inputs) if tensor not in self.resident]
@@ -88,14 +100,17 @@ class _Reading:
             macs = self._macs_of_barrier(row, read)
             outputs = tuple(tensor for tensor in row.outputs if tensor not in self.resident)
             return AccessOperation(kind, reads, outputs, "barrier", macs, weights, 0, row.work, name, str(unknown))
-        reads = tuple(Read(row.inputs[k], *found.windows[i]) for i, k in enumerate(read))
-        sums = (
-            facts.output.channels * facts.output.batch * max(SUM_BYTES, self._bits(row.outputs[0]) // 8)
-            if found.is_sum
-            else 0
+        out = tensors[row.outputs[0]]
+        reads = tuple(
+            Read(row.inputs[k], *found.windows[i], _channels(found, tensors[row.inputs[k]], out))
+            for i, k in enumerate(read)
         )
+        each = max(SUM_BYTES, self._bits(row.outputs[0]) // 8)
+        sums = facts.output.channels * facts.output.batch * each if found.is_sum else 0
         role: Role = "sum" if found.is_sum else "striped"
-        return AccessOperation(kind, reads, row.outputs, role, found.macs, weights, sums, 0, name)
+        is_accumulated = kind in ACCUMULATED and found.mixes and len(read) == 1 and facts.integer("groups", 1) == 1
+        partial = out.rows * out.columns * out.channels * each if is_accumulated else 0
+        return AccessOperation(kind, reads, row.outputs, role, found.macs, weights, sums, 0, name, partial=partial)
 
     def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
         """Return the multiplications of a matrix product that runs whole; other barriers count none."""
@@ -143,3 +158,9 @@ class _Reading:
             raise UnknownAccess("has tensors of two layouts")
         ins = tuple(seen[:-1]), tuple(full[:-1])
         return Facts(row.kind or "", attributes, *ins, seen[-1], full[-1], layout, self.layouts[around[0]])
+
+
+def _channels(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
+    """Return which channels of an input some of the output's depend on."""
+    is_same = out.channels > 0 and (seen.pixel, seen.channels) == (out.pixel, out.channels)
+    return "same" if is_same and not found.mixes else "all"

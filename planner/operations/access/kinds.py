@@ -35,11 +35,15 @@ _FARTHEST = 2**40
 
 
 class KindAccess(NamedTuple):
-    """The access maps for each input, multiplications for a pixel of the output, and whether it is a sum over rows."""
+    """The access maps for each input, multiplications for a pixel of the output, and whether it is a sum over rows.
+
+    `mixes` says that a channel of the output depends on all of those read, of which it is a sum if there is one input.
+    """
 
     windows: tuple[Windows, ...]
     macs: int = 0
     is_sum: bool = False
+    mixes: bool = True
 
 
 def access_of(facts: Facts) -> KindAccess:
@@ -82,16 +86,17 @@ def _convolution(facts: Facts) -> KindAccess:
     if groups < 1 or facts.inputs[0].channels % groups:
         raise UnknownAccess(f"groups must divide the channels, got {groups}")
     taps = kernel[0] * kernel[1] * (facts.inputs[0].channels // groups)
-    return KindAccess((_sliding(facts),), taps * facts.output.channels)
+    mixes = not facts.inputs[0].channels == groups == facts.output.channels
+    return KindAccess((_sliding(facts),), taps * facts.output.channels, mixes=mixes)
 
 
 def _depthwise(facts: Facts) -> KindAccess:
     kernel = _spatial(facts)[0]
-    return KindAccess((_sliding(facts),), kernel[0] * kernel[1] * facts.output.channels)
+    return KindAccess((_sliding(facts),), kernel[0] * kernel[1] * facts.output.channels, mixes=False)
 
 
 def _pool(facts: Facts) -> KindAccess:
-    return KindAccess((_sliding(facts),))
+    return KindAccess((_sliding(facts),), mixes=False)
 
 
 def _transposed(facts: Facts) -> KindAccess:
@@ -113,7 +118,7 @@ def _pointwise(facts: Facts) -> KindAccess:
         if rows is None or columns is None or seen.channels not in (1, facts.output.channels):
             raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
         maps.append((rows, columns))
-    return KindAccess(tuple(maps), macs)
+    return KindAccess(tuple(maps), macs, mixes=facts.kind == "lrn")
 
 
 def _by_channels(facts: Facts) -> KindAccess:
@@ -147,7 +152,7 @@ def _pad(facts: Facts) -> KindAccess:
     rank = len(facts.out_shape)
     before = facts.integers("pads", 2 * rank)[:rank]
     found = facts.by_axis(dict(enumerate(before)), 0)
-    return KindAccess(((shifted(-found[0]), shifted(-found[1])),))
+    return KindAccess(((shifted(-found[0]), shifted(-found[1])),), mixes=False)
 
 
 def _slice(facts: Facts) -> KindAccess:
@@ -164,7 +169,7 @@ def _slice(facts: Facts) -> KindAccess:
     step = facts.by_axis(dict(zip(named, steps, strict=False)), 1)
     if min(offset) < 0:
         raise UnknownAccess("slice from before the beginning runs whole")
-    return KindAccess(((shifted(offset[0], step[0]), shifted(offset[1], step[1])),))
+    return KindAccess(((shifted(offset[0], step[0]), shifted(offset[1], step[1])),), mixes=False)
 
 
 def _resize(facts: Facts) -> KindAccess:
@@ -180,7 +185,7 @@ def _resize(facts: Facts) -> KindAccess:
     if found is None or facts.inputs[0].channels != facts.output.channels:
         raise UnknownAccess(f"resize by {mode}, {place} runs whole")
     rows, columns = (found(facts.inputs[0][axis], facts.output[axis]) for axis in (0, 1))
-    return KindAccess(((rows, columns),))
+    return KindAccess(((rows, columns),), mixes=False)
 
 
 def _depth_to_space(facts: Facts) -> KindAccess:
@@ -196,7 +201,7 @@ def _space_to_depth(facts: Facts) -> KindAccess:
 def _global_pool(facts: Facts) -> KindAccess:
     if facts.output[:2] != (1, 1) or facts.inputs[0].channels != facts.output.channels:
         raise UnknownAccess(f"{facts.kind} of less than all rows and columns runs whole")
-    return KindAccess((_all(facts.inputs[0]),), is_sum=True)
+    return KindAccess((_all(facts.inputs[0]),), is_sum=True, mixes=False)
 
 
 def _mean(facts: Facts) -> KindAccess:
@@ -246,6 +251,8 @@ _POINTWISE = frozenset(
     | {"quantize", "dequantize", "requantize", "cast", "copy", "identity", "batch_norm", "dropout", "reciprocal", "lrn"}
     | {"floor", "ceil", "round", "sign"}
 )
+ACCUMULATED = frozenset({"conv2d", "conv1d", "fully_connected", "matmul"})
+"""The kinds that are sums over the channels that they read, if these are of one group."""
 _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "conv2d": _convolution,
     "depthwise_conv2d": _depthwise,

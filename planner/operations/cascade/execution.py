@@ -1,47 +1,35 @@
-"""A cascade run on the bytes of one arena: each value equal to that layer by layer, or something was overwritten.
-
-Every operation computes bytes modulo 256 from all elements that its access maps name, each multiplied by an odd number
-of its place; so that one element that is missing, or is another one, makes a difference.
-"""
+"""A cascade run on the bytes of one arena: each value equal to that layer by layer, or something was overwritten."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from memplan.planner.errors import InvalidPlanError
-from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read
+from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation, PixelTensor
 from memplan.planner.operations.cascade.regions import (
     Cascade,
     CascadeRegion,
     Span,
     held_name,
+    is_accumulated,
     steps_of,
     sums_name,
+    sums_of,
     whole_name,
 )
-
-Bytes8: TypeAlias = npt.NDArray[np.uint8]
-Sums: TypeAlias = npt.NDArray[np.int64]
-Fetch: TypeAlias = Callable[[int, Span, Span], Bytes8]
-"""The elements of a tensor in a range of rows and a range of columns."""
-
-
-def values_by_layers(graph: AccessGraph, seed: int = 0) -> list[Bytes8]:
-    """Return the value of each tensor when the operations run whole, one after the other."""
-    random = np.random.default_rng(seed)
-    values = [random.integers(0, 256, (*row.sizes, row.pixel), np.uint8) for row in graph.tensors]
-
-    def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
-        return values[tensor][slice(*rows), slice(*columns)]
-
-    for v in range(len(graph.operations)):
-        for tensor, value in _run_whole(graph, v, fetch):
-            values[tensor] = value
-    return values
+from memplan.planner.operations.cascade.values import (
+    Bytes8,
+    finished,
+    pattern_of,
+    read_part,
+    run_part,
+    run_whole,
+    summed,
+    values_by_layers,
+)
 
 
 def check_by_value(cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int = 0) -> int:
@@ -73,6 +61,8 @@ class _Run:
         for number, region in enumerate(self.cascade.regions):
             if region.kind == "whole":
                 self._run_whole(number, region.first)
+            elif region.kind == "channels":
+                self._run_channels(number, region)
             else:
                 self._run_steps(number, region)
         for tensor in graph.kept:
@@ -81,11 +71,14 @@ class _Run:
         return self.compared
 
     def _place(self, name: str, row: PixelTensor, rows: int, columns: int) -> Bytes8:
+        return self._placed(name, rows, columns, row.pixel)
+
+    def _placed(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
         start = self.offsets[name]
-        size = rows * columns * row.pixel
+        size = rows * columns * pixel
         if start + size > len(self.arena):
             raise InvalidPlanError(f"{name}: must end inside the arena ({len(self.arena)} bytes), got {start + size}")
-        return self.arena[start : start + size].reshape(rows, columns, row.pixel)
+        return self.arena[start : start + size].reshape(rows, columns, pixel)
 
     def _whole(self, tensor: int) -> Bytes8:
         row = self.graph.tensors[tensor]
@@ -100,7 +93,7 @@ class _Run:
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
             return self._whole(tensor)[slice(*rows), slice(*columns)]
 
-        for tensor, value in _run_whole(self.graph, v, fetch):
+        for tensor, value in run_whole(self.graph, v, fetch):
             self._compare(f"region {number}, operation {v}", value, self.expected[tensor])
             self._whole(tensor)[:] = value
 
@@ -140,10 +133,10 @@ class _Run:
                     continue
                 operation = graph.operations[v]
                 if sums is not None and v == region.end - 1:
-                    add = _summed(operation, rows, columns, fetch)
+                    add = summed(operation, rows, columns, fetch)
                     sums[:] = np.resize((sums[: len(add)] + add) & 255, len(sums))
                     continue
-                value = _run_part(graph, v, rows, columns, fetch)
+                value = run_part(graph, v, rows, columns, fetch)
                 expected = self.expected[operation.outputs[0]][slice(*rows), slice(*columns)]
                 self._compare(f"region {number}, step {step}, operation {v}", value, expected)
                 store(operation.outputs[0], rows, columns, value)
@@ -154,9 +147,94 @@ class _Run:
             tensor = last.outputs[0]
             if not np.array_equal(sums, np.resize(sums[: self._read_pixel(last)], len(sums))):
                 raise InvalidPlanError(f"region {number}: sums were overwritten")
-            value = _finished(graph, region.end - 1, sums[: self._read_pixel(last)].astype(np.int64))
+            value = finished(graph, region.end - 1, sums[: self._read_pixel(last)].astype(np.int64))
             self._compare(f"region {number}, the end of a sum", value, self.expected[tensor])
             self._whole(tensor)[:] = value
+
+    def _run_channels(self, number: int, region: CascadeRegion) -> None:
+        graph, is_summed = self.graph, is_accumulated(self.graph, region)
+        tiles = {
+            tensor: self._placed(held_name(number, tensor), hold.rows, hold.columns, hold.pixel or 0)
+            for tensor, hold in region.holds.items()
+            if hold.mode != "whole"
+        }
+        sums = self._sums(number, region) if is_summed else np.zeros(0, np.uint8)
+        for step in range(region.trips):
+            for v in range(region.first, region.end):
+                operation, made = graph.operations[v], region.made[v]
+                (tensor,), rows, columns = operation.outputs, made.rows[0], made.columns[0]
+
+                def fetch(source: int, rows: Span, columns: Span, v: int = v, step: int = step) -> Bytes8:
+                    return self._some_channels(region, tiles, v, step, source)[slice(*rows), slice(*columns)]
+
+                if is_summed and v == region.end - 1:
+                    add = (read_part(graph, v, rows, columns, fetch) & 255).astype(np.uint8).ravel()
+                    sums[:] = np.resize((sums[: len(add)] + add) & 255, len(sums))
+                    continue
+                if operation.role == "sum":
+                    value = finished(graph, v, summed(operation, *self._sizes(operation), fetch).astype(np.int64))
+                else:
+                    value = run_part(graph, v, rows, columns, fetch)
+                some = self._range(tensor, made.channels[step])
+                self._compare(f"region {number}, step {step}, operation {v}", value[..., some], self._of(tensor, some))
+                if tensor in tiles:
+                    places = _places(tiles[tensor], rows, columns)
+                    tiles[tensor][places] = _fitting(value[..., some], tiles[tensor].shape[2])
+                else:
+                    self._whole(tensor)[..., some] = value[..., some]
+        if is_summed:
+            self._finish(number, region, sums)
+
+    def _sums(self, number: int, region: CascadeRegion) -> Bytes8:
+        """Return the bytes in which the last operation of a region along channels is accumulated."""
+        tensor = graph_last(self.graph, region).outputs[0]
+        bytes_ = sums_of(self.graph, region)
+        start = self.offsets[sums_name(number, tensor) if bytes_ else whole_name(tensor)]
+        sums = self.arena[start : start + (bytes_ or self.graph.tensors[tensor].bytes)]
+        sums[:] = 0
+        return sums
+
+    def _finish(self, number: int, region: CascadeRegion, sums: Bytes8) -> None:
+        """Make the output of the sums of a region along channels."""
+        tensor = graph_last(self.graph, region).outputs[0]
+        out = self.graph.tensors[tensor]
+        if not np.array_equal(sums, np.resize(sums[: out.bytes], len(sums))):
+            raise InvalidPlanError(f"region {number}: sums were overwritten")
+        total = sums[: out.bytes].reshape(out.rows, out.columns, out.pixel).astype(np.int64)
+        total = total + pattern_of(self.graph, region.end - 1, (0, out.rows), (0, out.columns))
+        value = (total & 255).astype(np.uint8)
+        self._compare(f"region {number}, the end of a sum", value, self.expected[tensor])
+        self._whole(tensor)[:] = value
+
+    def _some_channels(
+        self, region: CascadeRegion, tiles: Mapping[int, Bytes8], v: int, step: int, source: int
+    ) -> Bytes8:
+        """Return a tensor of which an operation sees the channels of a step; the others are 0."""
+        reads = [read.channels for read in self.graph.operations[v].reads if read.tensor == source]
+        is_added = v == region.end - 1 and is_accumulated(self.graph, region)
+        if source not in tiles and "all" in reads and not is_added:
+            return self._whole(source)
+        row = self.graph.tensors[source]
+        some = self._range(source, region.made[v].channels[step])
+        seen = np.zeros((row.rows, row.columns, row.pixel), np.uint8)
+        if source in tiles:
+            held = tiles[source][_places(tiles[source], (0, row.rows), (0, row.columns))]
+            seen[..., some] = _fitting(held, some.stop - some.start)
+        else:
+            seen[..., some] = self._whole(source)[..., some]
+        return seen
+
+    def _range(self, tensor: int, channels: Span) -> slice:
+        """Return the bytes of a pixel that some channels take."""
+        row = self.graph.tensors[tensor]
+        return slice(*(channel * (row.pixel // row.channels) for channel in channels))
+
+    def _of(self, tensor: int, some: slice) -> Bytes8:
+        return self.expected[tensor][..., some]
+
+    def _sizes(self, operation: AccessOperation) -> tuple[Span, Span]:
+        source = self.graph.tensors[operation.reads[0].tensor]
+        return (0, source.rows), (0, source.columns)
 
     def _read_pixel(self, operation: AccessOperation) -> int:
         return self.graph.tensors[operation.reads[0].tensor].pixel
@@ -171,101 +249,8 @@ def _places(ring: Bytes8, rows: Span, columns: Span) -> Any:
     return np.ix_(np.arange(*rows) % ring.shape[0], np.arange(*columns) % ring.shape[1])
 
 
-def _odd(first: int, end: int, salt: int) -> Sums:
-    """Return an odd number for each place of an axis."""
-    return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
-
-
-def _weighted(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
-    weights = _odd(*rows, salt)[:, None] * _odd(*columns, salt + 1)
-    return value.astype(np.int64) * (weights & 255)[:, :, None]
-
-
-def _folded(value: Sums, pixel: int) -> Sums:
-    """Return values with another number of channels, each of which depends on channels of the old ones."""
-    channels = value.shape[2]
-    if channels >= pixel:
-        padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
-        padded[:, :, :channels] = value * (2 * np.arange(channels) + 1)
-        folded: Sums = padded.reshape(*value.shape[:2], -1, pixel).sum(axis=2)
-        return folded
-    return value[:, :, np.arange(pixel) % channels] * (2 * np.arange(pixel) + 1)
-
-
-def _pattern(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return what an operation makes of nothing but padding."""
-    row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
-    place = row + column + np.arange(pixel) * 5 + 7 * v
-    pattern: Sums = place * (place + 7) // 2
-    return pattern
-
-
-def _run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return what an operation makes in a range of rows and of columns."""
-    operation = graph.operations[v]
-    out = graph.tensors[operation.outputs[0]]
-    total = _pattern(graph.origin(v), rows, columns, out.pixel)
-    for salt, read in enumerate(operation.reads):
-        source = graph.tensors[read.tensor]
-        if source.pixel:
-            total = total + _folded(_window_sums(read, source, rows, columns, salt, fetch), out.pixel)
-    return (total & 255).astype(np.uint8)
-
-
-def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return, for each pixel of the output, the weighted sum of all that it reads of one tensor."""
-    windows = [
-        [window.source(at, at + 1, size) for at in range(*span)]
-        for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
-    ]
-    across, along = _hull(windows[0]), _hull(windows[1])
-    value = _weighted(fetch(read.tensor, across, along), across, along, salt)
-    sums = np.zeros((value.shape[0] + 1, value.shape[1] + 1, value.shape[2]), np.int64)
-    sums[1:, 1:] = value.cumsum(axis=0).cumsum(axis=1)
-    low, high = (np.array([max(0, span[k] - across[0]) for span in windows[0]]) for k in (0, 1))
-    left, right = (np.array([max(0, span[k] - along[0]) for span in windows[1]]) for k in (0, 1))
-    by_rows = sums[high] - sums[low]
-    found: Sums = by_rows[:, right] - by_rows[:, left]
-    return found
-
-
-def _hull(spans: list[Span]) -> Span:
-    some = [span for span in spans if span[1] > span[0]]
-    return (min(a for a, _ in some), max(b for _, b in some)) if some else (0, 0)
-
-
-def _summed(operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return the part of a sum that a range of rows and of columns adds, for each channel of the input."""
-    value = _weighted(fetch(operation.reads[0].tensor, rows, columns), rows, columns, 0)
-    summed: Bytes8 = (value.sum(axis=(0, 1)) & 255).astype(np.uint8)
-    return summed
-
-
-def _finished(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
-    out = graph.tensors[graph.operations[v].outputs[0]]
-    total = _folded(sums.reshape(1, 1, -1), out.pixel) + _pattern(graph.origin(v), (0, 1), (0, 1), out.pixel)
-    return (total & 255).astype(np.uint8)
-
-
-def _run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes8]]:
-    """Return each tensor that an operation makes, and its value."""
-    operation = graph.operations[v]
-    if operation.role == "sum":
-        source = graph.tensors[operation.reads[0].tensor]
-        sums = _summed(operation, (0, source.rows), (0, source.columns), fetch)
-        return [(operation.outputs[0], _finished(graph, v, sums.astype(np.int64)))]
-    if operation.role == "striped":
-        out = graph.tensors[operation.outputs[0]]
-        return [(operation.outputs[0], _run_part(graph, v, (0, out.rows), (0, out.columns), fetch))]
-    made = []
-    for k, tensor in enumerate(operation.outputs):
-        out = graph.tensors[tensor]
-        total = _pattern(graph.origin(v) + k, (0, out.rows), (0, out.columns), out.pixel)
-        for salt, read in enumerate(operation.reads):
-            source = graph.tensors[read.tensor]
-            rows, columns = (0, source.rows), (0, source.columns)
-            value = _weighted(fetch(read.tensor, rows, columns), rows, columns, salt).sum(axis=(0, 1), keepdims=True)
-            if source.pixel and out.pixel:
-                total = total + _folded(value, out.pixel)
-        made.append((tensor, (total & 255).astype(np.uint8)))
-    return made
+def _fitting(value: Bytes8, pixel: int) -> Bytes8:
+    """Return pixels of so many bytes: those of a last step are fewer."""
+    fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
+    fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
+    return fitting

@@ -9,7 +9,7 @@ from typing import Literal
 
 from memplan.planner.operations.access.access_graph import AccessGraph
 
-RegionKind = Literal["whole", "rows", "tiles", "panels"]
+RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
 Mode = Literal["roll", "recompute", "whole"]
 Span = tuple[int, int]
 
@@ -19,7 +19,8 @@ class Hold:
     """The buffer of a tensor inside a region: so many rows and columns of pixels; element r lies at r mod capacity.
 
     `mode`: each row is made once (`roll`), or all that a step needs are made in it (`recompute`), or the tensor is
-    there as a whole. A `kept` buffer holds something from one step to the next.
+    there as a whole. A `kept` buffer holds something from one step to the next. `pixel` are the bytes of a pixel, where
+    it has not all channels.
     """
 
     mode: Mode
@@ -27,6 +28,7 @@ class Hold:
     columns: int
     kept: bool
     bytes: int
+    pixel: int | None = None
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,20 @@ class Slide:
 
 @dataclass(frozen=True)
 class Stripes:
-    """The ranges of rows, and those of columns, that are made in each step of either axis."""
+    """The ranges of rows, and those of columns, that are made in each step of either axis; and those of channels."""
 
     rows: tuple[Span, ...]
     columns: tuple[Span, ...]
+    channels: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True)
 class CascadeRegion:
     """Operations [first, end) that run together: in every step each of them, in order, makes its ranges.
 
-    A region of kind `whole` is one operation that runs whole. `made` has the ranges of each operation; of a sum, those
+    A region of kind `whole` is one operation that runs whole. In one of kind `channels` every step makes all rows and
+    columns of some channels; where it ends with an operation that is accumulated over them, its ranges are those that
+    are read. `made` has the ranges of each operation; of a sum, those
     of its input. `pieces` has those of the inputs that come in pieces, before the operations of a step. `holds` has the
     buffers of tensors that live in the region only, and of those that are made there whole.
     """
@@ -66,11 +71,17 @@ class CascadeRegion:
 
     @property
     def steps(self) -> Span:
-        """The number of steps along rows and columns; (1, 1) for a whole operation."""
-        if self.kind == "whole":
+        """The number of steps along rows and columns; (1, 1) for a whole operation, and for steps along channels."""
+        if self.kind in ("whole", "channels"):
             return 1, 1
         last = self.made[self.end - 1]
         return len(last.rows), len(last.columns)
+
+    @property
+    def trips(self) -> int:
+        """The number of steps in all."""
+        rows, columns = self.steps
+        return rows * columns if self.kind != "channels" else len(self.made[self.end - 1].channels)
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ def macs_of(cascade: Cascade) -> int:
     for region in cascade.regions:
         for v in range(region.first, region.end):
             row = graph.operations[v]
-            if region.kind == "whole" or row.role != "striped":
+            if region.kind in ("whole", "channels") or row.role != "striped":
                 total += graph.macs_of(v)
             else:
                 total += row.macs * _length(region.made[v].rows) * _length(region.made[v].columns)
@@ -101,6 +112,9 @@ def traffic_of(cascade: Cascade) -> int:
     for region in cascade.regions:
         for v in range(region.first, region.end):
             row = graph.operations[v]
+            if region.kind == "channels":
+                total += _traffic_by_channels(graph, region, v)
+                continue
             if region.kind == "whole":
                 total += row.weights + sum(graph.tensors[t].bytes for t in row.outputs)
                 total += sum(graph.tensors[read.tensor].bytes for read in row.reads)
@@ -127,7 +141,39 @@ def runs_of(cascade: Cascade) -> int:
         if region.kind == "whole":
             total += 1
         for made in region.made.values():
-            total += _runs(made.rows) * _runs(made.columns)
+            total += _runs(made.rows) * _runs(made.columns) * max(1, len(made.channels))
+    return total
+
+
+def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
+    """Return True if a region in steps along channels ends with an operation that adds up what each step reads."""
+    last = graph.operations[region.end - 1]
+    if region.kind != "channels" or not last.partial:
+        return False
+    maker = graph.maker[last.reads[0].tensor]
+    return maker is not None and maker >= region.first
+
+
+def sums_of(graph: AccessGraph, region: CascadeRegion) -> int:
+    """Return the bytes of sums that a region keeps beside its output, while they are accumulated."""
+    last = graph.operations[region.end - 1]
+    if region.kind == "whole":
+        return 0
+    if is_accumulated(graph, region):
+        return last.partial if last.partial > graph.tensors[last.outputs[0]].bytes else 0
+    return last.sums if last.role == "sum" and region.kind != "channels" else 0
+
+
+def _traffic_by_channels(graph: AccessGraph, region: CascadeRegion, v: int) -> int:
+    """Return the bytes that one operation reads and writes; its constants are cut like its channels."""
+    row, steps = graph.operations[v], region.trips
+    total = row.weights + graph.tensors[row.outputs[0]].bytes
+    for read in row.reads:
+        maker = graph.maker[read.tensor]
+        again = read.channels == "all" and (maker is None or maker < region.first)
+        total += graph.tensors[read.tensor].bytes * (steps if again else 1)
+    if v == region.end - 1 and is_accumulated(graph, region):
+        total += 2 * steps * row.partial
     return total
 
 

@@ -9,7 +9,7 @@ import pytest
 from memplan.api.reports.cascades import facts
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.access.repeated import repeated
-from memplan.planner.operations.cascade.execution import values_by_layers
+from memplan.planner.operations.cascade.values import values_by_layers
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
