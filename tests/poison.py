@@ -22,8 +22,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=float, default=0.1, help="the time limit of each request, in seconds")
     said = parser.parse_args()
-    began, verdicts = time.process_time(), asyncio.run(asked(said.seed, said.pairs))
+    began, verdicts = time.process_time(), asyncio.run(asked(said.seed, said.pairs, said.limit))
     told = {
         "pairs": said.pairs,
         "answers": verdicts.asked,
@@ -35,13 +36,13 @@ def main() -> None:
     raise SystemExit(bool(verdicts.wrong))
 
 
-async def asked(seed: int, count: int) -> Verdicts:
+async def asked(seed: int, count: int, limit_s: float) -> Verdicts:
     """Ask both problems of each pair, and the first one again, of one service; and each of a fresh one."""
     shared, verdicts = AloneService(), Verdicts()
     for k, (one, other) in enumerate(pairs(seed, count)):
-        fresh = [await AloneService().ask(problem) for problem in (one, other)]
+        fresh = [await AloneService().ask(problem, limit_s) for problem in (one, other)]
         for problem, expected in ((one, fresh[0]), (other, fresh[1]), (one, fresh[0])):
-            verdicts.add(await shared.ask(problem), expected)
+            verdicts.add(await shared.ask(problem, limit_s), expected)
         if (k + 1) % _SAY_EVERY == 0:
             print(f"{k + 1} pairs, {len(verdicts.wrong)} wrong", flush=True)
     return verdicts
