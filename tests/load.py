@@ -1,8 +1,10 @@
-"""Put a running server under a steady load: `python -m tests.load URL [--rate 200] [--seconds 60] [--hits 0.5]`.
+"""Put a server under load: `python -m tests.load [--rate 200] [--seconds 20] [--hits 0.5]`.
 
-Requests come at their times whether or not earlier ones were answered, and a latency counts from when its request was
-due, so a server that stalls is not spared (no coordinated omission). Problems are a real one with its sizes drawn anew;
-a hit is a problem that was asked before the clock started.
+A server of its own is started as `memplan serve` starts it, unless `--url` names one that runs. Problems are a real one
+with a tenth of its sizes drawn anew, or random ones that the quick orders do not solve; a hit is one that was asked
+before the clock started. At a rate, requests come at their times whether or not earlier ones were answered, and a
+latency counts from when its request was due, so a server that stalls is not spared (no coordinated omission); without
+one, each connection asks again as soon as it is answered. The client takes CPU, too, which is told apart.
 """
 
 from __future__ import annotations
@@ -10,97 +12,153 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
+import tempfile
 import time
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from memplan.planner.formats import FORMATS
+from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
+from memplan.solvers.bench import generators
+from memplan.solvers.portfolio.solve import solve
+from tests.support.served import Served, served
 
-_CONNECTIONS = 64
+_WARM = 100
+_PROBLEM = Path(__file__).parents[1] / "examples/problems/executorch/bert_4l.csv"
 
 
 def main() -> None:
     """Run the load that the command line asks for, and print what came of it as one line of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("url")
-    parser.add_argument("--rate", type=float, default=200.0, help="requests a second")
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--hits", type=float, default=0.5, help="the part of the requests that were asked before")
-    parser.add_argument(
-        "--problem", type=Path, help="the problem, of which a tenth of the sizes are drawn anew", required=True
-    )
+    parser.add_argument("--url", help="a server that runs, instead of one of its own")
+    parser.add_argument("--rate", type=float, default=0.0, help="requests a second; 0: as many as are answered")
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--hits", type=float, default=0.0, help="the part of the requests that were asked before")
+    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--problem", type=Path, default=_PROBLEM, help="of which a tenth of the sizes are drawn anew")
+    parser.add_argument("--random", type=int, help="random problems of so many buffers, which need a search")
     parser.add_argument("--time-limit", type=float, default=2.0)
     parser.add_argument("--key", help="a bearer key")
     parser.add_argument("--seed", type=int, default=0)
-    print(json.dumps(asyncio.run(_load(parser.parse_args()))))
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="memplan-load-") as folder:
+        with nullcontext(None) if asked.url else served(Path(folder)) as own:
+            print(json.dumps(asyncio.run(_load(asked, own))))
 
 
-async def _load(asked: argparse.Namespace) -> dict[str, object]:
+async def _load(asked: argparse.Namespace, own: Served | None) -> dict[str, object]:
     draw = random.Random(asked.seed)
-    problem = FORMATS["csv"].read_problem(asked.problem.read_bytes())
-    url = urlsplit(asked.url)
-    head = f"POST /v1/plan HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
-    head += f"Authorization: Bearer {asked.key}\r\n" if asked.key else ""
-    requests = _Requests(problem, head, asked.time_limit, draw)
-    known = [requests.new() for _ in range(50)]
-    line = _Line(url.hostname or "127.0.0.1", url.port or 80)
-    await asyncio.gather(*(line.ask(request) for request in known))
+    url = urlsplit(asked.url or "")
+    where = (own.host, own.port) if own else (url.hostname or "127.0.0.1", url.port or 80)
+    requests = _Requests(asked, f"{where[0]}:{where[1]}", draw)
+    known = [requests.new() for _ in range(_WARM)]
+    line = _Line(where, asked.connections)
+    for _ in range(3):  # so that each of several server processes was asked
+        await asyncio.gather(*(line.ask(request) for request in known))
     line.forget()
-    count = int(asked.rate * asked.seconds)
-    bodies = [draw.choice(known) if draw.random() < asked.hits else requests.new() for _ in range(count)]
+    most = int(asked.seconds * (asked.rate or 3000.0))
+    bodies = [draw.choice(known) if draw.random() < asked.hits else b"" for _ in range(most)]
+    count = most if asked.rate else min(most, 4000 if asked.random is None else 400)
+    bodies = [body or requests.new() for body in bodies[:count]]
+    used = own.cpu_s() if own else 0.0
     began, cpu = time.monotonic(), time.process_time()
-    calls = []
-    for k, body in enumerate(bodies):
-        due = began + k / asked.rate
-        await asyncio.sleep(max(0.0, due - time.monotonic()))
-        calls.append(asyncio.create_task(line.ask(body, due)))
-    await asyncio.gather(*calls)
+    await (_at_times(line, bodies, asked.rate) if asked.rate else _as_answered(line, bodies, asked))
     took, cpu = time.monotonic() - began, time.process_time() - cpu
-    times = sorted(line.latencies)
+    each = (own.cpu_s() - used) / len(line.latencies) if own else None
+    mine, times = cpu / len(line.latencies), sorted(line.latencies)
     return {
-        "requests_per_s": round(count / took, 1),
+        "requests": len(times),
+        "requests_per_s": round(len(times) / took, 1),
         "p50_ms": round(1e3 * times[len(times) // 2], 1),
         "p99_ms": round(1e3 * times[int(0.99 * len(times))], 1),
         "max_ms": round(1e3 * times[-1], 1),
         "answers": dict(line.answers),
-        "client_cpu_s": round(cpu, 1),
+        "client_cpu_ms_each": round(1e3 * mine, 3),
+        "server_cpu_ms_each": None if each is None else round(1e3 * each, 3),
+        "per_s_by_cpu": None if each is None else round((os.cpu_count() or 1) / (each + mine)),
     }
 
 
-class _Requests:
-    """Makes requests of one problem with some sizes drawn anew."""
+async def _at_times(line: _Line, bodies: list[bytes], rate: float) -> None:
+    began, calls = time.monotonic(), []
+    for k, body in enumerate(bodies):
+        due = began + k / rate
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        calls.append(asyncio.create_task(line.ask(body, due)))
+    await asyncio.gather(*calls)
 
-    def __init__(self, problem: Problem, head: str, time_limit_s: float, draw: random.Random) -> None:
-        self._content = json.loads(FORMATS["json"].write_problem(problem))
-        self._head, self._time_limit_s, self._draw = head, time_limit_s, draw
+
+async def _as_answered(line: _Line, bodies: list[bytes], asked: argparse.Namespace) -> None:
+    """Ask on all connections, until the time is over or all is asked."""
+    until, waiting = time.monotonic() + asked.seconds, iter(bodies)
+
+    async def ask_on() -> None:
+        for body in waiting:
+            await line.ask(body)
+            if time.monotonic() >= until:
+                return
+
+    await asyncio.gather(*(ask_on() for _ in range(asked.connections)))
+
+
+class _Requests:
+    """Makes requests, each of a new problem: one with some sizes drawn anew, or a random one."""
+
+    def __init__(self, asked: argparse.Namespace, netloc: str, draw: random.Random) -> None:
+        self._content = json.loads(
+            FORMATS["json"].write_problem(FORMATS["csv"].read_problem(asked.problem.read_bytes()))
+        )
+        self._asked, self._draw = asked, draw
+        self._head = f"POST /v1/plan HTTP/1.1\r\nHost: {netloc}\r\nContent-Type: application/json\r\n"
+        self._head += f"Authorization: Bearer {asked.key}\r\n" if asked.key else ""
 
     def new(self) -> bytes:
-        rows = [row | {"size": self._size(row["size"])} for row in self._content["buffers"]]
-        asked = {"problem": self._content | {"buffers": rows}, "options": {"time_limit_s": self._time_limit_s}}
-        body = json.dumps(asked).encode()
+        """Return a request."""
+        problem = self._redrawn() if self._asked.random is None else self._random()
+        body = json.dumps({"problem": problem, "options": {"time_limit_s": self._asked.time_limit}}).encode()
         return f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+    def _redrawn(self) -> Any:
+        rows = [row | {"size": self._size(row["size"])} for row in self._content["buffers"]]
+        return self._content | {"buffers": rows}
 
     def _size(self, size: int) -> int:
         return max(1, int(size * self._draw.uniform(0.5, 1.0))) if self._draw.random() < 0.1 else size
+
+    def _random(self) -> Any:
+        while True:
+            made = generators.random(self._draw.randrange(2**30), self._asked.random, 0.1, 1.0).problem
+            if _needs_a_search(made):
+                return json.loads(FORMATS["json"].write_problem(made))
+
+
+def _needs_a_search(problem: Problem) -> bool:
+    """Return True where the quick orders prove nothing."""
+    return len(compile_problem(problem)) > 0 and solve(problem, solver="greedy").status == "feasible"
 
 
 class _Line:
     """Connections that are kept, as many as are needed up to a limit, and what was answered on them."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._where = host, port
+    def __init__(self, where: tuple[str, int], connections: int) -> None:
+        self._where = where
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
-        self._places = asyncio.Semaphore(_CONNECTIONS)
+        self._places = asyncio.Semaphore(connections)
         self.forget()
 
     def forget(self) -> None:
+        """Forget what was answered."""
         self.latencies: list[float] = []
         self.answers: Counter[str] = Counter()
 
     async def ask(self, request: bytes, due: float | None = None) -> None:
+        """Ask on a free connection; what is said of the answer is its status, and of a plan what became of it."""
         due = time.monotonic() if due is None else due
         async with self._places:
             reader, writer = self._free.pop() if self._free else await asyncio.open_connection(*self._where)
@@ -118,11 +176,11 @@ class _Line:
 
 async def _answer(reader: asyncio.StreamReader) -> str:
     """Read one answer; return its status, and of a plan what became of it."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-    status = head.split(" ", 2)[1]
-    length = next(int(line.split(":")[1]) for line in head.split("\r\n") if line.startswith("content-length:"))
-    body = await reader.readexactly(length)
-    return f"{status} {json.loads(body)['status']}" if status == "200" else status
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    status = head[9:12].decode()
+    at = head.index(b"content-length:") + 15
+    body = await reader.readexactly(int(head[at : head.index(b"\r", at)]))
+    return f"{status} {body[:60].decode().split('"')[3]}" if status == "200" else status
 
 
 if __name__ == "__main__":

@@ -32,17 +32,20 @@ def main() -> None:
         "weaker": verdicts.weaker,
         "cpu_s": round(time.process_time() - began, 1),
     }
-    print(json.dumps(told), *verdicts.wrong[:20], sep="\n")
+    print(json.dumps(told))
     raise SystemExit(bool(verdicts.wrong))
 
 
 async def asked(seed: int, count: int, limit_s: float) -> Verdicts:
     """Ask both problems of each pair, and the first one again, of one service; and each of a fresh one."""
-    shared, verdicts = AloneService(), Verdicts()
+    shared, verdicts, told = AloneService(), Verdicts(), 0
     for k, (one, other) in enumerate(pairs(seed, count)):
         fresh = [await AloneService().ask(problem, limit_s) for problem in (one, other)]
         for problem, expected in ((one, fresh[0]), (other, fresh[1]), (one, fresh[0])):
             verdicts.add(await shared.ask(problem, limit_s), expected)
+        for wrong in verdicts.wrong[told:]:
+            told += 1
+            print(f"pair {k} of seed {seed}: {wrong}", flush=True)
         if (k + 1) % _SAY_EVERY == 0:
             print(f"{k + 1} pairs, {len(verdicts.wrong)} wrong", flush=True)
     return verdicts

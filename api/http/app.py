@@ -6,13 +6,15 @@ import gc
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import cast
 
 from anyio import to_thread
 from fastapi import FastAPI
 
 from memplan.api.cluster.cluster import WorkersAt
 from memplan.api.http.app_state import Service
-from memplan.api.http.middleware import Envelope
+from memplan.api.http.auth.gate import PlainRoute
+from memplan.api.http.middleware import Direct, Envelope
 from memplan.api.http.openapi.kind_schemas import KIND_MODELS
 from memplan.api.http.openapi.schemas import add_schemas
 from memplan.api.http.problem_details import add_error_answers
@@ -45,6 +47,7 @@ def create_app(settings: Settings | None = None, workers: WorkersAt | None = Non
         app.include_router(module.router)
     add_error_answers(app)
     timeout_s = service.settings.body_timeout_s
+    app.add_middleware(Direct, route=cast(PlainRoute, plan.router.routes[0]), method="POST")
     app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies, body_timeout_s=timeout_s)
     add_schemas(app, KIND_MODELS)
     return app

@@ -30,6 +30,8 @@ from memplan.api.store.store import Store
 
 T = TypeVar("T")
 _NOTE_EVERY_S = 1.0
+_WATCHED_AFTER_S = 0.01
+"""The time after which it is watched whether a client hangs up: most answers are there sooner, and the task costs."""
 
 
 class Service:
@@ -127,11 +129,13 @@ class Service:
         self._callers.add(cancelled)
         if self._is_stopping:
             cancelled.set()
-        watcher = asyncio.create_task(_watch(request, cancelled))
+        watcher = _Watcher(request, cancelled)
+        begins = asyncio.get_running_loop().call_later(_WATCHED_AFTER_S, watcher.begin)
         try:
             yield cancelled
         finally:
-            watcher.cancel()
+            begins.cancel()
+            watcher.end()
             self._callers.discard(cancelled)
 
     def stop(self) -> None:
@@ -143,8 +147,23 @@ class Service:
             end()
 
 
-async def _watch(request: Request, cancelled: asyncio.Event) -> None:
-    """Wait for the client to hang up; the body has been read, so nothing else can come."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    cancelled.set()
+class _Watcher:
+    """Waits for a client to hang up; the body has been read, so nothing else can come."""
+
+    def __init__(self, request: Request, cancelled: asyncio.Event) -> None:
+        self._request, self._cancelled = request, cancelled
+        self._waiting: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Begin to wait."""
+        self._waiting = asyncio.create_task(self._wait())
+
+    def end(self) -> None:
+        """Wait no more."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def _wait(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self._cancelled.set()

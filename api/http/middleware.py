@@ -1,4 +1,4 @@
-"""The layer around every request: its id, its share of the bytes held, headers for browsers, log and metrics."""
+"""The layers around requests: id, share of the bytes held, headers, log and metrics; and a short way to one route."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memplan.api.http.auth.gate import PlainRoute
 from memplan.api.http.limits.heads import LargeHeadersError, LongTargetError, check_head
-from memplan.api.http.problem_details import log_failure, problem_details
+from memplan.api.http.problem_details import error_answer, log_failure, problem_details
 from memplan.api.logs import REQUEST
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError
@@ -150,3 +151,26 @@ class Envelope:
             "key": None if caller is None else caller.name,
         }
         _LOG.info("%s %s %d %.4f s", scope["method"], route, status, seconds, extra=facts)
+
+
+class Direct:
+    """Answers the calls of one plain route as the app would, errors included; leaves all others to it."""
+
+    def __init__(self, app: ASGIApp, route: PlainRoute, method: str) -> None:
+        self._app, self._route, self._method = app, route, method
+        self._handle = route.get_route_handler()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it, as ASGI has it."""
+        if scope["type"] != "http" or scope["path"] != self._route.path or scope["method"] != self._method:
+            await self._app(scope, receive, send)
+            return
+        scope["route"] = self._route
+        try:
+            answer = await self._handle(Request(scope, receive, send))
+        except Exception as error:
+            told = error_answer(error)
+            if told is None:
+                raise
+            answer = told
+        await answer(scope, receive, send)

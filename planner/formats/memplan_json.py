@@ -38,13 +38,19 @@ def parse(data: bytes) -> Any:
         value = from_json(data, allow_inf_nan=False)
     except ValueError as error:
         raise FormatError(f"must be JSON: {error}") from None
-    # A key that is dropped takes a colon with it; only escaped colons could hide that. Mostly the keys of the problem
-    # and its buffers have all the colons there are.
-    rows = value.get("buffers") if isinstance(value, dict) else None
-    keys = len(value) + sum([len(row) for row in rows if type(row) is dict]) if isinstance(rows, list) else -1
+    # A key that is dropped takes a colon with it; only escaped colons could hide that. Mostly the keys of the problem,
+    # of what lies beside it, and of its rows have all the colons there are.
+    keys = _keys_near_the_top(value) if isinstance(value, dict) else -1
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         json.loads(text, object_pairs_hook=_keys_are_given_once)
     return value
+
+
+def _keys_near_the_top(value: dict[str, Any]) -> int:
+    """Return the number of keys of an object, of the objects in it, and of the rows in any of them."""
+    parts = [value, *[part for part in value.values() if type(part) is dict]]
+    lists = [rows for part in parts for rows in part.values() if type(rows) is list]
+    return sum(map(len, parts)) + sum([len(row) for rows in lists for row in rows if type(row) is dict])
 
 
 def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:

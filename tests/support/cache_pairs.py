@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import isclose
 from typing import Any
 
 from memplan.planner.errors import InputError
@@ -116,11 +117,20 @@ class Verdicts:
 
 
 def _contradicts(one: Plan, other: Plan) -> bool:
-    """Say whether one plan is below what the other claims that none can be below."""
+    """Say whether one plan is below what the other claims that none can be below.
+
+    An optimal plan is the least by its cost, then by what it uses of the last pool, and so on to the first; the bound
+    of any other is one of the sum over the pools.
+    """
     if one.peak is None or other.status not in ("optimal", "feasible"):
         return False
     if one.cost is not None or other.cost is not None:
-        return (one.cost or 0.0) < (other.cost_lower_bound or 0.0) * (1 - 1e-9)
+        is_equal = isclose(one.cost or 0.0, other.cost or 0.0, rel_tol=1e-9)
+        if not is_equal or other.status != "optimal":
+            return (one.cost or 0.0) < (other.cost_lower_bound or 0.0) * (1 - 1e-9)
+    if other.status == "optimal":
+        mine, best = (tuple(pool.used or 0 for pool in reversed(plan.pools)) for plan in (one, other))
+        return mine < best
     return one.peak < (other.lower_bound or 0)
 
 

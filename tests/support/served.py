@@ -1,0 +1,77 @@
+"""A server as `memplan serve` starts it, with processes and workers of its own, and what it takes of the machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tests.support.ports import free_port
+
+_READY = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+_PATIENCE_S = 180.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that is ready; `log` is what it says."""
+
+    host: str
+    port: int
+    process: psutil.Process
+    log: Path
+
+    def cpu_s(self) -> float:
+        """Return the seconds of CPU that its processes have taken, those of ended children included."""
+        return sum(sum(one.cpu_times()[:4]) for one in self._family())
+
+    def memory_bytes(self) -> int:
+        """Return the memory of all its processes that nobody else has."""
+        return sum(int(one.memory_full_info().uss) for one in self._family())
+
+    def descriptors(self) -> int:
+        """Return the open descriptors of all its processes."""
+        return sum(int(one.num_fds()) for one in self._family())
+
+    def _family(self) -> list[psutil.Process]:
+        return [self.process, *self.process.children(recursive=True)]
+
+
+@contextmanager
+def served(folder: Path, **settings: str) -> Iterator[Served]:
+    """Run a server with its data in `folder` until the block ends; settings go without their MEMPLAN_."""
+    port, log = free_port(), folder / "log"
+    told = {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | {
+        f"MEMPLAN_{name.upper()}": v for name, v in settings.items()
+    }
+    command = [str(Path(sys.executable).with_name("memplan")), "serve", "--port", str(port)]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=os.environ | told)
+    try:
+        _wait(port, process, log)
+        yield Served("127.0.0.1", port, psutil.Process(process.pid), log)
+    finally:
+        process.terminate()
+        process.wait(_PATIENCE_S)
+
+
+def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    give_up = time.monotonic() + _PATIENCE_S
+    while process.poll() is None and time.monotonic() < give_up:
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S) as line:
+                line.sendall(_READY)
+                if line.recv(12).endswith(b"200"):
+                    return
+        except OSError:
+            pass
+        time.sleep(0.1)
+    raise RuntimeError(f"the server is not ready: {log.read_text()[-2000:]}")
