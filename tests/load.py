@@ -17,7 +17,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -47,9 +47,10 @@ def main() -> None:
     parser.add_argument("--key", help="a bearer key")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="memplan-load-") as folder:
-        with nullcontext(None) if asked.url else served(Path(folder)) as own:
-            print(json.dumps(asyncio.run(_load(asked, own))))
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="memplan-load-"))
+        own = None if asked.url else stack.enter_context(served(Path(folder)))
+        print(json.dumps(asyncio.run(_load(asked, own))))
 
 
 async def _load(asked: argparse.Namespace, own: Served | None) -> dict[str, object]:
@@ -180,7 +181,8 @@ async def _answer(reader: asyncio.StreamReader) -> str:
     status = head[9:12].decode()
     at = head.index(b"content-length:") + 15
     body = await reader.readexactly(int(head[at : head.index(b"\r", at)]))
-    return f"{status} {body[:60].decode().split('"')[3]}" if status == "200" else status
+    word = body[:60].split(b'"')[3].decode() if status == "200" else ""
+    return f"{status} {word}".strip()
 
 
 if __name__ == "__main__":
