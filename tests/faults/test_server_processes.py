@@ -36,12 +36,12 @@ def ask(of: Machine) -> int:
 def test_two_processes_answer_count_together_and_are_replaced_when_killed(tmp_path: Path) -> None:
     both = server("server", tmp_path, processes="2", workers="1")
     with machines(both):
+        soon(lambda: len(processes(both)) == 2, "two are up")
         first = processes(both)
-        assert len(first) == 2
         assert [ask(both) for _ in range(10)] == [200] * 10
-        assert planned(both) == 10
+        soon(lambda: planned(both) == 10, "a request is counted after its answer is sent")
         job = httpx.post(f"{both.url}/v1/jobs", json=_PROBLEM, trust_env=False).json()["id"]
-        soon(lambda: planned(both) == 11, "a request is counted after its answer is sent")
+        soon(lambda: planned(both) == 11, "the job is counted, too")
         first[0].send_signal(signal.SIGKILL)
         soon(lambda: len(processes(both)) == 2 and first[0] not in processes(both), "it is replaced")
         soon(lambda: answers(f"{both.url}/readyz"), "the others answer")
