@@ -155,8 +155,11 @@ def job_plan(job_id: str, problem: Problem) -> ServiceCall[Plan | None]:
     )
 
 
-def ask(kind: str, fields: Mapping[str, Any], options: Mapping[str, Any]) -> ServiceCall[dict[str, Any]]:
-    """`POST /v1/{kind}`: the call of a kind of job."""
+def ask(
+    kind: str, fields: Mapping[str, Any] | OperationGraph, options: Mapping[str, Any]
+) -> ServiceCall[dict[str, Any]]:
+    """`POST /v1/{kind}`: the call of a kind of job, about its fields or about a graph."""
+    fields = {"graph": from_json(write_graph(fields))} if isinstance(fields, OperationGraph) else fields
     return _asked(kind, fields, options, lambda response: _object(response.content))
 
 

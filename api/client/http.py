@@ -101,6 +101,10 @@ class Client:
         """Return an order of operations with the least peak that was found in time, checked here."""
         return self._answer(calls.order(graph, options))
 
+    def cascade(self, graph: OperationGraph, **options: Any) -> dict[str, Any]:
+        """Return the front of a graph's cascades, as JSON has it."""
+        return self._answer(calls.ask("cascade", graph, options))
+
     def ask(self, kind: str, fields: Mapping[str, Any], **options: Any) -> dict[str, Any]:
         """Return the answer to a request of a kind of job, such as `order`, as JSON has it."""
         return self._answer(calls.ask(kind, fields, options))

@@ -85,11 +85,13 @@ def cascade(
     check: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
     cancelled: threading.Event | None = None,
+    on_point: Callable[[CascadePoint], None] = lambda point: None,
 ) -> CascadeResult:
     """Find regions of operations to run in stripes: the front of peak and multiplications, every point planned.
 
     `brick`: channels are padded to a multiple of it. `check` executes points by value, those of up to
-    MOST_CHECKED_RUNS runs of operations. Raises OptionError for a wrong option, OperationsError for a graph that has no
+    MOST_CHECKED_RUNS runs of operations. `on_point` is told each point when it is planned; a later one may be better in
+    all. Raises OptionError for a wrong option, OperationsError for a graph that has no
     access maps, and InvalidPlanError for a point that the check by value rejects.
     """
     options = CascadeOptions() if options is None else options
@@ -115,13 +117,13 @@ def cascade(
         starts.append((resting, _variant(access, RegionSearch(access, resting), is_over)))
     points: list[CascadePoint] = []
     for how, start in starts:
-        points = _best([*points, *_points(how, start, _wanted(access, options, start.chains), is_over)])
+        points = _best([*points, *_points(how, start, _wanted(access, options, start.chains), is_over, on_point)])
     repeats = 0
     for how, start in starts if points and (options.macs is None or options.macs > 1) else ():
         for variant in with_repeats(start, how, is_over):
             repeats += 1
             better = [chain for chain in _wanted(access, options, variant.chains) if _adds(points, chain)]
-            points = _best([*points, *_points(how, variant, better, is_over)])
+            points = _best([*points, *_points(how, variant, better, is_over, on_point)])
     barriers = barriers_of(access, search.tables, search.layers(), points[-1].estimate if points else None)
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
     checked = _checked(kept, is_over) if check else ()
@@ -152,7 +154,11 @@ def _wanted(graph: AccessGraph, options: CascadeOptions, chains: Sequence[Chain]
 
 
 def _points(
-    options: CascadeOptions, variant: Variant, chains: list[Chain], is_over: Callable[[], bool]
+    options: CascadeOptions,
+    variant: Variant,
+    chains: list[Chain],
+    is_over: Callable[[], bool],
+    on_point: Callable[[CascadePoint], None],
 ) -> list[CascadePoint]:
     """Plan chains, the lowest peaks and the fewest multiplications first; return those that no other is as good as."""
     order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
@@ -163,6 +169,7 @@ def _points(
         point = planned(variant.graph, options, variant.found, chains[k], _PLAN_S)
         if point is not None:
             points.append(point)
+            on_point(point)
     return _best(points)
 
 

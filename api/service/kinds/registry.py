@@ -10,8 +10,8 @@ from memplan.api.service.kinds.bodies import parsed_fields
 from memplan.api.service.kinds.kind import JobKind
 
 _MODULES = (
-    *("audit", "certificate", "compare", "explain", "imports", "liveness"),
-    *("order", "repairs", "replan", "scenarios", "what_if"),
+    *("audit", "certificate", "compare", "explain", "imports", "repairs", "replan", "scenarios", "what_if"),
+    *("operations.cascade", "operations.liveness", "operations.order"),
 )
 """The modules of this package that have a `KIND`."""
 PLAN = "plan"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memplan.api.client.http import Client
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.service.kinds.registry import KINDS
 from memplan.api.settings import Settings
@@ -97,6 +98,21 @@ def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> No
     assert [line for line in events.splitlines() if line.startswith("event")] == [
         *("event: queued", "event: started", "event: finished")
     ]
+
+
+def test_the_points_of_a_cascade_come_as_they_are_planned(server: Running) -> None:
+    body = KINDS["cascade"].example
+    found = server.client.post("/v1/cascade", json=body).json()
+    assert (found["layers_peak"], found["points"][-1]["peak"], found["exhausted"]["intervals"]) == (23_040, 4_667, True)
+    job = server.client.post("/v1/jobs?kind=cascade", json=body).json()
+    assert (ended(server, job)["state"], job["options"]["input"]) == ("succeeded", "streamed")
+    assert server.client.get(job["links"]["result"]).json()["points"] == found["points"]
+    told = [line[6:] for line in server.client.get(job["links"]["events"]).text.splitlines() if "macs_ratio" in line]
+    assert 4_667 in [json.loads(line)["peak"] for line in told]
+    with Client(f"http://127.0.0.1:{server.port}") as client:
+        assert client.cascade(graph_from(body["graph"]), input="streamed", macs=1.1)["points"] == found["points"]
+    answer = server.client.post("/v1/cascade?alignment=3", json=body["graph"])
+    assert (answer.status_code, "alignment: must be a power of two" in answer.json()["detail"]) == (422, True)
 
 
 def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> None:

@@ -31,6 +31,7 @@ CALLS = [
     ("POST", "/v1/liveness", GenerationMode.NEGATIVE),
     ("POST", "/v1/order", GenerationMode.POSITIVE),
     ("POST", "/v1/order", GenerationMode.NEGATIVE),
+    ("POST", "/v1/cascade", GenerationMode.NEGATIVE),
     ("POST", "/v1/explain", GenerationMode.POSITIVE),
     ("POST", "/v1/explain", GenerationMode.NEGATIVE),
     ("POST", "/v1/certificate", GenerationMode.NEGATIVE),

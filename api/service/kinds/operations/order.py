@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, create_model
@@ -11,10 +9,10 @@ from pydantic_core import to_json
 
 from memplan.api.cluster.task import WorkAnswer, WorkControl
 from memplan.api.reports.orders import placed_facts
-from memplan.api.service.kinds.kind import JobKind, KindOptions, Subject
-from memplan.planner.errors import OperationsError, shown
+from memplan.api.service.kinds.kind import JobKind, KindOptions
+from memplan.api.service.kinds.operations.graphs import graph_of, graph_subject
 from memplan.planner.model.rows import Alignment
-from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.order.placement.joint import order_and_place
 
 
@@ -51,17 +49,6 @@ class OrderAnswer(BaseModel):
     name: str | None = None
 
 
-def _read(content: Mapping[str, Any]) -> OperationGraph:
-    graph = content["graph"]
-    if not isinstance(graph, dict):
-        raise OperationsError(f"graph: must be an object, got {shown(graph)}")
-    return graph_from(graph)
-
-
-def _about(graph: OperationGraph) -> Subject:
-    return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
-
-
 def _run(graph: OperationGraph, options: OrderOptions, control: WorkControl) -> WorkAnswer:
     limit_s = options.time_limit_s if options.deterministic else max(0.0, control.deadline.left_s)
     found = order_and_place(
@@ -82,8 +69,8 @@ KIND = JobKind(
         "Answer with an order of the operations that needs the fewest bytes at once, with a proof or an honest gap."
     ),
     fields=("graph",),
-    read=_read,
-    about=_about,
+    read=graph_of,
+    about=graph_subject,
     run=_run,
     options=OrderOptions,
     request=create_model("OrderRequest", graph=OperationGraph, options=(OrderOptions, OrderOptions())),

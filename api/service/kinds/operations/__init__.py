@@ -1,0 +1,1 @@
+"""The kinds of jobs about operations: their lifetimes, their order, cascades of them."""
