@@ -67,7 +67,7 @@ def _id(text: str) -> str:
 
 
 class Terms(WireValue):
-    """The terms of a job: of those that wait the highest priority goes first, then the oldest.
+    """The terms of a job: of a key's that wait the highest priority goes first, then the oldest; keys take turns.
 
     The deadline counts from the moment the job is accepted. The end of the job is told to the `webhook`, a URL.
     """

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ def _sqlite(url: URL) -> Engine:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"data_folder: cannot make {folder}: {error.strerror}") from error
+    with suppress(OSError):  # SQLite says better what is wrong; its files beside this one get the same rights
+        os.close(os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     engine = create_engine(
         url,
         pool_size=CONNECTIONS,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
@@ -33,12 +35,13 @@ class Leases:
         self._database = database
 
     def claim(self, server: str, most: int) -> list[Claim]:
-        """Take up to `most` jobs that wait: the highest priority first, then the oldest."""
+        """Take up to `most` jobs that wait; the keys take turns, and have their jobs of the highest priority first.
+
+        The next is the key with the fewest jobs that run, of those the one whose last job began longest ago.
+        """
         check_change("queued", "running")
-        waiting = select(_JOBS.id).where(_JOBS.state == "queued").order_by(_JOBS.priority.desc(), _JOBS.id)
         with self._database.writing() as connection:
-            chosen = connection.execute(waiting.limit(most).with_for_update(skip_locked=True)).scalars().all()
-            return [_claimed(connection, server, job_id) for job_id in chosen]
+            return list(islice(_in_turn(connection, server), most))
 
     def report(self, lease: Lease, progress: Sequence[JobProgress], plan: PackedPlan | None = None) -> bool:
         """Tell of better plans and bounds, the best last, with a plan; return False where the lease is void."""
@@ -132,6 +135,39 @@ class Leases:
         old = select(_JOBS.id).where(is_old).order_by(_JOBS.finished_at).limit(_AT_ONCE)
         with self._database.writing() as connection:
             return connection.execute(delete(schema.jobs).where(_JOBS.id.in_(old))).rowcount
+
+
+def _in_turn(connection: Connection, server: str) -> Iterator[Claim]:
+    """Take a job after the other, each of the key whose turn it is."""
+    turns = _turns(connection)
+    heapify(turns)
+    while turns:
+        running, began, key_id = heappop(turns)
+        of_key = _JOBS.key_id == key_id if key_id else _JOBS.key_id.is_(None)
+        waiting = select(_JOBS.id).where(_JOBS.state == "queued", of_key)
+        first = waiting.order_by(_JOBS.priority.desc(), _JOBS.id).limit(1).with_for_update(skip_locked=True)
+        job_id = connection.execute(first).scalar_one_or_none()
+        if job_id is not None:
+            heappush(turns, (running + 1, began, key_id))
+            yield _claimed(connection, server, job_id)
+
+
+def _turns(connection: Connection) -> list[tuple[int, float, str]]:
+    """Return the keys with jobs that wait ("": none): how many run, and when the last began."""
+    others = schema.jobs.alias().c
+    of_waiting = select(func.min(_JOBS.key_id).label("key_id")).where(_JOBS.state == "queued")
+    keys = of_waiting.cte("keys", recursive=True)
+    following = select(func.min(_JOBS.key_id)).where(_JOBS.state == "queued", _JOBS.key_id > keys.c.key_id)
+    keys = keys.union_all(select(following.scalar_subquery()).where(keys.c.key_id.is_not(None)))
+    # The last of these has no key, as jobs have that came where none is asked for; whether there are any is seen later.
+    began = select(func.max(others.started_at)).where(others.key_id == keys.c.key_id).scalar_subquery()
+    found = {row.key_id: row.began or 0.0 for row in connection.execute(select(keys.c.key_id, began.label("began")))}
+    counted = select(_JOBS.key_id, func.count()).where(_JOBS.state == "running").group_by(_JOBS.key_id)
+    running = {key_id: int(count) for key_id, count in connection.execute(counted)}
+    if found.keys() != {None}:
+        latest = select(func.max(_JOBS.started_at)).where(_JOBS.key_id.is_(None))
+        found[None] = connection.execute(latest).scalar_one() or 0.0
+    return [(running.get(key_id, 0), began, key_id or "") for key_id, began in found.items()]
 
 
 def _claimed(connection: Connection, server: str, job_id: str) -> Claim:

@@ -122,7 +122,8 @@ async def events(request: Request, job_id: str) -> Response:
     after = last_event_id(request.headers.get("last-event-id"))
     if job.state not in OPEN and after >= job.last_event:
         return Response(status_code=204)
-    return _Stream(_told(service, job_id, after), service.streams)
+    seen = min(after, job.last_event)  # a number that is yet to come would never be passed
+    return _Stream(_told(service, job_id, seen), service.streams)
 
 
 @router.get(

@@ -96,9 +96,9 @@ def test_jobs_are_listed_newest_first_page_by_page(store: Store) -> None:
 
 def test_jobs_are_listed_by_what_is_known_of_them(store: Store) -> None:
     mine = add(store, key_id="mine", name="a", problem_hash="sha256:1")
+    claim(store)
     other = add(store, key_id="other", name="b")
     add(store)
-    claim(store)
 
     def found(**wanted: Any) -> list[str]:
         return [job.id for job in store.jobs.page(JobsWanted(**{"of_all_keys": True} | wanted))]

@@ -17,6 +17,25 @@ def test_the_highest_priority_goes_first_and_then_the_oldest(store: Store) -> No
     assert [one.job.id for one in claimed] == [names[i] for i in (2, 4, 0, 3, 1)]
 
 
+def test_keys_take_turns_whatever_their_priorities(store: Store) -> None:
+    flood = [add(store, key_id="flood", priority=100) for _ in range(6)]
+    others = [add(store, key_id=key, priority=-100) for key in (None, "late", "late")]
+    claimed = [one.job.id for one in store.leases.claim("here", 9)]
+    assert claimed[3] in flood
+    assert set(claimed[:5]) == {flood[0], flood[1], *others}
+    assert claimed[5:] == flood[2:]
+
+
+def test_a_key_with_nothing_running_goes_before_one_that_has_just_been_served(store: Store) -> None:
+    flood = [add(store, key_id="flood") for _ in range(3)]
+    first = claim(store)
+    late = add(store, key_id="late")
+    assert claim(store).job.id == late
+    assert store.leases.finish(first.lease, JobOutcome("succeeded"))
+    later = add(store, key_id="late")
+    assert [claim(store).job.id for _ in range(3)] == [flood[1], later, flood[2]]
+
+
 def test_a_claim_brings_all_that_is_needed(store: Store) -> None:
     job_id = add(store, time_limit_s=2.5)
     claimed = claim(store)

@@ -126,6 +126,6 @@ def test_jobs_go_on_where_they_were(old_store: Store) -> None:
     old_store.leases.take_over(["server1"])
     claims = old_store.leases.claim("server2", 9)
     assert [(claim.job.id, claim.time_limit_s, claim.plan is None) for claim in claims] == [
-        ("job-running", 13.0, False),
         ("job-queued", 14.0, True),
+        ("job-running", 13.0, False),
     ]
