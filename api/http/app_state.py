@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
@@ -13,7 +15,8 @@ from fastapi import Request
 
 from memplan.api.cluster.cluster import Cluster, WorkersAt
 from memplan.api.http.auth.gate import KeyGate, look_up
-from memplan.api.http.middleware import HeldBytes, Streams
+from memplan.api.http.limits.held_bodies import SMALL_BYTES, HeldBytes
+from memplan.api.http.middleware import Streams
 from memplan.api.http.written_answers import WrittenAnswers
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.jobs.work import Services
@@ -26,12 +29,26 @@ from memplan.api.service.plan_service import PlanService
 from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
+from memplan.api.store.caller import Caller
 from memplan.api.store.store import Store
 
 T = TypeVar("T")
 _NOTE_EVERY_S = 1.0
 _WATCHED_AFTER_S = 0.01
 """The time after which it is watched whether a client hangs up: most answers are there sooner, and the task costs."""
+
+
+@dataclass(frozen=True)
+class _Threads:
+    """Threads that work for requests, and the turns of those that wait for one."""
+
+    limiter: CapacityLimiter
+    turns: AdmissionQueue
+
+    @classmethod
+    def of(cls, count: int) -> _Threads:
+        """Return so many."""
+        return cls(CapacityLimiter(count), AdmissionQueue(count, 0))
 
 
 class Service:
@@ -59,7 +76,7 @@ class Service:
             Check(self._stores, "memplan: could not store"),
             Check(self._has_workers, "memplan: no worker is there"),
         )
-        self._for_short_work = CapacityLimiter(settings.solves)
+        self._short_work, self._long_work = (_Threads.of(settings.solves) for _ in range(2))
         self._callers: set[asyncio.Event] = set()
         self._enders: list[Callable[[], None]] = []
         self._is_stopping = False
@@ -114,13 +131,23 @@ class Service:
         await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 
-    async def briefly(self, work: Callable[[], T]) -> T:
-        """Do work of seconds at most (parsing, verifying) in a thread, so that the event loop goes on."""
-        return await to_thread.run_sync(work, limiter=self._for_short_work)
+    async def briefly(self, work: Callable[[], T], request: Request, n_bytes: int = 0) -> T:
+        """Do work of seconds at most (parsing, verifying) in a thread, so that the event loop goes on.
 
-    async def soon(self, work: Callable[[], T], is_short: bool) -> T:
+        Callers take turns; and what is made of few bytes never waits for what is made of many, which the request's body
+        has, or `n_bytes` tells.
+        """
+        threads = self._long_work if max(n_bytes, request.state.body_share.held) > SMALL_BYTES else self._short_work
+        caller = Caller.of(request).key_id
+        await threads.turns.take(inf, caller=caller, may_be_refused=False)
+        try:
+            return await to_thread.run_sync(work, limiter=threads.limiter)
+        finally:
+            threads.turns.leave(caller)
+
+    async def soon(self, work: Callable[[], T], request: Request, is_short: bool) -> T:
         """Do work that takes less time than handing it to a thread under load, if it `is_short`; else briefly."""
-        return work() if is_short else await self.briefly(work)
+        return work() if is_short else await self.briefly(work, request)
 
     @asynccontextmanager
     async def caller(self, request: Request) -> AsyncIterator[asyncio.Event]:

@@ -70,6 +70,7 @@ class Batch:
     query: QueryParams
     settings: Settings
     solving: Solves
+    key_id: str | None = None
 
     async def results(self, places: Callable[[], int], cancelled: asyncio.Event) -> AsyncGenerator[bytes, None]:
         """Yield a line for each submission, in the order in which they are ready.
@@ -101,7 +102,8 @@ class Batch:
             content = await to_thread.run_sync(_parsed, submission)
             about["id"] = _name(content)
             problem, options = await to_thread.run_sync(self._read, content)
-            plan = await self.solving.plan(PlanRequest(problem, options, Deadline.after(inf), _PRIORITY), cancelled)
+            asked = PlanRequest(problem, options, Deadline.after(inf), _PRIORITY, key_id=self.key_id)
+            plan = await self.solving.plan(asked, cancelled)
             written = await to_thread.run_sync(write_plan, plan, problem.problem, options.format or "json")
             return _line(about, "plan", written)
         except MemplanError as error:

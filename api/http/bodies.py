@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -10,11 +9,12 @@ import anyio
 from fastapi import Request, Response
 
 from memplan.api.http.limits.heads import split_media
-from memplan.api.http.middleware import HeldShare
+from memplan.api.http.limits.held_bodies import HeldShare
 from memplan.api.http.problem_details import MediaTypeError, TooLargeError
 from memplan.api.options import Options
-from memplan.api.refusals import FullError, TooSlowError
+from memplan.api.refusals import FullError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
+from memplan.api.store.caller import Caller
 from memplan.planner.errors import shown
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.plan import Plan
@@ -63,15 +63,15 @@ async def read_body(request: Request, limit: int) -> bytes:
     share: HeldShare = request.state.body_share
     body = bytearray()
     try:
-        async with asyncio.timeout(share.timeout_s):
+        async with share.coming(Caller.of(request).key_id):
             async for chunk in stream:
                 if len(body) + len(chunk) > limit:
                     raise TooLargeError(f"body: must be at most {limit} bytes, got more")
                 share.take(len(chunk))
                 body += chunk
-    except TimeoutError:
-        raise TooSlowError(f"body: must come within {share.timeout_s:g} s") from None
     except (TooLargeError, FullError):
+        body.clear()
+        share.release()
         await _drain(stream)
         raise
     return bytes(body)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Response
+from fastapi import Request, Response
 from pydantic import AfterValidator, ValidationError
 from pydantic_core import PydanticCustomError, from_json
 from starlette.datastructures import QueryParams
@@ -95,34 +95,39 @@ def _keep(value: object) -> Keep:
 
 
 async def kept_plan(
-    service: Service, caller: Caller, asked: Keeping, plan_format: str, deadline: Deadline, cancelled: asyncio.Event
+    service: Service, request: Request, asked: Keeping, plan_format: str, deadline: Deadline, cancelled: asyncio.Event
 ) -> Response:
     """Answer with a plan of few moves; raises OptionError where there is no such old plan."""
     if asked.old is None:
-        old = await _old_plan(service, caller, asked.keep)
+        old = await _old_plan(service, request, asked.keep)
     else:
-        old = (await service.briefly(asked.old.model_dump_json)).encode()
+        old = (await service.briefly(asked.old.model_dump_json, request)).encode()
     options = {
         "time_limit_s": asked.options.time_limit_s,
         "seed": asked.options.seed,
         "eps": asked.keep.eps,
         "least": asked.keep.least,
     }
-    problem = await service.briefly(partial(write_problem, asked.problem))
+    problem = await service.briefly(partial(write_problem, asked.problem), request)
     body = b'{"problem":' + problem.strip() + b',"plan":' + old.strip() + b"}"
-    request = WorkRequest("replan", JSON, body, options, asked.options.time_limit_s, deadline, may_be_refused=True)
-    answer = await service.working.work(request, cancelled)
+    limit_s, key_id = asked.options.time_limit_s, Caller.of(request).key_id
+    asking = WorkRequest("replan", JSON, body, options, limit_s, deadline, may_be_refused=True, key_id=key_id)
+    answer = await service.working.work(asking, cancelled)
     if plan_format == "json":
         return Response(answer.content, media_type=JSON)
-    return await service.briefly(
-        lambda: plan_answer(Plan.model_validate(from_json(answer.content)), asked.problem, plan_format)
-    )
+    write = partial(_written, answer.content, asked.problem, plan_format)
+    return await service.briefly(write, request)
 
 
-async def _old_plan(service: Service, caller: Caller, keep: Keep) -> bytes:
+def _written(content: bytes, problem: Problem, plan_format: str) -> Response:
+    return plan_answer(Plan.model_validate(from_json(content)), problem, plan_format)
+
+
+async def _old_plan(service: Service, request: Request, keep: Keep) -> bytes:
     assert keep.plan_hash is not None
+    caller = Caller.of(request)
     find = partial(service.store.jobs.plan_of_hash, keep.plan_hash, caller.key_id, "admin" in caller.scopes)
     packed = await service.store.briefly(find)
     if packed is None:
         raise OptionError(f"keep.plan_hash: must be that of a plan of a job that is kept, got {shown(keep.plan_hash)}")
-    return await service.briefly(partial(plan_json, packed))
+    return await service.briefly(partial(plan_json, packed), request)

@@ -8,18 +8,17 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memplan.api.http.auth.gate import PlainRoute
 from memplan.api.http.limits.heads import LargeHeadersError, LongTargetError, check_head
+from memplan.api.http.limits.held_bodies import HeldBytes, HeldShare
 from memplan.api.http.problem_details import error_answer, log_failure, problem_details
 from memplan.api.logs import REQUEST
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError
-from memplan.api.settings import Settings
 
 _LOG = logging.getLogger("memplan.requests")
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -35,36 +34,6 @@ _HEADERS = (
 )
 """For browsers: an answer is data for the caller, and nothing to run, frame, guess or keep, if no route says so."""
 _HEADERS_OF_HTTPS = (*_HEADERS, (b"strict-transport-security", b"max-age=31536000"))
-_BODIES_HELD = 4
-"""The number of the largest bodies that may be held, where no other limit is set."""
-
-
-class HeldBytes:
-    """The bytes of bodies that were read and not yet answered, up to a limit, so that many large ones come in turn."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit, self.held = limit, 0
-
-    @classmethod
-    def under(cls, settings: Settings) -> HeldBytes:
-        """Return those of a server: `max_held_bytes`, or some of the largest bodies."""
-        return cls(max(settings.max_held_bytes or _BODIES_HELD * settings.max_body_bytes, settings.max_body_bytes))
-
-
-@dataclass
-class HeldShare:
-    """The bytes that one request holds, and the time that its body may take."""
-
-    whole: HeldBytes
-    timeout_s: float
-    held: int = 0
-
-    def take(self, count: int) -> None:
-        """Hold more bytes until the request is answered; raises FullError where others hold too many."""
-        if self.whole.held + count > self.whole.limit:
-            raise FullError(f"memplan: requests of {self.whole.held} bytes are in work already")
-        self.whole.held += count
-        self.held += count
 
 
 class Streams:
@@ -133,7 +102,7 @@ class Envelope:
                 raise
             await problem_details(500, ("memplan: failed; its log says where",))(scope, receive, framed)
         finally:
-            self.bodies.held -= share.held
+            share.release()
             self._tell(scope, status, time.monotonic() - started)
             REQUEST.reset(token)
 

@@ -89,7 +89,16 @@ async def worked(claim: Claim, services: Services, cancelled: asyncio.Event, hea
     if claim.job.kind == PLAN:
         return await _planned(claim, services, deadline, limit_s, cancelled, hear)
     media, body = await to_thread.run_sync(unpack_request, claim.problem)
-    request = WorkRequest(claim.job.kind, media, body, claim.job.options, limit_s, deadline, claim.job.priority)
+    request = WorkRequest(
+        claim.job.kind,
+        media,
+        body,
+        claim.job.options,
+        limit_s,
+        deadline,
+        claim.job.priority,
+        key_id=claim.job.key_id,
+    )
     began = time.monotonic()
 
     def tell(content: Mapping[str, Any]) -> None:
@@ -107,7 +116,7 @@ async def _planned(
     # What was found before depends on clocks, which a deterministic plan must not.
     known = None if options.deterministic else claim.plan
     start = None if known is None else await to_thread.run_sync(unpack_plan, known)
-    request = PlanRequest(problem, options, deadline, claim.job.priority, start=start)
+    request = PlanRequest(problem, options, deadline, claim.job.priority, start=start, key_id=claim.job.key_id)
 
     def tell(progress: Progress) -> None:
         hear(progress, None if progress.found is None else progress.found.plan)
@@ -138,7 +147,14 @@ async def _with_reason(claim: Claim, plan: Plan, working: Works, cancelled: asyn
     limit_s = max(_REASON_S, min(2 * _REASON_S, claim.time_limit_s))
     options = {"time_limit_s": limit_s, "explain_s": limit_s / 2}
     asked = WorkRequest(
-        "explain", "application/json", body, options, limit_s, Deadline.after(limit_s), claim.job.priority
+        "explain",
+        "application/json",
+        body,
+        options,
+        limit_s,
+        Deadline.after(limit_s),
+        claim.job.priority,
+        key_id=claim.job.key_id,
     )
     try:
         answer = from_json((await working.work(asked, cancelled, tell)).content)

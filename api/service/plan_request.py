@@ -14,8 +14,9 @@ from memplan.solvers.search.deadline import Deadline
 class PlanRequest:
     """A problem, options, and the deadline of the answer; `start` is a plan that the caller has already.
 
-    A request that may be refused gets a FullError where the admission queue is full, or no worker becomes free in time.
-    For the others the time limit counts from when they have a worker, so that their deadline may be infinite.
+    Keys take turns. A request that may be refused gets a FullError where the admission queue is full, or no worker
+    becomes free in time. For the others the time limit counts from when they have a worker, so that their deadline may
+    be infinite.
     """
 
     problem: CompiledProblem
@@ -24,3 +25,4 @@ class PlanRequest:
     priority: int = 0
     may_be_refused: bool = False
     start: Plan | None = None
+    key_id: str | None = None

@@ -145,7 +145,11 @@ class SearchRunner:
         """Wait for a place and have a worker solve it; what is cancelled while it waits has the best so far."""
         patience_s = max(0.0, request.deadline.left_s)
         if not await self._queue.take_unless(
-            shared.cancelled, patience_s, priority=request.priority, may_be_refused=request.may_be_refused
+            shared.cancelled,
+            patience_s,
+            caller=request.key_id,
+            priority=request.priority,
+            may_be_refused=request.may_be_refused,
         ):
             return None if best is None else replace(best, stop_reason="cancelled")
         options, deadline = request.options, request.deadline
@@ -163,12 +167,12 @@ class SearchRunner:
                     start=None if options.deterministic or best is None else best.plan,
                     wants_plans=shared.wants_plans,
                 ),
-                priority=request.priority,
+                priority=min(0, request.priority),  # those of one key never go before others'
                 on_progress=shared.tell,
                 cancelled=shared.cancelled,
             )
         finally:
-            self._queue.leave()
+            self._queue.leave(request.key_id)
         self._metrics.solved(result.plan, solver=options.solver, place="worker", seconds=taken.passed_s)
         return result
 

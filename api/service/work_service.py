@@ -47,6 +47,7 @@ class WorkRequest:
     deadline: Deadline
     priority: int = 0
     may_be_refused: bool = False
+    key_id: str | None = None
 
 
 class WorkService:
@@ -65,7 +66,11 @@ class WorkService:
         """
         patience_s = max(0.0, request.deadline.left_s)
         if not await self._queue.take_unless(
-            cancelled, patience_s, priority=request.priority, may_be_refused=request.may_be_refused
+            cancelled,
+            patience_s,
+            caller=request.key_id,
+            priority=request.priority,
+            may_be_refused=request.may_be_refused,
         ):
             raise UnavailableError(f"{request.kind}: was cancelled before it had its turn")
         deadline = request.deadline
@@ -77,13 +82,13 @@ class WorkService:
         task = WorkTask(perform, request.kind, request.media, request.body, request.options, deadline, grace_s)
         try:
             return await self._workers.work(
-                task, priority=request.priority, on_progress=on_progress, cancelled=cancelled
+                task, priority=min(0, request.priority), on_progress=on_progress, cancelled=cancelled
             )
         except NoAnswerError as error:
             if not request.may_be_refused:
                 raise
             raise FullError(str(error)) from error
         finally:
-            self._queue.leave()
+            self._queue.leave(request.key_id)
             if deadline.left_s < -_SOON_S:
                 self._metrics.missed_deadline()

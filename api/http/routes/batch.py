@@ -16,6 +16,7 @@ from memplan.api.http.bodies import JSON, NDJSON, media_type, read_body
 from memplan.api.http.openapi.job_schemas import BATCH_ANSWER, BATCH_REQUEST
 from memplan.api.http.problem_details import error_answers
 from memplan.api.options import read_query
+from memplan.api.store.caller import Caller
 
 router = APIRouter()
 
@@ -38,8 +39,11 @@ async def batch(request: Request) -> Response:
     kind = media_type(request, NDJSON, JSON)
     read_query(request.query_params)
     body = await read_body(request, service.settings.max_body_bytes)
-    submissions = lines_of(body) if kind == NDJSON else iter(await service.briefly(lambda: objects_of(body)))
-    return _Stream(service, request, Batch(submissions, request.query_params, service.settings, service.solving))
+    submissions = lines_of(body) if kind == NDJSON else iter(await service.briefly(lambda: objects_of(body), request))
+    key_id = Caller.of(request).key_id
+    return _Stream(
+        service, request, Batch(submissions, request.query_params, service.settings, service.solving, key_id)
+    )
 
 
 class _Stream(StreamingResponse):

@@ -67,7 +67,7 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     body = await read_body(request, most if kind is None else min(most, kind.most_bytes))
     read = partial(read_new_job, media, body, request.query_params, service.settings)
     is_short = kind is None and len(body) <= _SHORT_BYTES
-    new = await service.soon(partial(read, key_id=caller.key_id, idempotency_key=key), is_short)
+    new = await service.soon(partial(read, key_id=caller.key_id, idempotency_key=key), request, is_short)
     job = await service.jobs.intake.add(new, JobLimits(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
     service.jobs.runner.poke()
     response.headers["Location"] = f"{PATH}/{job.id}"
@@ -159,7 +159,7 @@ async def problem(request: Request, job_id: str) -> Response:
     packed = await service.store.briefly(partial(service.store.jobs.problem, job.id)) if job.kind == PLAN else None
     if packed is None:
         return problem_details(404, (f"problem: a job of the kind {job.kind} keeps none",))
-    return Response(await service.briefly(partial(problem_json, packed)), media_type=JSON)
+    return Response(await service.briefly(partial(problem_json, packed), request, len(packed)), media_type=JSON)
 
 
 @router.get(
@@ -177,7 +177,7 @@ async def result(request: Request, job_id: str) -> Response:
     packed = await service.store.briefly(partial(service.store.jobs.plan, job_id))
     if packed is None:
         return _none_yet("result", job)
-    return Response(await service.briefly(partial(answer_bytes, packed)), media_type=JSON)
+    return Response(await service.briefly(partial(answer_bytes, packed), request, len(packed)), media_type=JSON)
 
 
 async def _plan(service: Service, request: Request, job: StoredJob) -> Response:
@@ -188,13 +188,19 @@ async def _plan(service: Service, request: Request, job: StoredJob) -> Response:
     plan_format = format_of_answer(request, Options.model_validate(dict(job.options)))
     headers = links_of(job.plan_status)
     if plan_format == "json":
-        return Response(await service.briefly(partial(plan_json, packed)), media_type=JSON, headers=headers)
+        written = await service.briefly(partial(plan_json, packed), request, len(packed))
+        return Response(written, media_type=JSON, headers=headers)
     problem = await service.store.briefly(partial(service.store.jobs.problem, job.id))
     if problem is None:
         raise HTTPException(404)
-    answer = await service.briefly(lambda: plan_answer(unpack_plan(packed), unpack_problem(problem), plan_format))
+    write = partial(_written, packed, problem, plan_format)
+    answer = await service.briefly(write, request, len(problem))
     answer.headers.update(headers)
     return answer
+
+
+def _written(packed: bytes, problem: bytes, plan_format: str) -> Response:
+    return plan_answer(unpack_plan(packed), unpack_problem(problem), plan_format)
 
 
 def _none_yet(what: str, job: StoredJob) -> Response:

@@ -20,6 +20,7 @@ from memplan.api.http.work_requests import read_work
 from memplan.api.service.kinds.kind import JSON, JobKind
 from memplan.api.service.kinds.registry import KINDS
 from memplan.api.service.work_service import WorkRequest
+from memplan.api.store.caller import Caller
 from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter()
@@ -33,12 +34,13 @@ def _call(kind: JobKind[Any]) -> Callable[[Request], Awaitable[Response]]:
         service = Service.of(request)
         media = media_type(request, *kind.media)
         body = await read_body(request, min(service.settings.max_body_bytes, kind.most_bytes))
-        found = await service.briefly(partial(read_work, kind, media, body, request.query_params, service.settings))
+        read = partial(read_work, kind, media, body, request.query_params, service.settings)
+        found = await service.briefly(read, request)
         limit_s = found.options.time_limit_s
         deadline = Deadline.after(limit_s, arrived)
         if kind.is_brief is not None and kind.is_brief(found.subject, found.options):
             control = WorkControl(deadline, threading.Event(), lambda _: None)
-            brief = await service.briefly(partial(kind.run, found.read, found.options, control))
+            brief = await service.briefly(partial(kind.run, found.read, found.options, control), request)
             return Response(brief.content, media_type=JSON)
         asked = WorkRequest(
             kind.name,
@@ -48,6 +50,7 @@ def _call(kind: JobKind[Any]) -> Callable[[Request], Awaitable[Response]]:
             limit_s,
             deadline,
             may_be_refused=True,
+            key_id=Caller.of(request).key_id,
         )
         async with service.caller(request) as cancelled:
             answer = await service.working.work(asked, cancelled)

@@ -65,7 +65,7 @@ async def plan(request: Request) -> Response:
         return written.response(time.monotonic() - arrived)
     if WORD in body and kind == JSON:
         read_keep = partial(read_keeping, body, request.query_params, service.settings)
-        if (keeping := await service.briefly(read_keep)) is not None:
+        if (keeping := await service.briefly(read_keep, request)) is not None:
             return await _kept(request, service, keeping, arrived)
     asking = _Asking(service, request, kind, body, name, arrived)
     reading = service.readings.find(name)
@@ -73,7 +73,7 @@ async def plan(request: Request) -> Response:
         return await asking.answer(reading, len(body) <= _SHORT_BYTES)
     if _is_short(kind, body):
         return await asking.answer(asking.read(begin_submission(kind, body, request.query_params)))
-    begun = await service.briefly(partial(begin_submission, kind, body, request.query_params))
+    begun = await service.briefly(partial(begin_submission, kind, body, request.query_params), request)
     return await asking.answer_in_time(begun)
 
 
@@ -98,12 +98,13 @@ class _Asking:
     async def answer(self, reading: Reading, is_short: bool = True) -> Response:
         """Answer with the best plan for what was read."""
         problem, options = reading
-        asked = PlanRequest(problem, options, Deadline.after(options.time_limit_s, self.arrived), may_be_refused=True)
+        deadline, key_id = Deadline.after(options.time_limit_s, self.arrived), Caller.of(self.request).key_id
+        asked = PlanRequest(problem, options, deadline, may_be_refused=True, key_id=key_id)
         plan_format = format_of_answer(self.request, options)
         async with self.service.caller(self.request) as cancelled:
             found = await self.service.solving.plan(asked, cancelled)
         write = partial(plan_answer, found, problem.problem, plan_format)
-        answer = write() if is_short else await self.service.briefly(write)
+        answer = write() if is_short else await self.service.briefly(write, self.request)
         answer.headers.update(links_of(found.status))
         is_usual = options.solver == "auto" and not options.deterministic
         written = WrittenAnswer.of(answer, found) if is_usual else None
@@ -123,7 +124,8 @@ class _Asking:
             return self._too_late(begun)
 
         async def work() -> Response:
-            return await self.answer(await self.service.briefly(partial(self.read, begun)), is_short=False)
+            reading = await self.service.briefly(partial(self.read, begun), self.request)
+            return await self.answer(reading, is_short=False)
 
         working = asyncio.create_task(work())
         try:
@@ -162,4 +164,4 @@ async def _kept(request: Request, service: Service, keeping: Keeping, arrived: f
     deadline = Deadline.after(keeping.options.time_limit_s, arrived)
     plan_format = format_of_answer(request, keeping.options)
     async with service.caller(request) as cancelled:
-        return await kept_plan(service, Caller.of(request), keeping, plan_format, deadline, cancelled)
+        return await kept_plan(service, request, keeping, plan_format, deadline, cancelled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from hashlib import sha256
 from typing import Annotated
 
@@ -45,7 +46,8 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
     known = await service.cache.by_hash(problem_hash) if _HASH.fullmatch(problem_hash) else None
     if known is None or known.pool is None:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
-    return await service.soon(lambda: _answer(request, problem_hash, known, service.gate.requires_keys), known.is_small)
+    write = partial(_answer, request, problem_hash, known, service.gate.requires_keys)
+    return await service.soon(write, request, known.is_small)
 
 
 def _answer(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:

@@ -32,7 +32,7 @@ async def verify(request: Request) -> Response:
     service = Service.of(request)
     media_type(request, JSON)
     body = await read_body(request, service.settings.max_body_bytes)
-    return await service.briefly(lambda: _answer(body, service.settings))
+    return await service.briefly(lambda: _answer(body, service.settings), request)
 
 
 def _answer(body: bytes, settings: Settings) -> Response:

@@ -143,3 +143,60 @@ def test_a_free_place_needs_no_patience() -> None:
         line.check()
 
     anyio.run(day)
+
+
+def served(arrivals: list[tuple[str, int]], places: int = 1, length: int = 99) -> list[str]:
+    """Return the callers in the order of their turns, where all came, with their priorities, while one was served."""
+    turns: list[str] = []
+
+    async def ask(line: AdmissionQueue, caller: str, priority: int) -> None:
+        await line.take(60.0, caller=caller, priority=priority)
+        turns.append(f"{caller}{priority}")
+        await anyio.sleep(0)
+        line.leave(caller)
+
+    async def day() -> None:
+        line = AdmissionQueue(places, length)
+        await line.take(0.0, caller="a")
+        async with anyio.create_task_group() as callers:
+            for caller, priority in arrivals:
+                callers.start_soon(ask, line, caller, priority)
+            await anyio.sleep(0)
+            line.leave("a")
+
+    anyio.run(day)
+    return turns
+
+
+def test_callers_take_turns_and_have_their_urgent_requests_first() -> None:
+    flood = [("a", 100)] * 4
+    assert served([*flood, ("b", -1), ("b", 0), ("c", 0)]) == ["b0", "c0", "a100", "b-1", "a100", "a100", "a100"]
+
+
+def test_in_a_full_queue_the_caller_with_most_requests_gives_way() -> None:
+    refused: list[str] = []
+
+    async def ask(line: AdmissionQueue, caller: str) -> None:
+        try:
+            async with line.turn(60.0, caller=caller):
+                pass
+        except FullError as error:
+            refused.append(f"{caller}: {error}")
+
+    async def day() -> None:
+        line = AdmissionQueue(places=1, length=3)
+        await line.take(0.0, caller="flood")
+        async with anyio.create_task_group() as callers:
+            for caller in ("flood", "flood", "flood", "flood", "late", "late"):
+                callers.start_soon(ask, line, caller)
+                await anyio.sleep(0)
+            assert line.waiting == 3
+            line.leave("flood")
+        assert (line.waiting, line.busy) == (0, 0)
+
+    anyio.run(day)
+    assert refused == [
+        "flood: memplan: all 1 places are taken and 3 callers wait already",
+        "flood: memplan: all 1 places are taken and others wait with fewer requests",
+        "late: memplan: all 1 places are taken and 3 callers wait already",
+    ]

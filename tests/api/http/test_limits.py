@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
+from typing import Any
 
 import pytest
 
-from memplan.api.http.middleware import HeldBytes, HeldShare, Streams
+from memplan.api.http.limits.held_bodies import SMALL_BYTES, HeldBytes, HeldShare
+from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.submissions import check_size
-from memplan.api.refusals import FullError
+from memplan.api.refusals import FullError, TooSlowError
 from memplan.api.settings import Settings
 from memplan.planner.model.problem import Problem
 from tests.support.server import Running, running
@@ -24,22 +27,83 @@ def drip(into: socket.socket) -> None:
         time.sleep(0.01)
 
 
+MB = 2**20
+
+
 def test_bodies_are_held_up_to_a_limit_for_all_together() -> None:
-    whole = HeldBytes(100)
+    whole = HeldBytes(MB)
     one, two = HeldShare(whole, 1.0), HeldShare(whole, 1.0)
-    one.take(60)
-    two.take(40)
-    with pytest.raises(FullError, match="memplan: requests of 100 bytes are in work already"):
+    one.take(600_000)
+    two.take(MB - 600_000)
+    with pytest.raises(FullError, match="memplan: requests of 1048576 bytes are in work already"):
         two.take(1)
-    whole.held -= one.held
+    one.release()
     two.take(1)
-    assert whole.held == two.held == 41
+    assert whole.held == two.held == MB - 599_999
 
 
 def test_the_largest_body_can_always_be_held() -> None:
-    assert HeldBytes.under(Settings(max_body_bytes=50)).limit == 200
-    assert HeldBytes.under(Settings(max_body_bytes=50, max_held_bytes=70)).limit == 70
-    assert HeldBytes.under(Settings(max_body_bytes=50, max_held_bytes=10)).limit == 50
+    def held(**said: Any) -> tuple[int, int]:
+        found = HeldBytes.under(Settings(max_body_bytes=50, **said))
+        return found.limit, found.most_of_key
+
+    assert held() == (200, 100)
+    assert held(max_held_bytes=70) == (70, 50)
+    assert held(max_held_bytes=10) == (50, 50)
+
+
+def test_a_key_holds_half_and_small_bodies_find_room_in_any_case() -> None:
+    whole = HeldBytes(4 * MB, 2 * MB)
+    shares = [HeldShare(whole, 1.0, key) for key in ("mine", "mine", "other", "other")]
+    for share in shares:
+        share.take(MB)
+    for key in ("mine", "new"):
+        with pytest.raises(FullError, match="in work already"):
+            HeldShare(whole, 1.0, key).take(MB)
+        HeldShare(whole, 1.0, key).take(SMALL_BYTES)
+    for share in shares:
+        share.release()
+    assert (whole.held, dict(whole.of_key)) == (2 * SMALL_BYTES, {"mine": SMALL_BYTES, "new": SMALL_BYTES})
+
+
+def test_a_body_that_stalls_gives_way_to_one_that_comes() -> None:
+    now = 0.0
+    whole = HeldBytes(2 * MB + 1, clock=lambda: now)
+
+    async def upload(stalls: asyncio.Event, goes_on: asyncio.Event, more: int) -> int:
+        share = HeldShare(whole, 60.0)
+        try:
+            async with share.coming(None):
+                share.take(MB)
+                stalls.set()
+                await goes_on.wait()
+                share.take(more)
+                await asyncio.Event().wait()
+        finally:
+            share.release()
+        return more
+
+    async def day() -> list[object]:
+        nonlocal now
+        events = [(asyncio.Event(), asyncio.Event()) for _ in range(2)]
+        uploads = [asyncio.create_task(upload(*pair, 1)) for pair in events]
+        for stalls, _ in events:
+            await stalls.wait()
+        newcomer = HeldShare(whole, 60.0)
+        with pytest.raises(FullError):
+            newcomer.take(MB)  # nothing has stalled for long enough
+        now = 2.0
+        events[0][1].set()  # a byte now and then is no progress
+        await asyncio.sleep(0)
+        newcomer.take(MB)
+        await asyncio.wait(uploads, return_when=asyncio.FIRST_COMPLETED)
+        uploads[1].cancel()
+        return await asyncio.gather(*uploads, return_exceptions=True)
+
+    cut, other = asyncio.run(day())
+    assert isinstance(cut, TooSlowError)
+    assert str(cut) == "body: must bring 65536 bytes a second where others wait for the room that it holds"
+    assert isinstance(other, asyncio.CancelledError)
 
 
 def test_streams_are_counted_while_they_are_open() -> None:
@@ -132,13 +196,14 @@ def test_a_complete_request_may_wait_longer_than_headers_may_take() -> None:
 
 
 def test_bodies_beyond_what_is_held_are_turned_away_and_others_go_on() -> None:
-    with running(Settings(max_body_bytes=1000, max_held_bytes=1000, workers=0)) as server, connection(server) as large:
-        large.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n" + b" " * 950)
-        while server.service.bodies.held < 950:
+    with running(Settings(max_body_bytes=MB, max_held_bytes=MB, workers=0)) as server, connection(server) as large:
+        large.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
+        while server.service.bodies.held < 1_000_000:
             assert server.client.get("/healthz").status_code == 200
-        answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE)
+        assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
+        answer = server.client.post("/v1/plan", content=b" " * 70_000)
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-        assert answer.json()["detail"] == "memplan: requests of 950 bytes are in work already"
+        assert answer.json()["detail"] == "memplan: requests of 1000000 bytes are in work already"
         large.close()
         while server.service.bodies.held:
             assert server.client.get("/healthz").status_code == 200
