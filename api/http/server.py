@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from memplan.api.cluster.cluster import WorkersAt
 from memplan.api.http.app import create_app
 from memplan.api.http.app_state import Service
+from memplan.api.http.limits.turns import Turns
 from memplan.api.http.processes import ServerProcesses
 from memplan.api.http.uvicorn import WAITING_CONNECTIONS, UvicornServer
 from memplan.api.logs import log_config
@@ -34,10 +35,11 @@ class Server(UvicornServer):
         log_level: str = "info",
         workers: WorkersAt | None = None,
         on_start: Callable[[], object] | None = None,
+        turns: Turns | None = None,
     ) -> None:
         app = create_app(settings, workers)
         self.service: Service = app.state.service
-        super().__init__(app, settings, log_level, self.service.stop, on_start)
+        super().__init__(app, settings, log_level, self.service.stop, on_start, turns)
 
 
 def serve(host: str, port: int, without_keys: bool = False) -> None:

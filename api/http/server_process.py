@@ -12,11 +12,14 @@ import os
 import socket
 import sys
 import threading
+from pathlib import Path
 
 from distributed import Security
 
+from memplan.api.http.limits.turns import Turns
 from memplan.api.http.server import Server
 from memplan.api.logs import log_config
+from memplan.api.metrics import COUNTS_FOLDER
 from memplan.api.settings import read_settings
 
 
@@ -31,7 +34,8 @@ def main() -> None:
         workers = told["workers"], None if told["security"] is None else Security(**told["security"])
     tell = os.dup(1)
     os.dup2(2, 1)
-    server = Server(settings, workers=workers, on_start=lambda: os.write(tell, b"."))
+    turns = Turns(Path(os.environ[COUNTS_FOLDER]) / "connections", told["number"])
+    server = Server(settings, workers=workers, on_start=lambda: os.write(tell, b"."), turns=turns)
     with socket.socket(fileno=told["socket"]) as listener:
         server.run([listener])
 

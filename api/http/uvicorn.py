@@ -9,12 +9,14 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from memplan.api.http.limits.turns import Turns
 from memplan.api.settings import Settings
 
 _LAST_ANSWERS_S = 5
@@ -22,6 +24,10 @@ WAITING_CONNECTIONS = 2048
 """The connections that may wait to be accepted."""
 _ACCEPTED_AT_ONCE = 1
 """The connections that a process accepts before it looks at others: so several on one socket get equal shares."""
+_HEAD_START_S = 0.003
+"""The time that a connection is left to processes that have fewer."""
+_PAUSE_S = 1.0
+"""The pause where no connection can be accepted."""
 _LOG = logging.getLogger("memplan")
 
 
@@ -38,8 +44,10 @@ class UvicornServer(uvicorn.Server):
         log_level: str,
         on_stop: Callable[[], None],
         on_start: Callable[[], object] | None = None,
+        turns: Turns | None = None,
     ) -> None:
-        self.on_stop, self.on_start = on_stop, on_start
+        self.on_stop, self.on_start, self.turns = on_stop, on_start, turns
+        self._accepting: list[asyncio.Task[None]] = []
         super().__init__(
             uvicorn.Config(
                 app,
@@ -57,21 +65,69 @@ class UvicornServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Make ready, then log the addresses."""
-        await super().startup(sockets)
-        for listener in sockets or ():
+        listeners = sockets or []
+        await super().startup(sockets if self.turns is None else [])
+        for listener in listeners:
             listener.listen(WAITING_CONNECTIONS)  # asyncio has asked for as few as it accepts at once
+        if self.turns is not None and self.started:
+            self._accepting = [asyncio.create_task(self._accept(one, self.turns)) for one in listeners]
         if self.on_start is not None:
             if self.started:
                 self.on_start()
             return
-        for listener in sockets or ():
+        for listener in listeners:
             host, port = listener.getsockname()[:2]
             _LOG.info("memplan listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, answer the requests that wait, and end."""
         self.on_stop()
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
         await super().shutdown(sockets)
+
+    async def _accept(self, listener: socket.socket, turns: Turns) -> None:
+        """Accept connections, each after a moment in which processes with fewer may take it."""
+        loop, connections = asyncio.get_running_loop(), self.server_state.connections
+        listener.setblocking(False)
+        while True:
+            await _readable(loop, listener)
+            if turns.is_ahead(len(connections)):
+                await asyncio.sleep(_HEAD_START_S)
+            try:
+                connection, _ = listener.accept()
+            except (BlockingIOError, ConnectionError):  # another process took it, or its client is gone
+                continue
+            except OSError as error:  # no descriptors are left
+                _LOG.error("a connection cannot be accepted: %s", error.strerror)
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            connection.setblocking(False)
+            with suppress(OSError):
+                await loop.connect_accepted_socket(self._protocol, connection)
+            turns.note(len(connections))
+
+    def _protocol(self) -> asyncio.Protocol:
+        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]  # as uvicorn does
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, listener: socket.socket) -> None:
+    """Wait until a connection waits."""
+    ready = loop.create_future()
+
+    def done() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(listener, done)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(listener)
 
 
 def protocol(header_timeout_s: float) -> type[H11Protocol]:

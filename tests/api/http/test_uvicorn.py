@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import h11
@@ -12,6 +13,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from memplan.api.http.limits.turns import Turns
+from memplan.api.http.server import listening
 from memplan.api.http.uvicorn import UvicornServer, protocol
 from memplan.api.settings import Settings
 
@@ -113,3 +116,23 @@ def test_a_connection_whose_request_was_answered_is_not_ended() -> None:
         talk.connection_lost(None)
 
     asyncio.run(day())
+
+
+def test_a_server_with_turns_accepts_by_itself(tmp_path: Path) -> None:
+    async def day() -> bytes:
+        server = UvicornServer(app, Settings(), "info", lambda: None, turns=Turns(tmp_path / "connections", 0))
+        server.config.lifespan = "off"
+        with listening("127.0.0.1", 0) as listener:
+            where = listener.getsockname()[:2]
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            try:
+                reader, writer = await asyncio.open_connection(*where)
+                writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                answer = await reader.read()
+                writer.close()
+            finally:
+                server.should_exit = True
+                await serving
+        return answer
+
+    assert asyncio.run(day()).startswith(b"HTTP/1.1 204")
