@@ -18,6 +18,7 @@ from memplan.planner.errors import (
     shown,
 )
 from memplan.planner.formats import memplan_json
+from memplan.planner.formats.other_documents import refuse_unless_operations
 from memplan.planner.liveness import Analysis, Reading, analyse
 from memplan.planner.liveness.expansion import MAX_EXPANDED
 from memplan.planner.operations.operations import Operations, operations_from
@@ -58,6 +59,7 @@ def read_operations(data: bytes) -> Operations:
     value = memplan_json.parse(data)
     if not isinstance(value, dict):
         raise OperationsError(f"operations: must be an object, got {shown(value)}")
+    refuse_unless_operations(value)
     return operations_from(value)
 
 
@@ -70,6 +72,7 @@ def read_request(body: bytes) -> tuple[Operations, LivenessOptions]:
     if not isinstance(content, dict):
         raise OperationsError(f"body: must be an object, got {shown(content)}")
     if "operations" not in content:
+        refuse_unless_operations(content)
         return operations_from(content), LivenessOptions()
     unknown = [f"{path_of((name,))}: is not a known field" for name in content.keys() - {"operations", "options"}]
     if unknown:

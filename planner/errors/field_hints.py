@@ -72,4 +72,4 @@ def unknown_field(location: Sequence[str | int]) -> str:
     meant = _MEANT[of].get(words[-1].lower())
     if meant is None:
         meant = next(iter(get_close_matches(words[-1][:60].lower(), _KNOWN[of], n=1, cutoff=0.75)), None)
-    return "is not a known field" if meant is None else f"is not a known field (did you mean {meant}?)"
+    return "is not a known field" if meant in {None, words[-1]} else f"is not a known field (did you mean {meant}?)"

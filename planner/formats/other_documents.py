@@ -26,6 +26,25 @@ def refuse_unless_plan(value: object) -> None:
             raise FormatError(f"must be a plan, which has placements, got {kind}")
 
 
+def refuse_unless_operations(value: object) -> None:
+    """Raise FormatError for a document that is surely meant as something else than operations."""
+    if isinstance(value, Mapping) and "functions" not in value:
+        _refuse(value, "operations, which have functions")
+
+
+def refuse_unless_graph(value: object) -> None:
+    """Raise FormatError for a document that is surely meant as something else than a graph of operations."""
+    if isinstance(value, Mapping) and "ops" not in value:
+        _refuse(value, "a model, operations, or a graph of operations, which has ops")
+
+
+def _refuse(value: Mapping[str, Any], wanted: str) -> None:
+    is_problem = "buffers" in value
+    kind = "a problem, which tells no operations and which `memplan plan` reads" if is_problem else _kind(value)
+    if kind is not None:
+        raise FormatError(f"must be {wanted}, got {kind}")
+
+
 def _kind(value: Mapping[str, Any]) -> str | None:
     """Return what a document is, and the command that reads it; None where that is not known."""
     if "placements" in value:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from memplan.planner.errors import OperationsError, OptionError
+from memplan.planner import formats
+from memplan.planner.errors import FormatError, OperationsError, OptionError
 from memplan.planner.formats.memplan_json import parse
+from memplan.planner.formats.other_documents import refuse_unless_graph
 from memplan.planner.importers import IMPORTERS, detect, read_model
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.recognition import is_xla_text
@@ -38,16 +40,28 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
     if detect(data, name) is not None:
         found = graph_of_imported(read_model(data, name, options.model_copy(update={"facts": True})))
         return replace(found, data=data)
+    if data.lstrip()[:1] not in (b"{", b"["):
+        known = ", ".join(IMPORTERS)
+        raise FormatError(f"must be a model ({known}) or a graph of operations in JSON, got {_said(data, name)}")
     value = parse(data)
     if options != ImportOptions():
         raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(IMPORTERS)})")
     if not isinstance(value, Mapping) or "functions" not in value:
+        refuse_unless_graph(value)
         return ModelGraph(graph_from(value))
     operations = operations_from(value)
     if operations.order != "tentative":
         raise OperationsError(f"order: must be tentative where another one is asked for, got {operations.order}")
     drawn = program_graph(operations)
     return ModelGraph(drawn.graph, drawn)
+
+
+def _said(data: bytes, name: str | None) -> str:
+    try:
+        known = formats.detect(data, name)
+    except FormatError:
+        known = ""
+    return "a table of lifetimes, which tells no operations" if known == "csv" else repr(data[:20])
 
 
 def graph_of_imported(imported: Imported) -> ModelGraph:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,20 @@ def test_a_problem_is_no_plan() -> None:
     problem = Problem.model_validate({"buffers": [PLAIN]})
     with pytest.raises(InputError, match="must be a plan, which has placements, got a problem"):
         read_plan(b'{"buffers": []}', problem)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b'{"buffers": []}', "got a problem, which tells no operations and which `memplan plan` reads"),
+        (b'{"placements": []}', "got a plan, which `memplan verify PROBLEM PLAN` checks"),
+        (b"id,lower,upper,size\na,0,3,64\n", "got a table of lifetimes, which tells no operations"),
+        (b"\x00\x01", "must be a model (tflite, onnx, "),
+    ],
+)
+def test_what_is_no_graph_is_told_for_what_it_is(data: bytes, sentence: str) -> None:
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        memplan.read_graph(data)
 
 
 def test_operations_are_a_problem_too() -> None:
