@@ -8,6 +8,7 @@ static int lemmas, sets, first_lemma, first_set; /* those of the claim begin the
 static W *cur;
 static char *here; /* the buffers in the state at hand */
 #define LOW(i, q) cur[(size_t)(i) * (size_t)pools + (size_t)(q)] /* and their lows */
+#include "costs.h"
 
 static int is_gone(int i) {
   for (int q = 0; q < pools; q++) if (LOW(i, q) < FAR) return 0;
@@ -56,7 +57,7 @@ static int is_too_long(const char *ref) {
 }
 static int refuted(const char *ref, const int *changed, int count) { /* is the state at hand? */
   for (int k = 0; k < count; k++) if (is_gone(changed[k])) return 1;
-  if (*ref == '@') return is_too_long(ref);
+  if (*ref == '@' || *ref == '$') return *ref == '@' ? is_too_long(ref) : is_too_dear(ref + 1);
   for (const char *c = ref; *c; c++) if (!isdigit((unsigned char)*c)) return 0;
   if (strlen(ref) > 9 || atol(ref) >= lemmas - first_lemma) return 0;
   const State *x = &lemma[first_lemma + atol(ref)];
@@ -94,11 +95,6 @@ static void add_lemma(int is_about_pools, int b, char **ref, State x) {
   }
   for (int a = 0; a < x.count; a++) here[x.who[a]] = 0;
   free(near), lemma = grown(lemma, lemmas, sizeof x), lemma[lemmas++] = x;
-}
-static char *word(char **line) { /* the next word, or NULL */
-  char *found = *line + strspn(*line, " \t\r"), *after = found + strcspn(found, " \t\r");
-  if (found == after) return NULL;
-  return *line = after + (*after != 0), *after = 0, found;
 }
 static void add_set(char *line) {
   char *kind = word(&line), *w = word(&line); int is_time = kind && !strcmp(kind, "time");
@@ -155,6 +151,7 @@ static void check_claim(void) {
     w = (l = line(), word(&l));
     if (!strcmp(w, "end")) break;
     if (!strcmp(w, "set")) { add_set(l); continue; }
+    if (!strcmp(w, "worth") && price) { add_worth(l); continue; }
     int is_about_pools = !strcmp(w, "s"), refs = is_about_pools ? pools : 2;
     if (!is_about_pools && strcmp(w, "l")) stop(3, "a line that is none of a certificate");
     char *b = word(&l);
@@ -187,7 +184,8 @@ int main(int count, char **name_of) {
   place = calloc((size_t)n * (size_t)pools + 1, sizeof *place), here = calloc((size_t)n + 1, 1);
   if (!place || !here || !(cur = calloc((size_t)n * (size_t)pools + 1, sizeof *cur))) stop(2, "no memory");
   for (int q = 0; q < pools; q++) end[q] = last[q] = P[q].has_size ? P[q].size : INT64_MAX;
-  if (strcmp(word(&used), "used")) check_claim(), stop(0, "nothing fits");
+  if (!strcmp(w = word(&used), "cost")) read_costs(problem, used), check_claim(), stop(0, "no plan costs less");
+  if (strcmp(w, "used")) check_claim(), stop(0, "nothing fits");
   for (k = 0; (w = word(&used)); k++) if (k < pools) asked[k] = number(w);
   if (is_cost || k != pools) stop(3, "about other pools, or about peaks where costs are asked for");
   for (int q = pools; q-- > 0;) if (asked[q]) {

@@ -3,10 +3,11 @@
 
 import csv, io, json, sys
 from functools import cache
+from importlib import import_module as load
 from math import gcd, lcm
 
-INF, NAMES = 2**80, {"lower": "start", "upper": "end"}
-Refused = type("Refused", (Exception,), {})
+INF, NAMES, Refused = 2**80, {"lower": "start", "upper": "end"}, type("Refused", (Exception,), {})
+SAID = {"used": "no plan uses less than {} bytes of its pools", "cost": "no plan costs less than {}"}
 
 
 class Problem:
@@ -14,8 +15,7 @@ class Problem:
 
     def __init__(self, text, sizes):
         text = text.lstrip("\ufeff \t\r\n")
-        data = json.loads(text) if text[:1] == "{" else None
-        if data is None:
+        if (data := json.loads(text) if text[:1] == "{" else None) is None:
             head, *table = [[*map(str.strip, row)] for row in csv.reader(io.StringIO(text)) if any(map(str.strip, row))]
             rows = [{NAMES.get(k, k): v if k == "id" else int(v) for k, v in zip(head, row) if v} for row in table]
             data = {"buffers": rows, "pools": [{"size": size} for size in sizes]}
@@ -26,7 +26,7 @@ class Problem:
         self.ends, index = [2**63 - 1 if size is None else size for size in sizes], {rows[i]["id"]: i for i in n}
         self.size, self.page = [row["size"] for row in rows], [row.get("no_cross") or INF for row in rows]
         self.root, self.group, self.rules, self.lives = list(n), list(n), [[] for _ in n], [[] for _ in n]
-        self.pin, self.open = [None] * len(rows), [{*number.values()} for _ in n]
+        self.rows, self.pin, self.open = rows, [None] * len(rows), [{*number.values()} for _ in n]
         for i, row in enumerate(rows):
             r, above = i, 0
             while rows[r].get("alias_of") is not None:
@@ -43,7 +43,8 @@ class Problem:
             tied = {self.group[i], self.group[self.root[index[rows[i]["relative"]["to"]]]]}
             self.group = [min(tied) if mine in tied else mine for mine in self.group]
         self.has_ties = self.sharing or len({*self.group}) < len(rows)
-        self.pinned = {i for i in n if i == self.root[i] and self.pin[i] is not None and self.size[i]}
+        self.solid = {i for i in n if i == self.root[i] and self.size[i]}
+        self.pinned = {i for i in self.solid if self.pin[i] is not None}
 
     def meets(self, i, j):
         """Say whether two buffers may never share bytes."""
@@ -99,27 +100,26 @@ class Claim:
     """That the buffers do not fit where the pools end at some capacities: sets that meet pairwise, and lemmas."""
 
     def __init__(self, problem, ends):
-        self.problem, self.ends, self.sets, self.lemmas = problem, ends, [], []
+        self.problem, self.ends, self.sets, self.lemmas, self.worths = problem, ends, [], [], []
 
     @cache
     def first(self, i):
         """Return the least offsets of a buffer, one a pool, where nothing is placed; None where it has no bytes."""
-        is_solid = self.problem.root[i] == i and self.problem.size[i]
-        return tuple(self.problem.legal(i, q, 0, end) for q, end in enumerate(self.ends)) if is_solid else None
+        p = self.problem
+        return tuple(p.legal(i, q, 0, end) for q, end in enumerate(self.ends)) if i in p.solid else None
 
     def add_set(self, kind, numbers):
         """Take what is alive at a time, or buffers that meet pairwise."""
-        p, found = self.problem, set(numbers)
+        p, found = self.problem, self.problem.solid.intersection(numbers)
         if kind == "time":
-            found = {i for i, lives in enumerate(p.lives) if any(a <= numbers[0] < b for a, b in lives)}
-        found = {i for i in found if p.root[i] == i and p.size[i]}
+            found = {i for i in p.solid if any(a <= numbers[0] < b for a, b in p.lives[i])}
         if (kind != "time" or p.has_ties) and not all(p.meets(i, j) for i in found for j in found if i < j):
             raise Refused("a set of buffers that do not all meet")
         self.sets.append(([i for i in found if p.pin[i] is None], [p.fixed(found, q) for q in range(len(self.ends))]))
 
     def is_refuted(self, low, ref, changed):
         """Say whether a state cannot be: what has changed has no place, a lemma says so, or a set is too long."""
-        if any(min(low(i)) >= INF for i in changed):
+        if any(min(low(i)) >= INF for i in changed) or (ref[0] == "$" and self.worths[int(ref[1:])](low)):
             return True
         if ref[0] != "@":
             lemma = self.lemmas[int(ref)] if ref.isdecimal() and int(ref) < len(self.lemmas) else {-1: ()}
@@ -166,10 +166,10 @@ def check(text, lines):
     """Return what a certificate proves of a problem, as a sentence; raises Refused."""
     *lines, used, sizes, head = [line.split() for line in reversed(lines) if line.strip()]
     problem = Problem(text, [None if size == "-" else int(size) for size in sizes[1:]])
-    ends, used = problem.ends, [*map(int, used[1:])] if used[0] == "used" else None
-    if head != ["memplan-lemmas/1"] or (used is not None and (problem.is_cost or len(used) != len(ends))):
+    kind, ends, used = used[0], problem.ends, [*map(int, used[1:])]
+    if head != ["memplan-lemmas/1"] or (kind == "used" and (problem.is_cost or len(used) != len(ends))):
         raise Refused("it is of another format, about other pools, or about peaks where costs are asked for")
-    claims = [[*ends[:q], x - 1, *used[q + 1 :]] for q, x in enumerate(used) if x] if used else [ends]
+    claims = [[*ends[:q], x - 1, *used[q + 1 :]] for q, x in enumerate(used) if x] if kind == "used" else [ends]
     for expected in reversed(claims):
         if lines.pop() != ["claim", *map(str, expected)]:
             raise Refused(f"there must be a claim of {expected}")
@@ -177,16 +177,17 @@ def check(text, lines):
         while (line := lines.pop())[0] != "end":
             if line[0] == "set":
                 claim.add_set(line[1], [*map(int, line[2:])])
-                continue
-            refs = 2 if line[0] == "l" else count
-            rows = [word.split(":") for word in line[2 + refs :]]
-            low = {int(i): tuple(INF if at == "-" else int(at) for at in lows.split(",")) for i, lows in rows}
-            if line[0] not in "ls" or any(i < 0 or not claim.first(i) or len(low[i]) != count for i in low):
-                raise Refused("not a lemma")
-            claim.add_lemma(line[0], int(line[1]), line[2 : 2 + refs], low)
+            elif line[0] == "worth" and kind == "cost":
+                claim.worths.append(load(f"{__package__ or ''}.costs".lstrip(".")).worth(claim, *used, line[1:]))
+            else:
+                rows = [word.split(":") for word in line[4 if line[0] == "l" else 2 + count :]]
+                low = {int(i): tuple(INF if at == "-" else int(at) for at in lows.split(",")) for i, lows in rows}
+                if line[0] not in "ls" or any(i < 0 or not claim.first(i) or len(low[i]) != count for i in low):
+                    raise Refused("not a lemma")
+                claim.add_lemma(line[0], int(line[1]), line[2:], low)
         if not claim.is_refuted(claim.first, line[1], [int(line[1][1:])] if line[1][0] == "!" else []):
             raise Refused("the last line does not refute that the buffers fit")
-    return "proved: nothing fits" if used is None else f"proved: no plan uses less than {used} bytes of its pools"
+    return "proved: " + SAID.get(kind, "nothing fits").format(used)
 
 
 if __name__ == "__main__":

@@ -101,3 +101,8 @@ static W reach(const Set *s, int q, W grain, W rest, W x, W amount) { /* the lea
   }
   return x + amount;
 }
+static char *word(char **line) { /* the next word, or NULL */
+  char *found = *line + strspn(*line, " \t\r"), *after = found + strcspn(found, " \t\r");
+  if (found == after) return NULL;
+  return *line = after + (*after != 0), *after = 0, found;
+}

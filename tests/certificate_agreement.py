@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection
+from math import isclose
 from typing import Any
 
 from memplan.checkers import check as untyped
@@ -59,6 +60,9 @@ def falsified(lines: list[str], problem: Problem, best: tuple[float, ...] | None
     """Return the certificate with the claim that nothing is as good as what is possible; None where nothing is."""
     if best is None:
         return None
+    if lines[2].startswith("cost "):
+        cost, parts = map(int, lines[2].split()[1:])
+        return [*lines[:2], f"cost {cost + 1} {parts}", *lines[3:]]
     ends = [int(end) for end in reversed(best[-len(problem.pools) :])]
     first = next(q for q in reversed(range(len(ends))))
     used = [*ends[:first], ends[first] + 1]
@@ -102,9 +106,11 @@ def faults(seed: int, mutants: int, tally: Counter[str]) -> list[str]:
     expected = "infeasible"
     if best is not None:
         expected = "used " + " ".join(str(int(end)) for end in reversed(best))
-        if problem.objective == "cost":
-            expected = f"cost {best[0]}"
-    if problem.objective != "fit" and problem.objective != "cost" and lines[2] != expected:
+    if lines[2].startswith("cost ") and best is not None:
+        cost, parts = map(int, lines[2].split()[1:])
+        if not isclose(cost / parts, best[0], rel_tol=1e-9):
+            found.append(f"seed {seed}: certifies {lines[2]}, brute force a cost of {best[0]}")
+    elif problem.objective not in ("fit", "cost") and lines[2] != expected:
         found.append(f"seed {seed}: certifies {lines[2]}, brute force {expected}")
     if (best is None) != (lines[2] == "infeasible"):
         found.append(f"seed {seed}: certifies {lines[2]}, brute force {best}")

@@ -11,7 +11,9 @@ import hashlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import isclose
 from typing import Any, Literal
 
 import numpy as np
@@ -22,12 +24,16 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.legal_offsets import last_end
+from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import CertificateFacts, Plan
 from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.least_cost import CostProof
 from memplan.solvers.certificates.lemma_problem import conflict_matrix, lemma_input
 from memplan.solvers.certificates.lemma_search import EXHAUSTED, STOPPED, LemmaSearch
+from memplan.solvers.certificates.prices import Prices
 from memplan.solvers.certificates.simple import simple_claim
 from memplan.solvers.certificates.text import FORMAT, ClaimText, alone_claim, lemma_lines
+from memplan.solvers.kernels.lemmas.tables import FAR
 from memplan.solvers.kernels.warm_up import wait
 
 _CHECKER: Any = checker
@@ -44,11 +50,11 @@ _LARGEST = 2**61
 class Certificate:
     """A text that proves what a plan claims, or the reason why there is none.
 
-    `kind` is "live-set" where sets alone prove it, "lemmas" where lemmas do, and "none". `buffers` are the ids that the
-    proof needs: the others may be left out of the problem.
+    `kind` is "live-set" where sets alone prove it, "lemmas" where lemmas do, "multipliers" where these alone prove a
+    cost, and "none". `buffers` are the ids that the proof needs: the others may be left out of the problem.
     """
 
-    kind: Literal["live-set", "lemmas", "none"]
+    kind: Literal["live-set", "lemmas", "multipliers", "none"]
     text: str = ""
     lemmas: int = 0
     buffers: tuple[int | str, ...] = ()
@@ -79,17 +85,27 @@ def certify(
         raise OptionError(f"time_limit_s: must be above 0 and finite, got {time_limit_s}")
     if plan.status not in ("optimal", "infeasible"):
         return Certificate("none", reason=f"the plan is {plan.status}, which claims no proof")
-    if problem.objective == "cost" and plan.status == "optimal":
-        return Certificate("none", reason="no certificate of a least cost is written")
     instance = compile_problem(problem)
     limit = _Limit(time.monotonic() + time_limit_s, cancelled)
     claims: list[ClaimText] = []
-    for ends in _claimed(problem, plan):
-        claim = simple_claim(problem, instance, plan, ends) or _by_lemmas(problem, instance, ends, limit)
+    if problem.objective == "cost" and plan.status == "optimal":
+        said, claim = _by_multipliers(problem, instance, plan, limit)
         if isinstance(claim, str):
             return Certificate("none", reason=claim)
         claims.append(claim)
-    text = "\n".join([*_head(problem, plan), *(line for claim in claims for line in claim.write())]) + "\n"
+    else:
+        said = "infeasible" if plan.status == "infeasible" else " ".join(["used", *map(str, _used(problem, plan))])
+        for ends in _claimed(problem, plan):
+            claim = simple_claim(problem, instance, plan, ends) or _by_lemmas(problem, instance, ends, limit)
+            if isinstance(claim, str):
+                return Certificate("none", reason=claim)
+            claims.append(claim)
+    return _checked(problem, instance, said, claims)
+
+
+def _checked(problem: Problem, instance: Instance, said: str, claims: Sequence[ClaimText]) -> Certificate:
+    """Return the certificate of some claims, if the checker takes it."""
+    text = "\n".join([*_head(problem), said, *(line for claim in claims for line in claim.write())]) + "\n"
     ids = problem.buffers.ids
     lemmas = sum(claim.lemmas for claim in claims)
     buffers = tuple(ids[i] for i in sorted({i for claim in claims for i in claim.buffers}))
@@ -99,7 +115,7 @@ def certify(
         if left_out := _left_out(problem, instance):
             return Certificate("none", reason=f"{_NEEDED}: {', '.join(sorted(left_out))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")
-    return Certificate("lemmas" if lemmas else "live-set", text, lemmas, buffers)
+    return Certificate("lemmas" if lemmas else "multipliers" if said[0] == "c" else "live-set", text, lemmas, buffers)
 
 
 def infeasible_core(
@@ -123,10 +139,9 @@ def with_certificate(plan: Plan, certificate: Certificate, file: str | None = No
     return plan
 
 
-def _head(problem: Problem, plan: Plan) -> Iterator[str]:
+def _head(problem: Problem) -> Iterator[str]:
     yield FORMAT
     yield " ".join(["sizes", *("-" if pool.size is None else str(pool.size) for pool in problem.pools)])
-    yield "infeasible" if plan.status == "infeasible" else " ".join(["used", *map(str, _used(problem, plan))])
 
 
 def _used(problem: Problem, plan: Plan) -> list[int]:
@@ -158,6 +173,17 @@ class _Limit:
     def is_over(self) -> bool:
         return time.monotonic() >= self.at or (self.cancelled is not None and self.cancelled.is_set())
 
+    @contextmanager
+    def raising(self, flag: I64) -> Iterator[None]:
+        """Set a flag when the time is over."""
+        clock = threading.Timer(max(0.0, self.at - time.monotonic()), flag.__setitem__, (0, 1))
+        clock.daemon = True
+        clock.start()
+        try:
+            yield
+        finally:
+            clock.cancel()
+
 
 def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], limit: _Limit) -> ClaimText | str:
     """Return the claim as lemmas prove it, or the reason why there are none."""
@@ -171,19 +197,35 @@ def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], limit:
     if not parts:
         return f"more than {MOST_BUFFERS} buffers depend on each other"
     searches = [LemmaSearch(given, capacity) for given in (lemma_input(instance, part) for part in parts)]
-    clock = threading.Timer(max(0.0, limit.at - time.monotonic()), flag.__setitem__, (0, 1))
-    clock.daemon = True
-    clock.start()
-    try:
+    with limit.raising(flag):
         while any(search.outcome == STOPPED for search in searches):
             for search in searches:
                 if search.run(_CHUNK, flag) == EXHAUSTED:
                     return _claim_of(search, tuple(ends))
             if limit.is_over:
                 return "no lemmas were found in time"
-    finally:
-        clock.cancel()
     return f"{_NEEDED}: {', '.join(sorted(_left_out(problem, instance))) or 'none'}"
+
+
+def _by_multipliers(problem: Problem, instance: Instance, plan: Plan, limit: _Limit) -> tuple[str, ClaimText | str]:
+    """Return the claim that no plan costs less than this one, with its lines, or the reason why there are none."""
+    flag = np.zeros(1, dtype=np.int64)
+    if len(instance) > MOST_BUFFERS or not instance.is_small_numbered or not wait(flag):
+        return "", "the sizes or the number of buffers are more than the lemma search can hold"
+    homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
+    ids, ends = problem.buffers.ids, tuple(last_end(pool) for pool in problem.pools)
+    prices = Prices.of(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
+    if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
+        return "", f"{_NEEDED}: banks"
+    known = _CHECKER.Claim(
+        _CHECKER.Problem(write_problem(problem).decode(), [pool.size for pool in problem.pools]), ends
+    )
+    first = [tuple(min(int(low), FAR) for low in known.first(row)) for row in instance.source.tolist()]
+    with limit.raising(flag):
+        claim = CostProof(instance, prices, ends, first, lambda: limit.is_over, flag).claim()
+    if claim is None and not limit.is_over:
+        return "", f"{_NEEDED}: {', '.join(sorted(_left_out(problem, instance))) or 'none'}"
+    return f"cost {prices.least} {prices.parts}", claim or "no lemmas were found in time"
 
 
 def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:

@@ -20,7 +20,7 @@ _CLIQUES = 1000
 """The most cliques of conflicts by name that are looked at."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ConflictSet:
     """Buffers that conflict pairwise, pinned ones too (positions in the instance); what is alive at `time`, if any."""
 

@@ -45,17 +45,29 @@ class SetNumbers:
         return f"@{words[0]}" if words[1:] == (1, 0, 1) else "@" + ":".join(map(str, words))
 
 
-def lemma_lines(given: LemmaInput, store: LemmaStore, root: int, ends: tuple[int, ...]) -> ClaimText:
-    """Return the claim that the lemmas prove, of which only those are written that the root needs.
+@dataclass(frozen=True, eq=False)
+class LemmaLines:
+    """Lemmas as lines, the reference to what they prove, and the lows (bytes) that it needs: buffer, then pool.
 
-    The root is a reference, but not to a buffer without a place: see alone_claim.
+    A set needs its buffers, named without a pool, at their least legal offsets.
+    """
+
+    lines: tuple[str, ...]
+    ref: str
+    lows: dict[int, dict[int, int]]
+
+
+def lines_of_lemmas(given: LemmaInput, store: LemmaStore, root: int, sets: SetNumbers, before: int = 0) -> LemmaLines:
+    """Return the lemmas that the root needs; `sets` numbers their sets, and `before` lemmas are there already.
+
+    The root is a reference, but not to a buffer without a place: see alone_claim. Buffers of `lows` are positions in
+    the instance.
     """
     instance, tables = given.instance, given.tables
     unit, p = instance.unit, tables.pools
     rows = instance.source[given.buffers].tolist()
-    sets = SetNumbers(instance.source.tolist())
     wanted = _needed(store, root)
-    number = {k: at for at, k in enumerate(wanted)}
+    number = {k: before + at for at, k in enumerate(wanted)}
     lines: list[str] = []
 
     def ref(code: int) -> str:
@@ -83,9 +95,28 @@ def lemma_lines(given: LemmaInput, store: LemmaStore, root: int, ends: tuple[int
         if branch < 0:
             head = ("s", rows[-1 - branch], *map(ref, refs[:p]))
         lines.append(" ".join([*map(str, head), *(f"{rows[i]}:{','.join(lows[i])}" for i in sorted(lows))]))
-    lines.append(f"end {ref(root)}")
-    named = _named(given, store, root)
-    return ClaimText(ends, (*sets.lines, *lines), len(wanted), tuple(rows[i] for i in named))
+    return LemmaLines(tuple(lines), ref(root), _lows_of(given, store, root))
+
+
+def lemma_lines(given: LemmaInput, store: LemmaStore, root: int, ends: tuple[int, ...]) -> ClaimText:
+    """Return the claim that the lemmas prove, of which only those are written that the root needs."""
+    sets = SetNumbers(given.instance.source.tolist())
+    found = lines_of_lemmas(given, store, root, sets)
+    named = given.instance.source[given.buffers[_named(given, store, root)]].tolist()
+    return ClaimText(ends, (*sets.lines, *found.lines, f"end {found.ref}"), len(found.lines), tuple(named))
+
+
+def _lows_of(given: LemmaInput, store: LemmaStore, root: int) -> dict[int, dict[int, int]]:
+    """Return the lows of the buffers that the proof of the root needs, in bytes: of a set, 0."""
+    p, unit, found = given.tables.pools, given.instance.unit, dict[int, dict[int, int]]()
+    buffers = given.buffers.tolist()
+    for i in _named(given, store, root) if root < 0 else ():
+        found[buffers[i]] = {}
+    for r in range(int(store.first[root]), int(store.first[root + 1])) if root >= 0 else ():
+        i, q = divmod(int(store.entry[r]), p)
+        if store.value[r] < FAR:
+            found.setdefault(buffers[i], {})[q] = int(store.value[r]) * unit
+    return found
 
 
 def alone_claim(given: LemmaInput, buffer: int, ends: tuple[int, ...]) -> ClaimText:

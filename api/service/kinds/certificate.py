@@ -33,7 +33,7 @@ class CertificateAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    kind: Literal["live-set", "lemmas", "none"]
+    kind: Literal["live-set", "lemmas", "multipliers", "none"]
     text: str
     lemmas: int
     buffers: tuple[Id, ...]

@@ -16,6 +16,7 @@ from tests.certificate_agreement import of_buffers
 from tests.support import public_problems
 from tests.support.certificate_mutants import mutant
 from tests.support.oracle import best_score
+from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import FEATURES, full_load, mixed_alignments, tight_problem
 
@@ -53,6 +54,40 @@ def test_what_is_optimal_is_certified_and_no_feasible_peak_is(feature: str) -> N
         feasible = [*lines[:2], f"used {best[0] + 1}", f"claim {best[0]}", *lines[4:]]
         assert not is_accepted(text, feasible)
         assert not any(is_accepted(text, mutant(feasible, rng)) for _ in range(20))
+
+
+@pytest.mark.parametrize("feature", ["", "reserved", "alignment", "conflicts"])
+def test_a_least_cost_is_certified_and_no_cost_above_it_is(feature: str) -> None:
+    rng = random.Random(feature)
+    for seed in range(6):
+        problem = random_problem(seed, 5, frozenset({"pools", "cost", feature} - {""}))
+        plan, best = solve(problem), best_score(problem)
+        certificate = certify(problem, plan)
+        assert (plan.status, certificate.reason) == ("optimal", None)
+        lines, text = certificate.text.splitlines(), text_of(problem)
+        cost, parts = map(int, lines[2].split()[1:])
+        assert best is not None
+        assert cost / parts == best[0]
+        assert is_accepted(text, lines)
+        false = [*lines[:2], f"cost {cost + 1} {parts}", *lines[3:]]
+        assert not is_accepted(text, false)
+        assert not any(is_accepted(text, mutant(false, rng)) for _ in range(20))
+
+
+def test_decimal_prices_and_pools_that_load_alone_does_not_rule_out_are_certified() -> None:
+    tight = full_load(3001, 12, 24, 4)
+    rows = [row.model_dump(exclude_defaults=True) | {"pools": ("fast", "slow")} for row in tight.buffers]
+    peak = solve(tight).peak or 0
+    problem = Problem.model_validate(
+        {
+            "buffers": rows,
+            "objective": "cost",
+            "pools": [{"name": "fast", "size": peak - 1, "cost": 0.1}, {"name": "slow", "cost": 0.75}],
+        }
+    )
+    certificate = certify(problem, solve(problem))
+    assert (certificate.kind, certificate.reason) == ("lemmas", None)
+    assert certificate.text.splitlines()[2].endswith(" 20")
 
 
 def test_whatever_is_certified_of_problems_with_all_rules_is_so() -> None:

@@ -67,6 +67,7 @@ def problems() -> list[Problem]:
         *(tight_problem(1, feature) for feature in features),
         *(tight_problem(4, feature, 6) for feature in features),
         *(random_problem(7, 5, features) for features in several),
+        *(random_problem(seed, 5, frozenset({"pools", "cost", "reserved"})) for seed in range(3)),
         *(tied_problem(seed, 5).model_copy(update={"objective": "peak"}) for seed in range(5)),
         full_load(3001, 30),
     ]
@@ -115,5 +116,5 @@ def test_what_is_no_problem_is_wrong_input(program: str, tmp_path: Path, text: s
 
 
 def test_checkers_have_at_most_200_lines() -> None:
-    files = ("check.py", "check.c", "read.h", "problem.h")
+    files = ("check.py", "costs.py", "check.c", "read.h", "problem.h", "costs.h")
     assert max(len((CHECKERS / name).read_text().splitlines()) for name in files) <= 200

@@ -1,0 +1,55 @@
+"""The part of check.py for least costs: prices as whole numbers, and what multipliers prove of them."""
+# docs/certificates.md says why they do.
+
+from fractions import Fraction
+from math import gcd
+
+
+def prices(problem, parts):
+    """Return what each buffer costs in each pool, in parts of the unit of costs, which must come out whole."""
+    traffic = [0] * len(problem.rows)
+    for i, row in enumerate(problem.rows):
+        moved = row["size"] if row.get("traffic") is None else row["traffic"]
+        traffic[problem.root[i]] += moved if row["size"] else 0
+    costs = [Fraction(str(pool.get("cost") or 0)) * parts for pool in problem.pools]
+    if any(cost.denominator > 1 for cost in costs):
+        raise ValueError("a cost that is no whole number of parts")
+    return {i: [traffic[i] * int(cost) for cost in costs] for i in problem.solid}
+
+
+def free_bytes(blocks, end):
+    """Return the bytes below the end of a pool that are outside of some ranges, disjoint and ascending."""
+    edges = [0, *(at for block in blocks for at in block), end]
+    return sum(max(0, min(high, end) - low) for low, high in zip(edges[::2], edges[1::2]))
+
+
+def worth(claim, least, parts, words):
+    """Return the function that says of a state whether each of its plans costs `least` / `parts` or more.
+
+    `words` are a scale, and set:pool:weight for what a byte of that set is worth in that pool.
+    """
+    scale, rows = int(words[0]), [tuple(map(int, word.split(":"))) for word in words[1:]]
+    if scale < 1 or parts < 1 or any(min(row) < 0 for row in rows):
+        raise ValueError("a number of a worth that is too small")
+    price = prices(claim.problem, parts)
+    charged, capacity = {i: [scale * cost for cost in costs] for i, costs in price.items()}, 0
+    for number, q, weight in rows:
+        members, blocks = claim.sets[number]
+        capacity += weight * free_bytes(blocks[q], claim.ends[q])
+        for i in members:
+            charged[i][q] += weight * claim.problem.size[i]
+    may = {i: [q for q, low in enumerate(claim.first(i)) if low < 2**80] for i in price}
+    base = sum(price[i][may[i][0]] for i in price if may[i])
+    step = gcd(*(price[i][q] - price[i][may[i][0]] for i in price for q in may[i]))
+
+    def is_too_dear(low):
+        total = -capacity
+        for i, charges in charged.items():
+            homes = [q for q, at in enumerate(low(i) or claim.first(i)) if at < 2**80]
+            if not homes:
+                return True
+            total += min(charges[q] for q in homes)
+        bound = -(-total // scale)
+        return bound + (base - bound) % (step or 1) >= least if step else base >= least
+
+    return is_too_dear

@@ -1,0 +1,280 @@
+"""Proofs that no plan costs less than one: pools are branched on, and multipliers and lemmas refute the rest.
+
+Relaxed is that live sets keep to what the pools hold: each byte is charged for instead, by multipliers that are found
+in floating point and then rounded; whatever they are, what they prove is counted exactly. A choice of pools that they
+leave open is packed by the lemma search, and what that proves not to fit is learned: a few buffers in certain pools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from math import gcd
+
+import numpy as np
+
+from memplan.planner.instance.instance import F64, Bool, Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.certificates.lemma_problem import LemmaInput, lemma_input
+from memplan.solvers.certificates.lemma_search import EXHAUSTED, FOUND, LemmaSearch
+from memplan.solvers.certificates.prices import Prices, Worth
+from memplan.solvers.certificates.text import ClaimText, SetNumbers, lines_of_lemmas
+from memplan.solvers.kernels.lemmas.tables import FAR
+
+_SCALES = (1, 2**6, 2**12, 2**20, 2**30)
+_STEPS, _STEPS_BELOW = 400, 60
+"""Steps that improve the multipliers, at first and after each branch."""
+_PATIENCE, _SHORTER, _SHORTEST = 12, 0.6, 1e-3
+_MEMORY = 0.9
+"""The part of the shares of pools in a buffer that a step leaves."""
+_DEEPEST = 300
+_CHUNK = 20_000
+_KEPT = 8
+"""So many of the last multipliers are tried before new ones are looked for."""
+Lows = tuple[int, ...]
+Need = dict[int, Lows]
+
+
+@dataclass(eq=False)
+class CostProof:
+    """The proof of one claim, made line by line.
+
+    `ends` are the sizes of the pools, in bytes; `first` has the least legal offset of each buffer in each pool, or FAR.
+    """
+
+    instance: Instance
+    prices: Prices
+    ends: tuple[int, ...]
+    first: list[Lows]
+    is_over: Callable[[], bool]
+    flag: I64
+    given: LemmaInput = field(init=False)
+    sets: SetNumbers = field(init=False)
+    worths: list[Worth] = field(default_factory=list)
+    worth_lines: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    learned: list[tuple[str, Need, I64]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        instance = self.instance
+        n = len(instance)
+        self.given = lemma_input(instance, np.ones(n, dtype=np.bool_))
+        self.sets = SetNumbers(instance.source.tolist())
+        self._price = np.array(self.prices.price, dtype=np.float64).reshape(len(self.ends), n)
+        self._member = np.zeros((len(self.given.sets), n))
+        for k, each in enumerate(self.given.sets):
+            members = [i for i in each.buffers if instance.pin[i] < 0]
+            self._member[k, members] = instance.size[members]
+        self._free = self._free_units()
+        self._pools = np.arange(len(self.ends))
+        self._share = np.zeros((n, len(self.ends)))
+        self._weight = np.zeros((len(self.given.sets), len(self.ends)))
+        known = np.array([[low < FAR for low in lows] for lows in self.first], dtype=np.bool_).T
+        self._known = known.reshape(len(self.ends), n)
+        homes = [[q for q, low in enumerate(lows) if low < FAR] for lows in self.first]
+        price = self.prices.price
+        self.base = sum(price[mine[0]][i] for i, mine in enumerate(homes) if mine)
+        self.step = gcd(*(price[q][i] - price[mine[0]][i] for i, mine in enumerate(homes) for q in mine))
+
+    def claim(self) -> ClaimText | None:
+        """Return the claim with its lines, or None where the time was too short, or the search too deep."""
+        found = self._refuted(self._known, {}, 0)
+        if found is None:
+            return None
+        lines = (*self.sets.lines, *self.worth_lines, *self.lines, f"end {found[0]}")
+        return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
+
+    def _free_units(self) -> F64:
+        """Return what each set may use of each pool, in units, (sets, pools)."""
+        tables, p = self.given.tables, len(self.ends)
+        free = np.array([[end // self.instance.unit for end in self.ends]] * len(self.given.sets), dtype=np.float64)
+        for u in range(free.size):
+            for low, high in tables.block[tables.block_first[u] : tables.block_first[u + 1]].tolist():
+                end = self.ends[u % p] // self.instance.unit
+                free[u // p, u % p] -= max(0, min(high, end) - min(low, end))
+        return free.reshape(-1, p)
+
+    def _refuted(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
+        """Return a reference that refutes a choice of pools, and what it needs of it; None where none was found."""
+        flat = allowed.ravel()
+        for ref, need, barred in self.learned:
+            if not flat[barred].any():
+                return ref, need
+        for k in range(len(self.worths) - 1, max(-1, len(self.worths) - 1 - _KEPT), -1):
+            if (need_of := self._paid(k, allowed, fixed)) is not None:
+                return f"${k}", need_of
+        if depth > _DEEPEST or self.is_over():
+            return None
+        home, value = self._improved(allowed, _STEPS if depth == 0 else _STEPS_BELOW)
+        if value > self._goal() and self._rounded(allowed):
+            k = len(self.worths) - 1
+            return f"${k}", self._paid(k, allowed, fixed) or {}
+        branch = self._branch(allowed, home)
+        if branch is None:
+            if (core := self._packed_not(home, allowed)) is None:
+                return None
+            is_open = np.flatnonzero(allowed[:, core].sum(axis=0) > 1)
+            if len(is_open) == 0:
+                return self.learned[-1][:2]
+            branch = core[max(is_open.tolist(), key=lambda k: int(self.instance.size[core[k]]))]
+        return self._split(branch, allowed, fixed, depth)
+
+    def _split(self, b: int, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
+        """Refute each pool of a buffer; write the lemma that says so."""
+        p = len(self.ends)
+        refs, merged, lows = ["-"] * p, dict[int, Lows](), [FAR] * p
+        for q in np.flatnonzero(allowed[:, b]).tolist():
+            inner = allowed.copy()
+            inner[:, b] = False
+            inner[q, b] = True
+            only = tuple(0 if k == q else FAR for k in range(p))
+            found = self._refuted(inner, fixed | {b: only}, depth + 1)
+            if found is None:
+                return None
+            refs[q], need = found
+            if b not in need:
+                return found
+            lows[q] = need[b][q]
+            for i, mine in need.items():
+                merged[i] = tuple(map(max, mine, merged.get(i, (0,) * p)))
+        merged[b] = tuple(lows)
+        return self._written(("s", b, *refs), merged)
+
+    def _written(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
+        """Write a lemma about pools, and learn it."""
+        rows = self.instance.source
+        state = (
+            f"{rows[i]}:{','.join('-' if low >= FAR else str(low) for low in lows)}" for i, lows in sorted(need.items())
+        )
+        self.lines.append(" ".join([str(words[0]), str(rows[int(words[1])]), *map(str, words[2:]), *state]))
+        self._learn(str(len(self.lines) - 1), need)
+        return str(len(self.lines) - 1), need
+
+    def _paid(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
+        """Return which fixed buffers some multipliers need to refute a choice of pools; None where they do not."""
+        worth = self.worths[k]
+        least = worth.least(allowed)
+        slack = int(least.sum()) - worth.paid - worth.scale * self._goal() - 1
+        if slack < 0:
+            return None
+        need, gains = dict(fixed), least - worth.least(self._known)
+        for gain, i in sorted((int(gains[i]), i) for i in fixed):
+            if gain > slack:
+                break
+            slack -= gain
+            del need[i]
+        return need
+
+    def _goal(self) -> int:
+        """Return the cost that must be exceeded: the next one that a plan may have is that of the claim."""
+        least = self.prices.least
+        if self.step == 0:
+            return least - 1
+        return least + (self.base - least) % self.step - self.step
+
+    def _improved(self, allowed: Bool, steps: int) -> tuple[I64, float]:
+        """Improve the multipliers by subgradients for a choice of pools.
+
+        Returns where each buffer is cheapest, and the least cost that they tell.
+        """
+        goal, weight, best, best_value = float(self._goal() + 1), self._weight, self._weight, -np.inf
+        everything, size, stalled = np.arange(len(self.instance)), 1.0, 0
+        price = np.where(allowed, self._price, np.inf)
+        self._share[:] = 0
+        for _ in range(steps):
+            charged = price + weight.T @ self._member
+            home = charged.argmin(axis=0)
+            self._share *= _MEMORY
+            self._share += (1 - _MEMORY) * (home[:, None] == self._pools)
+            value = float(charged[home, everything].sum() - (weight * self._free).sum())
+            stalled = 0 if value > best_value + 1e-6 * abs(best_value) else stalled + 1
+            if value > best_value:
+                best, best_value = weight, value
+            if value >= goal + 0.5 or size < _SHORTEST or self.is_over():
+                break
+            if stalled >= _PATIENCE:
+                weight, size, stalled = best, size * _SHORTER, 0
+            excess = self._loads(home) - self._free
+            excess[(weight <= 0) & (excess < 0)] = 0
+            length = float((excess * excess).sum())
+            if length == 0:
+                break
+            weight = np.maximum(0, weight + size * max(goal + 1 - value, 1.0) / length * excess)
+        self._weight = best
+        return np.asarray((price + best.T @ self._member).argmin(axis=0)), best_value
+
+    def _loads(self, home: I64) -> F64:
+        return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
+
+    def _rounded(self, allowed: Bool) -> bool:
+        """Round the multipliers as coarsely as still refutes a choice of pools; write them, and say whether they do."""
+        unit = self.instance.unit
+        for scale in _SCALES:
+            whole = np.rint(self._weight * (scale / unit)).astype(np.int64)
+            worth = self._worth(scale, whole)
+            if int(worth.least(allowed).sum()) - worth.paid > scale * self._goal():
+                self.worths.append(worth)
+                self.worth_lines.append(" ".join(["worth", str(scale), *self._words(whole)]))
+                return True
+        return False
+
+    def _worth(self, scale: int, whole: I64) -> Worth:
+        """Return multipliers of a byte, (sets, pools), as charges."""
+        unit, paid = self.instance.unit, 0
+        charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
+        for k, q in np.argwhere(whole > 0).tolist():
+            weight = int(whole[k, q]) * unit
+            # A pool may end within a unit, and reserved ranges too: what the checker counts is no less than that.
+            paid += weight * int(self._free[k, q]) + int(whole[k, q]) * (self.ends[q] % unit)
+            charge[q] += weight * self._member[k].astype(np.int64).astype(object)
+        return Worth(scale, charge, paid)
+
+    def _words(self, whole: I64) -> Iterator[str]:
+        for k, q in np.argwhere(whole > 0).tolist():
+            number = self.sets.ref(self.given.sets[k], 1, 0, 1).removeprefix("@")
+            yield f"{number}:{q}:{whole[k, q]}"
+
+    def _branch(self, allowed: Bool, home: I64) -> int | None:
+        """Return the buffer whose pool is to be decided: the one most shared by pools, or a dear one.
+
+        Returns None where the choice at hand is cheaper than the claim and no set is too long: it is to be packed.
+        """
+        is_open = allowed.sum(axis=0) > 1
+        everything = np.arange(len(self.instance))
+        is_cheap = self._price[home, everything].sum() < self.prices.least
+        if not is_open.any() or (is_cheap and not (self._loads(home) > self._free).any()):
+            return None
+        split = np.where(is_open, (1 - self._share.max(axis=1)) * self.instance.size, 0.0)
+        if split.max() > 0:
+            return int(split.argmax())
+        spread = np.where(allowed, self._price, -np.inf).max(axis=0) - np.where(allowed, self._price, np.inf).min(
+            axis=0
+        )
+        return int(np.where(is_open, spread, -1.0).argmax())
+
+    def _packed_not(self, home: I64, allowed: Bool) -> list[int] | None:
+        """Prove by lemmas that a choice of pools cannot be packed, and learn of which buffers; None where it can."""
+        p = len(self.ends)
+        kept = allowed & (np.arange(p)[:, None] == home)
+        instance = replace(self.instance, allowed=kept)
+        capacity = np.array([min(end // instance.unit, 2**61) for end in self.ends], dtype=np.int64)
+        search = LemmaSearch(lemma_input(instance, np.ones(len(instance), dtype=np.bool_)), capacity)
+        while search.run(_CHUNK, self.flag) not in (EXHAUSTED, FOUND):
+            if self.is_over():
+                return None
+        if search.outcome == FOUND or search.alone >= 0:
+            return None
+        written = lines_of_lemmas(search.given, search.store, search.root, self.sets, len(self.lines))
+        self.lines += written.lines
+        need = {
+            i: tuple(lows.get(q, 0 if lows else self.first[i][q]) if kept[q, i] else FAR for q in range(p))
+            for i, lows in written.lows.items()
+        }
+        self._learn(written.ref, need)
+        return list(need)
+
+    def _learn(self, ref: str, need: Need) -> None:
+        """Keep what was proved, with the choices of pools that it rules out as positions in an array (p, n)."""
+        n = len(self.instance)
+        barred = [q * n + i for i, lows in need.items() for q, low in enumerate(lows) if low >= FAR]
+        self.learned.append((ref, need, np.array(barred, dtype=np.int64)))
