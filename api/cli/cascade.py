@@ -56,6 +56,9 @@ def cascade(
         Delivery.resident
     ),
     overlap: Annotated[Overlap, typer.Option(help="Let outputs grow into dying inputs.")] = Overlap.none,
+    objectives: Annotated[
+        str, typer.Option(metavar="peak,macs[,traffic]", help="What no other point is as good in as one that is shown.")
+    ] = "peak,macs",
     alignment: Annotated[int, typer.Option(min=1, help="Round buffers up to multiples of so many bytes.")] = 1,
     brick: Annotated[int, typer.Option(min=1, help="Pad channels to a multiple of this.")] = 1,
     point: Annotated[
@@ -81,6 +84,7 @@ def cascade(
         alignment=alignment,
         fit=None if fit is None else _bytes(fit),
         macs=None if macs is None else _ratio(macs),
+        objectives=tuple(objectives.split(",")),  # type: ignore[arg-type]  # refused there
     )
     graph = graph_in(model, dim, None, None).graph
     with graceful_interrupts() as cancelled:

@@ -23,6 +23,7 @@ def facts(result: CascadeResult) -> dict[str, Any]:
             "input": options.input,
             "output": options.output,
             "sliding": options.sliding,
+            "objectives": options.objectives,
             "alignment": options.alignment,
             "weights": "not counted",
             "in_place": False,
@@ -131,4 +132,6 @@ def lines(result: CascadeResult) -> Iterator[str]:
         yield f"barrier         {barrier.bytes:>14,} bytes at operation {barrier.operation}: {_said(barrier)}"
     told = result.exhausted
     cut = f"a beam cut {told.beam_cuts:,} mixes of modes" if told.beam_cuts else "all mixes of modes"
+    if told.unplanned or told.cut_chains:
+        yield f"not planned     {told.unplanned:>14,} points, as time was over; {told.cut_chains:,} chains cut off"
     yield f"looked at       {told.evaluated:>14,} regions: {'all' if told.intervals else 'not all'} intervals, {cut}"

@@ -13,7 +13,9 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation
+from memplan.planner.operations.cascade.regions import CascadeRegion, Hold, Span, Stripes, is_accumulated
 from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.tables import last_uses, rounded_up
 from memplan.solvers.kernels.cascade.access import Access
 from memplan.solvers.kernels.cascade.rows import KIND_CHANNELS, N_FOUND
 from memplan.solvers.kernels.tables import Rows
@@ -26,40 +28,38 @@ class _Growing(NamedTuple):
     channels: int
     tile: I64
     steps: I64
-    is_accumulated: bool
+    adds_up: bool
 
 
 def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, j: int, tiles: list[int]) -> Rows:
     """Return the regions along channels that end with operation j - 1, in steps of so many channels."""
     row = graph.operations[j - 1]
     parts = []
-    for is_accumulated in (False, True):
-        channels = _channels(graph, row, is_accumulated)
+    for adds_up in (False, True):
+        channels = _channels(graph, row, adds_up)
         tile = np.array([size for size in tiles if size < channels], np.int64)
         if len(tile):
-            parts.append(
-                _grown(graph, options, tables, _Growing(j, channels, tile, -(-channels // tile), is_accumulated))
-            )
+            parts.append(_grown(graph, options, tables, _Growing(j, channels, tile, -(-channels // tile), adds_up)))
     return np.concatenate(parts) if parts else np.zeros((0, N_FOUND), np.int64)
 
 
-def _channels(graph: AccessGraph, row: AccessOperation, is_accumulated: bool) -> int:
+def _channels(graph: AccessGraph, row: AccessOperation, adds_up: bool) -> int:
     """Return the channels along which a region may be cut that ends with an operation; 0 where it may not."""
-    if row.role == "barrier" or (is_accumulated and not row.partial):
+    if row.role == "barrier" or (adds_up and not row.partial):
         return 0
-    return graph.tensors[row.reads[0].tensor if is_accumulated else row.outputs[0]].channels
+    return graph.tensors[row.reads[0].tensor if adds_up else row.outputs[0]].channels
 
 
 def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Growing) -> Rows:
     """Return the regions of two operations and more, grown backwards while each channel is made of the same one."""
     j, last = cut.j, graph.operations[cut.j - 1]
     sink = last.outputs[0]
-    sums = last.partial if cut.is_accumulated and last.partial > graph.tensors[sink].bytes else 0
+    sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0
     rounded = -(-sums // options.alignment) * options.alignment
     inside = rounded or int(tables.whole[sink])
     after = rounded + int(tables.live[j]) + (int(tables.whole[sink]) if tables.last[sink] < j else 0) if sums else 0
     macs, fixed = graph.macs_of(j - 1), last.weights + graph.tensors[sink].bytes
-    added = 2 * last.partial if cut.is_accumulated else 0
+    added = 2 * last.partial if cut.adds_up else 0
     profile = np.zeros((min(options.longest, j), len(cut.tile)), np.int64)
     found = []
     for v in range(j - 2, max(-1, j - 1 - options.longest), -1):
@@ -98,7 +98,7 @@ def _may_grow(graph: AccessGraph, cut: _Growing, v: int) -> bool:
         if read.tensor == row.outputs[0]
     ]
     return bool(reads) and all(
-        read.channels == "same" or (cut.is_accumulated and reader == cut.j - 1) for reader, read in reads
+        read.channels == "same" or (cut.adds_up and reader == cut.j - 1) for reader, read in reads
     )
 
 
@@ -113,3 +113,26 @@ def _reads(graph: AccessGraph, first: int, end: int) -> tuple[int, int]:
             else:
                 again += graph.tensors[read.tensor].bytes
     return once, again
+
+
+def by_channels(graph: AccessGraph, options: CascadeOptions, ends: Span, tile: int) -> CascadeRegion:
+    """Return the region of operations [first, end) that makes `tile` channels in each step."""
+    first, end = ends
+    last = last_uses(graph, options)
+    inner = graph.tensors[graph.operations[first].outputs[0]]
+    spans = tuple((a, min(a + tile, inner.channels)) for a in range(0, inner.channels, tile))
+    made, holds = {}, dict[int, Hold]()
+    for v in range(first, end):
+        tensor = graph.operations[v].outputs[0]
+        row = graph.tensors[tensor]
+        made[v] = Stripes(((0, row.rows),), ((0, row.columns),), spans)
+        if last[tensor] >= end or v == end - 1:
+            holds[tensor] = Hold("whole", row.rows, row.columns, True, rounded_up(row.bytes, options.alignment))
+        else:
+            pixel = row.pixel // row.channels * tile
+            bytes_ = rounded_up(row.rows * row.columns * pixel, options.alignment)
+            holds[tensor] = Hold("recompute", row.rows, row.columns, False, bytes_, pixel)
+    region = CascadeRegion(first, end, "channels", (tile, 0), made, {}, holds)
+    if is_accumulated(graph, region):
+        del holds[graph.operations[end - 1].outputs[0]]
+    return region

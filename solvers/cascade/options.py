@@ -9,6 +9,9 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.rows import MAX_BYTES
 
 Delivery = Literal["resident", "streamed"]
+Objective = Literal["peak", "macs", "traffic"]
+FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
+"""The objectives of which there is a front."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class CascadeOptions:
     may grow into inputs that die. `alignment`: bytes that buffers are rounded up to. `fit`: the most bytes, `macs`: the
     most multiplications as a multiple of those layer by layer; points outside are left out. `beam`: states kept while a
     region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too.
+    `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if asked.
     """
 
     input: Delivery = "resident"
@@ -30,11 +34,14 @@ class CascadeOptions:
     beam: int = 12
     longest: int = 40
     channels: bool = True
+    objectives: tuple[Objective, ...] = FRONTS[0]
 
     def __post_init__(self) -> None:
         for name in ("input", "output"):
             if getattr(self, name) not in ("resident", "streamed"):
                 raise OptionError(f"{name}: must be resident or streamed, got {getattr(self, name)!r}")
+        if self.objectives not in FRONTS:
+            raise OptionError(f"objectives: must be peak,macs or peak,macs,traffic, got {','.join(self.objectives)!r}")
         if not 1 <= self.alignment <= 1 << 30 or self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment: must be a power of two of at most 2^30, got {self.alignment}")
         if self.fit is not None and not 0 <= self.fit <= MAX_BYTES:

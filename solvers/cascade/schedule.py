@@ -19,7 +19,7 @@ from memplan.planner.operations.cascade.regions import (
     Span,
     Stripes,
 )
-from memplan.solvers.cascade.channel_steps import by_channels
+from memplan.solvers.cascade.channels import by_channels
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.search import WARM_UP
 from memplan.solvers.cascade.tables import last_uses, rounded_up, streamed_tensors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,11 +15,11 @@ from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.cascade.execution import check_by_value
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.barriers import Barrier, barriers_of
-from memplan.solvers.cascade.front import Chain, front
+from memplan.solvers.cascade.front import Chain, front, front_of_three
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.points import CascadePoint, planned
 from memplan.solvers.cascade.repeats import Variant, with_repeats
-from memplan.solvers.cascade.search import Effort, RegionSearch, strides_of
+from memplan.solvers.cascade.search import WORST, Effort, RegionSearch, strides_of
 from memplan.solvers.kernels.cache import CASCADE, PLANNING
 from memplan.solvers.kernels.cascade.rows import FOUND_PEAK
 from memplan.solvers.kernels.tables import Rows
@@ -37,7 +37,8 @@ class Exhausted:
 
     `modes` is False where a beam cut `beam_cuts` mixes of modes off; `strides` are those tried along the longest axis,
     of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in which
-    operations run again that lowered the least peak.
+    operations run again that lowered the least peak. `cut_chains` are those left out of a front of three objectives,
+    `unplanned` those for which there was no time.
     """
 
     intervals: bool
@@ -48,6 +49,8 @@ class Exhausted:
     skipped_strides: int
     evaluated: int
     repeats: int = 0
+    cut_chains: int = 0
+    unplanned: int = 0
 
 
 @dataclass(frozen=True)
@@ -115,19 +118,20 @@ def cascade(
         # Slides that follow each other may not all be had at once.
         resting = replace(options, sliding=False)
         starts.append((resting, _variant(access, RegionSearch(access, resting), is_over)))
-    points: list[CascadePoint] = []
+    planning = _Planning(access, options, is_over, on_point)
     for how, start in starts:
-        points = _best([*points, *_points(how, start, _wanted(access, options, start.chains), is_over, on_point)])
+        planning.add(how, start)
     repeats = 0
-    for how, start in starts if points and (options.macs is None or options.macs > 1) else ():
+    for how, start in starts if planning.points and (options.macs is None or options.macs > 1) else ():
         for variant in with_repeats(start, how, is_over):
             repeats += 1
-            better = [chain for chain in _wanted(access, options, variant.chains) if _adds(points, chain)]
-            points = _best([*points, *_points(how, variant, better, is_over, on_point)])
+            planning.add(how, variant)
+    points = planning.points
     barriers = barriers_of(access, search.tables, search.layers(), points[-1].estimate if points else None)
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
     checked = _checked(kept, is_over) if check else ()
-    told = replace(_exhausted(access, options, search.effort, search.reached), repeats=repeats)
+    told = _exhausted(access, options, search.effort, search.reached)
+    told = replace(told, repeats=repeats, cut_chains=planning.cut_chains, unplanned=planning.unplanned)
     return CascadeResult(access, options, layers, kept, barriers, told, checked, round(time.monotonic() - started, 6))
 
 
@@ -146,45 +150,62 @@ def _variant(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], boo
     return Variant(graph, found, front(found, len(graph.operations)) if graph.operations else [])
 
 
-def _wanted(graph: AccessGraph, options: CascadeOptions, chains: Sequence[Chain]) -> list[Chain]:
-    """Return the chains within the bounds that the options set."""
-    most = None if options.macs is None else graph.macs * options.macs + 0.5
-    found = [chain for chain in chains if most is None or chain.macs <= most]
-    return [chain for chain in found if options.fit is None or chain.peak <= options.fit]
+class _Planning:
+    """The points so far, of which no other is as good as one in all objectives; by falling peak."""
 
+    def __init__(
+        self,
+        graph: AccessGraph,
+        options: CascadeOptions,
+        is_over: Callable[[], bool],
+        on_point: Callable[[CascadePoint], None],
+    ) -> None:
+        self.options, self.is_over, self.on_point = options, is_over, on_point
+        self.most = None if options.macs is None else int(graph.macs * options.macs + 0.5)
+        self.has_traffic = "traffic" in options.objectives
+        self.points: list[CascadePoint] = []
+        self.cut_chains = self.unplanned = 0
 
-def _points(
-    options: CascadeOptions,
-    variant: Variant,
-    chains: list[Chain],
-    is_over: Callable[[], bool],
-    on_point: Callable[[CascadePoint], None],
-) -> list[CascadePoint]:
-    """Plan chains, the lowest peaks and the fewest multiplications first; return those that no other is as good as."""
-    order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
-    points: list[CascadePoint] = []
-    for k in order:
-        if points and is_over():
-            break
-        point = planned(variant.graph, options, variant.found, chains[k], _PLAN_S)
-        if point is not None:
-            points.append(point)
-            on_point(point)
-    return _best(points)
+    def add(self, how: CascadeOptions, variant: Variant) -> None:
+        """Plan the chains of a graph that are within the bounds, the lowest and the highest peaks first."""
+        chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
+        order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
+        for count, k in enumerate(order):
+            if self.points and self.is_over():
+                self.unplanned += len(order) - count
+                break
+            point = planned(variant.graph, how, variant.found, chains[k], _PLAN_S)
+            if point is not None:
+                self.points.append(point)
+                self.on_point(point)
+        self.points = self._best()
 
+    def _chains(self, variant: Variant) -> list[Chain]:
+        if not self.has_traffic or not variant.graph.operations:
+            return variant.chains
+        most = int(variant.graph.macs * WORST) if self.most is None else self.most
+        chains, cut = front_of_three(variant.found, len(variant.graph.operations), most, self.is_over)
+        self.cut_chains += cut
+        return chains
 
-def _adds(points: list[CascadePoint], chain: Chain) -> bool:
-    """Return True if no point is as good as what a chain is estimated at."""
-    return not any(point.peak <= chain.peak and point.macs <= chain.macs for point in points)
+    def _is_wanted(self, chain: Chain) -> bool:
+        """Return True if a chain is within the bounds, and no point is as good as what it is estimated at."""
+        if self.most is not None and chain.macs > self.most:
+            return False
+        if self.options.fit is not None and chain.peak > self.options.fit:
+            return False
+        return not any(self._is_as_good(point, chain) for point in self.points)
 
+    def _is_as_good(self, one: Chain | CascadePoint, other: Chain | CascadePoint) -> bool:
+        is_cheap = one.traffic <= other.traffic or not self.has_traffic
+        return one.peak <= other.peak and one.macs <= other.macs and is_cheap
 
-def _best(points: list[CascadePoint]) -> list[CascadePoint]:
-    """Return the points that no other is as good as, by falling peak."""
-    best: list[CascadePoint] = []
-    for point in sorted(points, key=lambda point: (point.peak, point.macs, point.traffic)):
-        if not best or point.macs < best[-1].macs:
-            best.append(point)
-    return best[::-1]
+    def _best(self) -> list[CascadePoint]:
+        best: list[CascadePoint] = []
+        for point in sorted(self.points, key=lambda point: (point.peak, point.macs, point.traffic)):
+            if not any(self._is_as_good(other, point) for other in best):
+                best.append(point)
+        return best[::-1]
 
 
 def _planned_layers(graph: AccessGraph, options: CascadeOptions, layers: Rows) -> CascadePoint:

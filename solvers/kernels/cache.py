@@ -58,7 +58,13 @@ ORDER = KernelGroup(
 STABLE = KernelGroup("stable", "memplan-stable-kernels", "**/*.py", ("stable.ejection.eject",))
 CASCADE = KernelGroup(
     *("cascade", "memplan-cascade-kernels", "**/*.py"),
-    ("cascade.rows.grow_rows", "cascade.tiles.grow_tiles", "cascade.front.cull", "cascade.front.best_chain"),
+    (
+        "cascade.rows.grow_rows",
+        "cascade.tiles.grow_tiles",
+        "cascade.front.cull",
+        "cascade.front.best_chain",
+        "cascade.front.least_of_three",
+    ),
 )
 GROUPS = (PLANNING, ORDER, STABLE, CASCADE)
 

@@ -63,6 +63,51 @@ def cull(table: Cull) -> int:
     return count
 
 
+class Staircase(NamedTuple):
+    """Costs in their order, by all three; the steps are those kept that no other one is below in the last two."""
+
+    costs: Rows  # (f, 3), sorted
+    kept: I64  # (f,): filled with the positions of those that are kept
+    second: I64  # (f,): scratch: the second costs of the steps, rising
+    third: I64  # (f,): the third costs of the steps, falling
+
+
+@partial(Kernel, group=CASCADE)
+def least_of_three(table: Staircase) -> int:
+    """Write the costs of which no other is as good in all three; return their number. Of equal ones the first."""
+    costs, second, third = table.costs, table.second, table.third
+    count, steps = 0, 0
+    for row in range(len(costs)):
+        b, c = costs[row, 1], costs[row, 2]
+        # 1. The last step of at most that much in the second.
+        low, high = 0, steps
+        while low < high:
+            middle = (low + high) // 2
+            if second[middle] <= b:
+                low = middle + 1
+            else:
+                high = middle
+        if low > 0 and third[low - 1] <= c:
+            continue
+        table.kept[count] = row
+        count += 1
+        # 2. It takes the place of the steps that it is below.
+        first = low - 1 if low > 0 and second[low - 1] == b else low
+        end = low
+        while end < steps and third[end] >= c:
+            end += 1
+        shift = 1 - (end - first)
+        if shift > 0:
+            for k in range(steps - 1, end - 1, -1):
+                second[k + 1], third[k + 1] = second[k], third[k]
+        elif shift < 0:
+            for k in range(end, steps):
+                second[k + shift], third[k + shift] = second[k], third[k]
+        second[first], third[first] = b, c
+        steps += shift
+    return count
+
+
 @partial(Kernel, group=CASCADE)
 def best_chain(table: Chains) -> int:
     """Find the chain with the fewest multiplications, then slides, then the least traffic, within the limit.

@@ -10,11 +10,12 @@ import pytest
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.operations.access.access_graph import driven
 from memplan.planner.operations.cascade.execution import check_by_value
-from memplan.solvers.cascade.front import front
+from memplan.solvers.cascade.front import front_of_three
 from memplan.solvers.cascade.options import CascadeOptions, Delivery
 from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.solve import cascade
 from memplan.solvers.kernels.tables import Rows
+from tests.support.cascade_fronts import beats, fronts_differ
 from tests.support.cascade_twin import peak_of_region
 from tests.support.random_networks import random_cascade, random_network, shrunk, side_by_side
 
@@ -66,27 +67,31 @@ def _row_of(found: Rows, first: int, end: int) -> Rows:
     return among
 
 
-def test_the_front_is_that_of_all_chains_of_the_regions_found() -> None:
-    for seed in range(200, 260):
-        rng = random.Random(seed)
-        graph = random_network(rng, 3)
-        n = len(graph.operations)
-        found = RegionSearch(graph, drawn_options(rng)).run()
-        found = found[sorted(rng.sample(range(len(found)), min(25, len(found))))]
-        chains: list[tuple[tuple[int, ...], int]] = [((), 0)]
-        whole: list[tuple[int, int]] = []
-        while chains:
-            rows, at = chains.pop()
-            if at == n:
-                whole.append((int(found[list(rows), 2].max()), int(found[list(rows), 3].sum())))
-                continue
-            chains += [((*rows, k), int(found[k, 1])) for k in range(len(found)) if found[k, 0] == at]
-        best = sorted({point for point in whole if not any(_beats(other, point) for other in whole)}, reverse=True)
-        assert [(chain.peak, chain.macs) for chain in front(found, n)] == best
+def test_fronts_are_those_of_all_chains_of_the_regions_found() -> None:
+    for seed in range(200, 240):
+        assert fronts_differ(seed, 25) == []
 
 
-def _beats(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one != other and one[0] <= other[0] and one[1] <= other[1]
+def test_of_too_many_chains_some_are_followed_and_the_rest_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_network(random.Random(207), 5)
+    found, n = RegionSearch(graph, CascadeOptions()).run(), len(graph.operations)
+    every, none = front_of_three(found, n, 2**62)
+    monkeypatch.setattr("memplan.solvers.cascade.front.MOST_WAYS", 2)
+    some, cut = front_of_three(found, n, 2**62)
+    assert (len(every) > 2, none) == (True, 0)
+    assert (len(some), cut > 0) == (2, True)
+    assert some[-1].peak <= every[0].peak
+
+
+def test_points_by_three_objectives_have_those_by_two_among_them() -> None:
+    graph = random_network(random.Random(207), 5)
+    two = cascade(graph).points
+    three = cascade(graph, CascadeOptions(objectives=("peak", "macs", "traffic"))).points
+    costs = [(point.peak, point.macs, point.traffic) for point in three]
+    assert {(point.peak, point.macs) for point in two} <= {cost[:2] for cost in costs}
+    assert len(three) > len(two)
+    assert not any(beats(one, other) for one in costs for other in costs)
+    assert all(point.peak == point.estimate for point in three)
 
 
 def test_every_mix_of_modes_of_small_networks_is_found_where_the_beam_is_wide() -> None:
