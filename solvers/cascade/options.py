@@ -13,6 +13,9 @@ Objective = Literal["peak", "macs", "traffic"]
 FRONTS: tuple[tuple[Objective, ...], ...] = (("peak", "macs"), ("peak", "macs", "traffic"))
 """The objectives of which there is a front."""
 
+WORST = 2.5
+"""The most multiplications of a region, as a multiple of its own layer by layer."""
+
 
 @dataclass(frozen=True)
 class CascadeOptions:
@@ -52,3 +55,7 @@ class CascadeOptions:
             raise OptionError(f"beam: must be from 1 to 256 states, got {self.beam}")
         if not 1 <= self.longest <= 60:
             raise OptionError(f"longest: must be from 1 to 60 operations, got {self.longest}")
+
+    def most_macs(self, once: int) -> int:
+        """Return the most multiplications that are asked for, of `once` layer by layer; 2^62 for any number."""
+        return 2**62 if self.macs is None else int(once * self.macs + 0.5)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.repeated import repeated
 from memplan.solvers.cascade.front import Chain, front
-from memplan.solvers.cascade.options import CascadeOptions
-from memplan.solvers.cascade.search import WORST, RegionSearch
+from memplan.solvers.cascade.options import WORST, CascadeOptions
+from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.kernels.cascade.rows import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.solvers.kernels.tables import Rows
 
@@ -31,33 +31,38 @@ class Variant(NamedTuple):
     found: Rows
     chains: list[Chain]
 
+    def least(self, most: int) -> Chain | None:
+        """Return the chain of the lowest peak, of at most so many multiplications."""
+        within = [chain for chain in self.chains if chain.macs <= most]
+        return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
+
+
+def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
+    """Return the regions that a search finds, and the front of their chains."""
+    found = search.run(is_over)
+    return Variant(graph, found, front(found, len(graph.operations)) if graph.operations else [])
+
 
 def with_repeats(given: Variant, options: CascadeOptions, is_over: Callable[[], bool]) -> Iterator[Variant]:
     """Yield graphs in which ever more operations run again, as long as each lowers the least peak of the one before."""
-    most = int(given.graph.macs * (WORST if options.macs is None else min(WORST, options.macs)))
+    most = min(options.most_macs(given.graph.macs), int(given.graph.macs * WORST))
     current = given
     for _ in range(MOST_ROUNDS):
         best: Variant | None = None
-        least = _least(current, most)
+        least = current.least(most)
         for graph in _candidates(current, least):
             if is_over():
                 return
             if graph.macs > most:
                 continue
-            found = RegionSearch(graph, options).run(is_over)
-            variant = Variant(graph, found, front(found, len(graph.operations)))
-            reached = _least(variant, most)
+            variant = variant_of(graph, RegionSearch(graph, options), is_over)
+            reached = variant.least(most)
             if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
                 best, least = variant, reached
         if best is None:
             return
         yield best
         current = best
-
-
-def _least(variant: Variant, most: int) -> Chain | None:
-    within = [chain for chain in variant.chains if chain.macs <= most]
-    return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
 
 
 def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:

@@ -10,7 +10,7 @@ import numpy as np
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.access.access_graph import AccessGraph, driven
 from memplan.solvers.cascade.channels import channel_regions
-from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.options import WORST, CascadeOptions
 from memplan.solvers.cascade.tables import access_tables
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.cascade.access import Access, Ranges
@@ -38,7 +38,6 @@ MOST_PARTS = 8
 MOST_STEPS = 1024
 WARM_UP = 32
 """Rows of the output by which a region starts early, so that no border makes a step do several steps' work."""
-WORST = 2.5
 _ROOM = 60_000
 
 

@@ -15,11 +15,11 @@ from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.cascade.execution import check_by_value
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.barriers import Barrier, barriers_of
-from memplan.solvers.cascade.front import Chain, front, front_of_three
+from memplan.solvers.cascade.front import Chain
 from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.planning import PLAN_S, Planning
 from memplan.solvers.cascade.points import CascadePoint, planned
-from memplan.solvers.cascade.repeats import Variant, with_repeats
-from memplan.solvers.cascade.search import WORST, Effort, RegionSearch, strides_of
+from memplan.solvers.cascade.search import RegionSearch, strides_of
 from memplan.solvers.kernels.cache import CASCADE, PLANNING
 from memplan.solvers.kernels.cascade.rows import FOUND_PEAK
 from memplan.solvers.kernels.tables import Rows
@@ -28,7 +28,6 @@ from memplan.solvers.kernels.warm_up import wait
 TIME_LIMIT_S = 60.0
 MOST_CHECKED_RUNS = 20_000
 """The runs of operations up to which a point is checked by value."""
-_PLAN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class Exhausted:
 
     `modes` is False where a beam cut `beam_cuts` mixes of modes off; `strides` are those tried along the longest axis,
     of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in which
-    operations run again that lowered the least peak. `cut_chains` are those left out of a front of three objectives,
-    `unplanned` those for which there was no time.
+    operations run again that lowered the least peak, `orders` the other orders of the operations that were searched.
+    `cut_chains` are those left out of a front of three objectives, `unplanned` those for which there was no time.
     """
 
     intervals: bool
@@ -49,6 +48,7 @@ class Exhausted:
     skipped_strides: int
     evaluated: int
     repeats: int = 0
+    orders: int = 0
     cut_chains: int = 0
     unplanned: int = 0
 
@@ -113,25 +113,14 @@ def cascade(
         wait(flag, group)
     search = RegionSearch(access, options)
     layers = _planned_layers(access, options, search.layers())
-    starts = [(options, _variant(access, search, is_over))]
-    if options.sliding:
-        # Slides that follow each other may not all be had at once.
-        resting = replace(options, sliding=False)
-        starts.append((resting, _variant(access, RegionSearch(access, resting), is_over)))
-    planning = _Planning(access, options, is_over, on_point)
-    for how, start in starts:
-        planning.add(how, start)
-    repeats = 0
-    for how, start in starts if planning.points and (options.macs is None or options.macs > 1) else ():
-        for variant in with_repeats(start, how, is_over):
-            repeats += 1
-            planning.add(how, variant)
+    after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
+    planning = Planning(access, options, is_over, on_point)
+    planning.run(search, after if any(after) else [])
     points = planning.points
     barriers = barriers_of(access, search.tables, search.layers(), points[-1].estimate if points else None)
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
     checked = _checked(kept, is_over) if check else ()
-    told = _exhausted(access, options, search.effort, search.reached)
-    told = replace(told, repeats=repeats, cut_chains=planning.cut_chains, unplanned=planning.unplanned)
+    told = _exhausted(access, options, search, planning)
     return CascadeResult(access, options, layers, kept, barriers, told, checked, round(time.monotonic() - started, 6))
 
 
@@ -144,75 +133,11 @@ def with_point_alone(result: CascadeResult, position: int) -> CascadeResult:
     return replace(result, points=(result.points[k],), checked=(0,) if k in result.checked else ())
 
 
-def _variant(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
-    """Return the regions that a search finds, and the front of their chains."""
-    found = search.run(is_over)
-    return Variant(graph, found, front(found, len(graph.operations)) if graph.operations else [])
-
-
-class _Planning:
-    """The points so far, of which no other is as good as one in all objectives; by falling peak."""
-
-    def __init__(
-        self,
-        graph: AccessGraph,
-        options: CascadeOptions,
-        is_over: Callable[[], bool],
-        on_point: Callable[[CascadePoint], None],
-    ) -> None:
-        self.options, self.is_over, self.on_point = options, is_over, on_point
-        self.most = None if options.macs is None else int(graph.macs * options.macs + 0.5)
-        self.has_traffic = "traffic" in options.objectives
-        self.points: list[CascadePoint] = []
-        self.cut_chains = self.unplanned = 0
-
-    def add(self, how: CascadeOptions, variant: Variant) -> None:
-        """Plan the chains of a graph that are within the bounds, the lowest and the highest peaks first."""
-        chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
-        order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
-        for count, k in enumerate(order):
-            if self.points and self.is_over():
-                self.unplanned += len(order) - count
-                break
-            point = planned(variant.graph, how, variant.found, chains[k], _PLAN_S)
-            if point is not None:
-                self.points.append(point)
-                self.on_point(point)
-        self.points = self._best()
-
-    def _chains(self, variant: Variant) -> list[Chain]:
-        if not self.has_traffic or not variant.graph.operations:
-            return variant.chains
-        most = int(variant.graph.macs * WORST) if self.most is None else self.most
-        chains, cut = front_of_three(variant.found, len(variant.graph.operations), most, self.is_over)
-        self.cut_chains += cut
-        return chains
-
-    def _is_wanted(self, chain: Chain) -> bool:
-        """Return True if a chain is within the bounds, and no point is as good as what it is estimated at."""
-        if self.most is not None and chain.macs > self.most:
-            return False
-        if self.options.fit is not None and chain.peak > self.options.fit:
-            return False
-        return not any(self._is_as_good(point, chain) for point in self.points)
-
-    def _is_as_good(self, one: Chain | CascadePoint, other: Chain | CascadePoint) -> bool:
-        is_cheap = one.traffic <= other.traffic or not self.has_traffic
-        return one.peak <= other.peak and one.macs <= other.macs and is_cheap
-
-    def _best(self) -> list[CascadePoint]:
-        best: list[CascadePoint] = []
-        for point in sorted(self.points, key=lambda point: (point.peak, point.macs, point.traffic)):
-            if not any(self._is_as_good(other, point) for other in best):
-                best.append(point)
-        return best[::-1]
-
-
 def _planned_layers(graph: AccessGraph, options: CascadeOptions, layers: Rows) -> CascadePoint:
     """Plan the graph layer by layer."""
     rows = tuple(range(len(layers)))
     peak = int(layers[:, FOUND_PEAK].max(initial=0))
-    point = planned(graph, options, layers, Chain(rows, peak, graph.macs, 0), _PLAN_S)
+    point = planned(graph, options, layers, Chain(rows, peak, graph.macs, 0), PLAN_S)
     if point is None:
         raise OptionError("time_limit_s: must be enough to plan the graph layer by layer")
     return point
@@ -230,15 +155,19 @@ def _checked(points: tuple[CascadePoint, ...], is_over: Callable[[], bool]) -> t
     return tuple(checked)
 
 
-def _exhausted(graph: AccessGraph, options: CascadeOptions, effort: Effort, reached: int) -> Exhausted:
-    is_whole = reached == len(graph.operations) and effort.lost == 0
+def _exhausted(graph: AccessGraph, options: CascadeOptions, search: RegionSearch, planning: Planning) -> Exhausted:
+    effort = search.effort
     most = max((size for row in graph.tensors for size in row.sizes), default=1)
     return Exhausted(
-        intervals=is_whole,
+        intervals=search.reached == len(graph.operations) and effort.lost == 0,
         longest=options.longest,
         strides=tuple(strides_of(most)),
         modes=effort.beam_cuts == 0,
         beam_cuts=effort.beam_cuts,
         skipped_strides=effort.skipped_strides,
         evaluated=effort.evaluated,
+        repeats=planning.repeats,
+        orders=planning.orders,
+        cut_chains=planning.cut_chains,
+        unplanned=planning.unplanned,
     )

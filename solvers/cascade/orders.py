@@ -1,0 +1,90 @@
+"""Other orders of the operations, in which regions find more: heads and branches one behind the other.
+
+Regions are intervals of an order. Where operations have more than one, the regions found are ordered as operations of
+their own, by the tensors that are whole between them; depth first and the order with the least peak are tried, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.access.reordered import reordered
+from memplan.planner.operations.graph import OperationGraph, graph_from
+from memplan.solvers.cascade.front import Chain
+from memplan.solvers.kernels.cascade.rows import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.solvers.kernels.tables import Rows
+from memplan.solvers.order.solve import order_operations
+from memplan.solvers.order.starts import breadth_first, depth_first
+
+After = Sequence[Sequence[int]]
+_LIMIT_S = 5.0
+
+
+def other_orders(
+    graph: AccessGraph, after: After, found: Rows, least: Chain | None, is_over: Callable[[], bool]
+) -> Iterator[AccessGraph]:
+    """Yield graphs in other orders than that of a graph; none where there is only one.
+
+    `after` are, for each operation, those that it must not run before; empty where only tensors say it. `least` is the
+    chain of the regions `found` with the lowest peak.
+    """
+    given = tuple(range(len(graph.operations)))
+    single = _single(graph, after)
+    depth = tuple(depth_first(single))
+    if given == depth == tuple(breadth_first(single)):
+        return
+    seen = {given}
+    for order in _orders(graph, after, single, found, least):
+        if is_over():
+            return
+        if order not in seen:
+            seen.add(order)
+            yield reordered(graph, order)
+
+
+def _orders(
+    graph: AccessGraph, after: After, single: OperationGraph, found: Rows, least: Chain | None
+) -> Iterator[tuple[int, ...]]:
+    if least is not None:
+        regions = [tuple(range(int(found[row, FOUND_FROM]), int(found[row, FOUND_TO]))) for row in least.rows]
+        peaks = [int(found[row, FOUND_PEAK]) for row in least.rows]
+        placed = order_operations(_of_regions(graph, after, regions, peaks), time_limit_s=_LIMIT_S, deterministic=True)
+        yield tuple(v for k in placed.order for v in regions[k])
+    yield tuple(depth_first(single))
+    yield order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
+
+
+def _single(graph: AccessGraph, after: After) -> OperationGraph:
+    """Return the graph of operations, each of which is one."""
+    ops: list[dict[str, Any]] = [
+        {"in": [read.tensor for read in row.reads], "out": list(row.outputs), "work": row.work}
+        for row in graph.operations
+    ]
+    for row, earlier in zip(ops, after, strict=False):
+        row["after"] = list(earlier)
+    return graph_from({"size": [row.bytes for row in graph.tensors], "kept": list(graph.kept), "ops": ops})
+
+
+def _of_regions(graph: AccessGraph, after: After, regions: list[tuple[int, ...]], peaks: list[int]) -> OperationGraph:
+    """Return the graph whose operations are regions; what lives in one only is part of the work of that one."""
+    region_of = {v: k for k, region in enumerate(regions) for v in region}
+    ops: list[dict[str, Any]] = []
+    for k, region in enumerate(regions):
+        made = [t for v in region for t in graph.operations[v].outputs if graph.last[t] > region[-1]]
+        read = {one.tensor for v in region for one in graph.operations[v].reads}
+        outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
+        alive = sum(row.bytes for t, row in enumerate(graph.tensors) if _is_alive(graph, t, region))
+        ops.append({"in": sorted(outside), "out": sorted(set(made)), "work": max(0, peaks[k] - alive)})
+        if after:
+            ops[-1]["after"] = sorted({region_of[u] for v in region for u in after[v]} - {k})
+    return graph_from({"size": [row.bytes for row in graph.tensors], "kept": list(graph.kept), "ops": ops})
+
+
+def _is_alive(graph: AccessGraph, tensor: int, region: tuple[int, ...]) -> bool:
+    """Return True if a tensor is whole while a region runs: made before it, or there and behind it."""
+    maker, last = graph.maker[tensor], graph.last[tensor]
+    if maker is None or maker < region[0]:
+        return last >= region[0]
+    return maker <= region[-1] < last

@@ -1,0 +1,105 @@
+"""Planning of the chains that are found: the points of which no other is as good as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.solvers.cascade.front import Chain, front_of_three
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.orders import After, other_orders
+from memplan.solvers.cascade.points import CascadePoint, planned
+from memplan.solvers.cascade.repeats import Variant, variant_of, with_repeats
+from memplan.solvers.cascade.search import RegionSearch
+
+PLAN_S = 10.0
+"""The most seconds for the plan of one point."""
+
+
+class Planning:
+    """The points so far, of which no other is as good as one in all objectives; by falling peak."""
+
+    def __init__(
+        self,
+        graph: AccessGraph,
+        options: CascadeOptions,
+        is_over: Callable[[], bool],
+        on_point: Callable[[CascadePoint], None],
+    ) -> None:
+        self.graph, self.options, self.is_over, self.on_point = graph, options, is_over, on_point
+        self.most = options.most_macs(graph.macs)
+        self.has_traffic = "traffic" in options.objectives
+        self.points: list[CascadePoint] = []
+        self.repeats = self.orders = self.cut_chains = self.unplanned = 0
+
+    def run(self, search: RegionSearch, after: After) -> None:
+        """Plan what a search finds, then what is found in other orders, then where operations run again.
+
+        `after` are, for each operation, those that must run before it, whatever tensors say; empty for none.
+        """
+        starts = [(self.options, variant_of(self.graph, search, self.is_over))]
+        if self.options.sliding:
+            # Slides that follow each other may not all be had at once.
+            resting = replace(self.options, sliding=False)
+            starts.append((resting, variant_of(self.graph, RegionSearch(self.graph, resting), self.is_over)))
+        for how, start in starts:
+            self.add(how, start)
+        for how, start in [(how, self._in_order(how, start, after)) for how, start in starts]:
+            for variant in with_repeats(start, how, self.is_over) if self._may_repeat() else ():
+                self.repeats += 1
+                self.add(how, variant)
+        self.points = self._best()
+
+    def _in_order(self, how: CascadeOptions, start: Variant, after: After) -> Variant:
+        """Plan what is found in other orders; return the variant with the lowest peak."""
+        best, least = start, start.least(self.most)
+        for graph in other_orders(self.graph, after, start.found, least, self.is_over):
+            self.orders += 1
+            variant = variant_of(graph, RegionSearch(graph, how), self.is_over)
+            self.add(how, variant)
+            found = variant.least(self.most)
+            if found is not None and (least is None or found.peak < least.peak):
+                best, least = variant, found
+        return best
+
+    def _may_repeat(self) -> bool:
+        return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
+
+    def add(self, how: CascadeOptions, variant: Variant) -> None:
+        """Plan the chains of a graph that are within the bounds, the lowest and the highest peaks first."""
+        chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
+        order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
+        for count, k in enumerate(order):
+            if self.points and self.is_over():
+                self.unplanned += len(order) - count
+                break
+            point = planned(variant.graph, how, variant.found, chains[k], PLAN_S)
+            if point is not None:
+                self.points.append(point)
+                self.on_point(point)
+        self.points = self._best()
+
+    def _chains(self, variant: Variant) -> list[Chain]:
+        if not self.has_traffic or not variant.graph.operations:
+            return variant.chains
+        chains, cut = front_of_three(variant.found, len(variant.graph.operations), self.most, self.is_over)
+        self.cut_chains += cut
+        return chains
+
+    def _is_wanted(self, chain: Chain) -> bool:
+        """Return True if a chain is within the bounds, and no point is as good as what it is estimated at."""
+        if chain.macs > self.most or (self.options.fit is not None and chain.peak > self.options.fit):
+            return False
+        return not any(self._is_as_good(point, chain) for point in self.points)
+
+    def _is_as_good(self, one: Chain | CascadePoint, other: Chain | CascadePoint) -> bool:
+        is_cheap = one.traffic <= other.traffic or not self.has_traffic
+        return one.peak <= other.peak and one.macs <= other.macs and is_cheap
+
+    def _best(self) -> list[CascadePoint]:
+        best: list[CascadePoint] = []
+        for point in sorted(self.points, key=lambda point: (point.peak, point.macs, point.traffic)):
+            if not any(self._is_as_good(other, point) for other in best):
+                best.append(point)
+        return best[::-1]

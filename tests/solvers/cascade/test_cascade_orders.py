@@ -1,0 +1,54 @@
+"""Cascades in other orders: two heads, or branches, that a given order runs in turns."""
+
+from __future__ import annotations
+
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.solve import cascade
+from tests.support.networks import Network
+
+
+def heads_in_turns() -> OperationGraph:
+    """Return two heads of three convolutions each, whose operations are listed in turns."""
+    net = Network()
+    x = net.pool(net.conv(net.input(32, 32, 3), 8))
+    left = right = x
+    for channels in (24, 24):
+        left, right = net.conv(left, channels), net.conv(right, channels)
+    net.conv(left, 1)
+    net.conv(right, 1)
+    return net.graph()
+
+
+def test_heads_that_run_in_turns_are_put_behind_each_other() -> None:
+    graph = heads_in_turns()
+    result = cascade(graph, CascadeOptions(macs=1.0), check=True)
+    point = result.points[-1]
+    assert result.exhausted.orders > 0
+    assert point.peak == point.estimate
+    assert (point.peak, result.layers_peak) == (5_152, 18_432)
+    assert verify(point.problem, point.plan) == ()
+    assert sorted(point.cascade.graph.origins) == list(range(len(graph.ops)))
+    assert point.cascade.graph.origins != tuple(range(len(graph.ops)))
+    assert point.macs_ratio == 1.0
+    assert len(result.points) == len(result.checked)
+
+
+def test_operations_that_must_run_after_others_still_do() -> None:
+    net = Network()
+    x = net.conv(net.input(24, 24, 3), 8)
+    left, right = net.conv(x, 16), net.conv(x, 16)
+    net.conv(left, 1)
+    net.conv(right, 1)
+    ops = list(net.graph().ops)
+    ops[3] = ops[3].model_copy(update={"after": (2,)})
+    for point in cascade(net.graph().model_copy(update={"ops": tuple(ops)})).points:
+        origins = point.cascade.graph.origins or tuple(range(5))
+        assert origins.index(2) < origins.index(3)
+
+
+def test_a_chain_has_one_order() -> None:
+    net = Network()
+    net.conv(net.conv(net.input(8, 8, 3), 4), 4)
+    assert cascade(net.graph()).exhausted.orders == 0
