@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic_core import to_json
@@ -11,16 +11,21 @@ from pydantic_core import to_json
 from memplan.api.cli.arguments import Capacities, Deterministic, ListFormat, ProblemFile, Quiet
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
-from memplan.api.cli.streams import read_problem, refuse_unwritable, say, wants_table, write
-from memplan.api.reports.reasons import lines
+from memplan.api.cli.streams import problem_in, read_as, refuse_unwritable, say, wants_table, write
+from memplan.api.reports.reasons import facts_of_orders, lines
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.importers import detect
+from memplan.planner.importers.model_graph import is_graph, read_model_graph
+from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.studies.explanation.explain import explain as explain_problem
 from memplan.solvers.studies.explanation.options import EXPLAIN_S, ExplainOptions
+from memplan.solvers.studies.repairs.orders import OrderRepairs
 from memplan.solvers.studies.repairs.values import Repairs
 
 NOTHING_FITS = 1
@@ -42,33 +47,71 @@ def explain(
 ) -> None:
     """Explain why a problem does not fit: few buffers and rules, each of them needed; with --repairs, what would help.
 
+    Of a model or a graph of operations, repairs are also other orders, operations that run again, and cascades.
     Exit status: 0 it fits, 1 it does not, or that is not known in time; 2 wrong input.
     """
     if not 0 < explain_limit < float("inf"):
         raise OptionError(f"explain-limit: must be above 0 and finite, got {shown(explain_limit)}")
     refuse_unwritable(output)
-    problem = with_capacities(read_problem(problem_file), capacity or ())
+    problem, graph = read_as(problem_file, lambda data: _problem_and_graph(data, problem_file, wanted))
+    problem = with_capacities(problem, capacity or ())
     with graceful_interrupts() as cancelled:
         options = ExplainOptions(explain_limit, _tell_stage, cancelled, deterministic)
         options = replace(options, on_stage=None) if quiet else options
         control = SolveControl(cancelled=cancelled)
 
-        def work() -> tuple[str, Explanation | None, Repairs | None]:
+        def work() -> tuple[str, Explanation | None, Repairs | None, OrderRepairs | None]:
             plan = solve(problem, time_limit_s=time_limit, accept="fit", deterministic=deterministic, control=control)
             status = "fits" if plan.status in ("optimal", "feasible") else plan.status
             reason = explain_problem(problem, plan=plan, options=options)
-            return status, reason, _repaired(problem, plan, wanted, most_changes, options)
+            mended = _repaired(problem, plan, wanted, most_changes, options)
+            return status, reason, mended, _reordered(problem, graph, status, wanted, options)
 
-        status, found, mended = run_in_thread(work, lambda: None)
+        status, found, mended, orders = run_in_thread(work, lambda: None)
     is_table = wants_table(display)
     if output is not None or not is_table:
-        said = {"status": status, "explanation": found} | ({} if mended is None else {"repairs": mended})
+        said: dict[str, Any] = {"status": status, "explanation": found}
+        said |= {} if mended is None else {"repairs": mended}
+        said |= {} if orders is None else {"repairs_of_operations": facts_of_orders(orders)}
         write(output, to_json(said) + b"\n")
     if is_table:
-        write(None, "".join(f"{line}\n" for line in lines(status, found, mended)).encode())
+        write(None, "".join(f"{line}\n" for line in lines(status, found, mended, orders)).encode())
     if cancelled.is_set():
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(0 if status == "fits" else NOTHING_FITS)
+
+
+def _problem_and_graph(data: bytes, name: str, wanted: int) -> tuple[Problem, OperationGraph | None]:
+    """Return the problem in a file, and the graph of operations that it tells, if repairs are wanted."""
+    if is_graph(data):
+        graph = read_model_graph(data, name).graph
+        return problem_of_order(graph, range(len(graph.ops))), graph
+    problem, imported = problem_in(data, name, None)
+    if wanted == 0 or imported is None or imported.operations is None:
+        return problem, None
+    is_open = detect(data, name) is not None or imported.operations.order == "tentative"
+    return problem, read_model_graph(data, name).graph if is_open else None
+
+
+def _reordered(
+    problem: Problem, graph: OperationGraph | None, status: str, wanted: int, options: ExplainOptions
+) -> OrderRepairs | None:
+    """Return what other orders of the operations would do; None where nothing is wrong, or no single pool is."""
+    size = problem.pools[0].size
+    if graph is None or wanted == 0 or status == "fits" or len(problem.pools) > 1 or size is None:
+        return None
+    # Imported here: it is asked for seldom.
+    from memplan.solvers.studies.repairs.orders import repairs_of_graph
+    from memplan.solvers.studies.repairs.repair import REPAIRS_S
+
+    return repairs_of_graph(
+        graph,
+        size,
+        wanted=wanted,
+        time_limit_s=max(REPAIRS_S, options.time_limit_s),
+        deterministic=options.deterministic,
+        cancelled=options.cancelled,
+    )
 
 
 def _repaired(problem: Problem, plan: Plan, wanted: int, most_changes: int, options: ExplainOptions) -> Repairs | None:

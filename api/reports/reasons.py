@@ -3,18 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from memplan.planner.errors import shown
 from memplan.planner.model.plan import Explanation
 from memplan.solvers.studies.explanation.sentences import rule_text
+from memplan.solvers.studies.repairs.orders import OrderRepair, OrderRepairs
 from memplan.solvers.studies.repairs.values import RepairChange, Repairs
 
 
-def lines(status: str, found: Explanation | None, mended: Repairs | None = None) -> Iterator[str]:
+def lines(
+    status: str, found: Explanation | None, mended: Repairs | None = None, orders: OrderRepairs | None = None
+) -> Iterator[str]:
     """Yield the rows of a table for people: the sentence, the members, the size that would do, and repairs."""
     yield from _of_reason(status, found)
     if mended is not None:
         yield from _of_repairs(mended)
+    if orders is not None:
+        yield from _of_orders(orders)
+
+
+def facts_of_orders(orders: OrderRepairs) -> dict[str, Any]:
+    """Return what a program is told of repairs of operations, which are positions in the graph."""
+    return {
+        "status": "repaired" if orders.repairs else "none" if orders.proved else "unknown",
+        "repairs": [
+            {
+                "kind": each.kind,
+                "operations": each.operations,
+                "order": each.order or None,
+                "moves": each.moves,
+                "extra_cost": each.extra_cost,
+                "extra_traffic": each.extra_traffic,
+                "live_peak": each.live_peak,
+                "peak_after": each.peak,
+                "verified": True,
+            }
+            for each in orders.repairs
+        ],
+        "least_live_peak": orders.least,
+        "proved": orders.proved,
+        "left_out": orders.left_out,
+    }
+
+
+def _of_orders(orders: OrderRepairs) -> Iterator[str]:
+    for each in orders.repairs:
+        cost = f"{each.extra_cost:,} more to compute, {each.extra_traffic:,} bytes of traffic"
+        yield f"repair       {_order_text(each)}: {cost}, peak {each.peak:,}"
+    if not orders.repairs:
+        known = "is enough" if orders.proved else "was found to be enough"
+        yield f"repair       no order of the operations {known}; at least {orders.least:,} bytes are alive in each"
+    for reason in orders.left_out:
+        yield f"not tried    {reason}"
+
+
+def _order_text(repair: OrderRepair) -> str:
+    """Say a repair of operations in some words."""
+    if repair.kind == "swap":
+        return "swap operations {} and {}".format(*repair.operations)
+    if repair.kind == "recompute":
+        return f"run {len(repair.operations)} operations again (memplan order --recompute)"
+    if repair.kind == "cascade":
+        pairs = zip(repair.operations[::2], repair.operations[1::2], strict=True)
+        ranges = ", ".join(f"{first} to {last}" for first, last in pairs)
+        return f"run operations {ranges} in stripes (memplan cascade)"
+    if repair.kind == "reorder":
+        return f"another order, {repair.moves} operations elsewhere (memplan order)"
+    return "the operations as they are"
 
 
 def _of_reason(status: str, found: Explanation | None) -> Iterator[str]:

@@ -56,6 +56,17 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
     return ModelGraph(drawn.graph, drawn)
 
 
+def is_graph(data: bytes) -> bool:
+    """Say whether the bytes of a file are a graph of operations in JSON."""
+    if data.lstrip()[:1] != b"{" or b'"ops"' not in data:
+        return False
+    try:
+        value = parse(data)
+    except FormatError:
+        return False
+    return isinstance(value, Mapping) and "ops" in value and "buffers" not in value
+
+
 def _said(data: bytes, name: str | None) -> str:
     try:
         known = formats.detect(data, name)

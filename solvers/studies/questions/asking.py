@@ -57,10 +57,11 @@ class Asking:
             return True
         return self.calls >= self.most_calls if self.deterministic else self.deadline.left_s <= 0
 
-    def fits(self, problem: Problem, is_quick: bool | None = None) -> Answer:
+    def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
         """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan, in `last`.
 
-        A quick question asks no solver that needs a process of its own; by default, where others can prove.
+        A quick question asks no solver that needs a process of its own; by default, where others can prove. It takes at
+        most a share of the time that is left.
         """
         if self.is_over:
             self.opens += 1
@@ -68,7 +69,7 @@ class Asking:
         self.calls += 1
         limit_s = self.call_limit_s
         if not self.deterministic:
-            limit_s = max(_LEAST_S, min(limit_s, self.deadline.left_s * _SHARE))
+            limit_s = max(_LEAST_S, min(limit_s, self.deadline.left_s * share))
         instance = compile_problem(problem)
         if not self.deterministic and (mended := self._mended(problem, instance)) is not None:
             self.last = self.known = mended

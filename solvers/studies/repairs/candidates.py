@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +21,8 @@ KEPT_ALIGNMENT = 16
 """The alignment that a change leaves: what the largest loads of processors ask for."""
 _MOST_ROWS, _MOST_CELLS = 4_000, 20_000_000
 """The most rows, and rows times candidates: others are left out, so that more sets of changes have to be planned."""
+_AT_ONCE = 256
+"""The buffers between two looks at the time."""
 Span = tuple[int, int]
 
 
@@ -38,11 +40,16 @@ class Candidates:
     """All changes of some kinds, and the rows of the covering: times with too many bytes alive, (rows, candidates).
 
     A set of changes that leaves a row above the capacity cannot be a repair: at every time, also those at which changes
-    make buffers appear again, the bytes alive must fit all pools together.
+    make buffers appear again, the bytes alive must fit all pools together. Where time is over before all changes were
+    found, `is_whole` is False.
     """
 
-    def __init__(self, problem: Problem, kinds: Collection[ChangeKind] = KINDS) -> None:
+    def __init__(
+        self, problem: Problem, kinds: Collection[ChangeKind] = KINDS, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
         self.problem = problem
+        self.is_whole = True
+        self._is_over = is_over
         self.kinds = frozenset(kinds)
         self.body = bodies(problem)
         self.root = families(problem)
@@ -65,11 +72,19 @@ class Candidates:
 
     def _all(self) -> Iterator[Candidate]:
         plain = self._plain()
-        for i in plain:
+        for i in self._in_time(plain):
             yield from self._of_place(i)
             yield from self._of_life(i)
         if "in-place" in self.kinds:
             yield from self._in_place(plain)
+
+    def _in_time(self, buffers: list[int]) -> Iterator[int]:
+        """Yield buffers until time is over."""
+        for k, i in enumerate(buffers):
+            if k % _AT_ONCE == 0 and self._is_over():
+                self.is_whole = False
+                return
+            yield i
 
     def _plain(self) -> list[int]:
         """Return the buffers of some bytes with one lifetime and nothing tied to them."""
@@ -121,7 +136,7 @@ class Candidates:
             if len(self.spans[i]) == 1 and table.offset[i] < 0:
                 ends[self.spans[i][0][1]].append(i)
         known = {frozenset(pair) for pair in (*self.problem.may_share, *self.problem.conflicts)}
-        for j in plain:
+        for j in self._in_time(plain):
             if len(self.spans[j]) != 1 or table.offset[j] >= 0:
                 continue
             start = self.spans[j][0][0]

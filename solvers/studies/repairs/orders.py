@@ -1,4 +1,4 @@
-"""Repairs of a graph of operations: a swap of neighbours, another order, operations that run again; each planned."""
+"""Repairs of a graph of operations: a swap, another order, operations that run again, a cascade; each planned."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memplan.planner.audit import verify
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import MemplanError, OptionError, shown
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_along, peak_of
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.solve import cascade
 from memplan.solvers.order.placement.joint import order_and_place
 from memplan.solvers.order.recompute.frontier import recompute_frontier
 from memplan.solvers.portfolio.options import SolveControl
@@ -21,7 +23,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.questions.parts import remade
 
-OrderChange = Literal["none", "swap", "reorder", "recompute"]
+OrderChange = Literal["none", "swap", "reorder", "recompute", "cascade"]
 _MOST_SWAPS = 200
 _CALL_S = 1.0
 
@@ -31,8 +33,10 @@ class OrderRepair:
     """A change of the order with which a graph fits: its plan passed the verifier.
 
     `swap`: the operations at two neighbouring places of the given order change places. `reorder`: `moves` operations
-    run at another place. `recompute`: some operations run again, at an `extra_cost`. `order` has positions of
-    operations as they run; of the last kind, some of them more than once.
+    run at another place. `recompute`: some operations run again, at an `extra_cost`. `cascade`: regions of operations,
+    named by their first and last one, run in stripes; `extra_cost` is in multiplications. `order` has positions of
+    operations as they run, some of them more than once where they run again; those of a cascade are in its problem.
+    `extra_traffic` is in bytes that are read and written, beyond those of running each operation once, whole.
     """
 
     kind: OrderChange
@@ -40,6 +44,7 @@ class OrderRepair:
     operations: tuple[int, ...]
     moves: int
     extra_cost: int
+    extra_traffic: int
     live_peak: int
     peak: int
     problem: Problem
@@ -50,12 +55,14 @@ class OrderRepair:
 class OrderRepairs:
     """The repairs of a graph, the smallest change first; `least` is a peak that no order is below, in bytes.
 
-    `proved`: where there is none, no order of the operations fits, each run once.
+    `proved`: where there is none, no order of the operations fits, each run once. `left_out` says what was not tried,
+    and for which reason.
     """
 
     repairs: tuple[OrderRepair, ...]
     least: int
     proved: bool
+    left_out: tuple[str, ...] = ()
 
 
 def repairs_of_graph(
@@ -67,9 +74,10 @@ def repairs_of_graph(
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
 ) -> OrderRepairs:
-    """Return orders with which a graph fits so many bytes: the given one, with one swap, another one, with clones.
+    """Return what makes a graph fit so many bytes: nothing, one swap, another order, clones, operations in stripes.
 
-    Raises OptionError for a capacity below 0, fewer than one repair wanted, or a time limit that is none.
+    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. Raises OptionError
+    for a capacity below 0, fewer than one repair wanted, or a time limit that is none.
     """
     if capacity < 0:
         raise OptionError(f"capacity: must be at least 0, got {shown(capacity)}")
@@ -87,16 +95,22 @@ def repairs_of_graph(
         if len(found) >= wanted:
             break
     placed = order_and_place(
-        graph, time_limit_s=0.4 * time_limit_s, deterministic=deterministic, cancelled=cancelled, goal="placed"
+        graph, time_limit_s=0.3 * time_limit_s, deterministic=deterministic, cancelled=cancelled, goal="placed"
     )
     order = list(placed.result.order)
     other = search.planned("reorder", order, tuple(k for k, operation in enumerate(order) if operation != k))
     if other is not None and len(found) < wanted and all(other.order != repair.order for repair in found):
         found.append(other)
     least = placed.result.lower_bound
-    if len(found) < wanted:
-        found += search.clones(0.4 * time_limit_s)
-    return OrderRepairs(tuple(found[:wanted]), least, proved=not found and least > capacity)
+    proved, left_out = not found and least > capacity, []
+    for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
+        if len(found) >= wanted:
+            break
+        try:
+            found += repairs(max(0.05, 0.5 * search.deadline.left_s))
+        except MemplanError as error:
+            left_out.append(f"{kind}: {error}")
+    return OrderRepairs(tuple(found[:wanted]), least, proved=proved, left_out=tuple(left_out))
 
 
 @dataclass(frozen=True)
@@ -119,7 +133,7 @@ class _Orders:
         if plan is None:
             return None
         moves = sum(operation != k for k, operation in enumerate(order))
-        return OrderRepair(kind, tuple(order), operations, moves, 0, live, plan.peak or 0, problem, plan)
+        return OrderRepair(kind, tuple(order), operations, moves, 0, 0, live, plan.peak or 0, problem, plan)
 
     def swaps(self) -> Iterator[OrderRepair]:
         """Yield the swaps of neighbours that are enough, those that leave fewest bytes alive first."""
@@ -153,19 +167,35 @@ class _Orders:
             problem = self._sized(point.placed.problem)
             plan = self._fitting(problem)
             if plan is not None:
-                peak = plan.peak or 0
-                yield OrderRepair(
-                    "recompute", point.order, point.clones, 0, point.extra_cost, point.live_peak, peak, problem, plan
-                )
+                moved = sum(map(self._bytes_of, point.clones))
+                costs = (point.extra_cost, moved, point.live_peak, plan.peak or 0)
+                yield OrderRepair("recompute", point.order, point.clones, 0, *costs, problem, plan)
                 return
+
+    def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
+        """Yield the cascade with the fewest multiplications that fits."""
+        result = cascade(self.graph, CascadeOptions(fit=self.capacity), time_limit_s=limit_s, cancelled=self.cancelled)
+        for point in result.points[:1]:
+            striped = (each for each in point.cascade.regions if each.kind != "whole")
+            ends = tuple(v for each in striped for v in (each.first, each.end - 1))
+            problem = self._sized(point.problem)
+            plan = self._fitting(problem, point.plan)
+            if plan is not None:
+                more = max(0, point.macs - result.layers.macs), max(0, point.traffic - result.layers.traffic)
+                yield OrderRepair("cascade", (), ends, 0, *more, point.estimate, plan.peak or 0, problem, plan)
+
+    def _bytes_of(self, operation: int) -> int:
+        """Return the bytes that an operation reads and writes."""
+        row = self.graph.ops[operation]
+        return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
 
     def _sized(self, problem: Problem) -> Problem:
         pools = (problem.pools[0].model_copy(update={"size": self.capacity}), *problem.pools[1:])
         return remade(problem, {"pools": pools})
 
-    def _fitting(self, problem: Problem) -> Plan | None:
+    def _fitting(self, problem: Problem, start: Plan | None = None) -> Plan | None:
         limit_s = _CALL_S if self.deterministic else max(0.05, min(_CALL_S, self.deadline.left_s))
-        control = SolveControl(cancelled=self.cancelled)
+        control = SolveControl(cancelled=self.cancelled, start=start)
         plan = solve(problem, time_limit_s=limit_s, accept="fit", deterministic=self.deterministic, control=control)
         is_found = plan.status in ("optimal", "feasible") and not verify(problem, plan)
         return plan if is_found else None

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+import numpy as np
+
 from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Explanation, Plan
@@ -33,6 +35,10 @@ MOST_CHANGES = 4
 MOST_BUFFERS = 10_000
 """The most buffers of a problem whose repairs are looked for."""
 _REASON_S = 0.3
+_QUICK_SHARE, _SHARE = 0.1, 0.34
+"""The parts of the time that is left which a plan may take, at first, and where nothing better is to be tried."""
+_MOST_COMPARED = 4_000
+"""The most sets of changes that are compared by the room that they leave."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,8 @@ class _Search:
         self.asking = Asking(
             Deadline.after(options.time_limit_s), options.call_limit_s, options.cancelled, options.deterministic
         )
-        self.candidates = Candidates(self.problem, options.kinds)
+        self.candidates = Candidates(self.problem, options.kinds, lambda: self.asking.is_over)
+        self.is_cut_short = not self.candidates.is_whole
         self.changed = ChangedProblems(self.problem)
 
     def result(self) -> Repairs:
@@ -120,6 +127,8 @@ class _Search:
             self._level(count)
             if len(self.found) >= self.options.wanted or self.asking.is_over:
                 break
+        self.found.sort(key=lambda repair: (len(repair.changes), repair.cost_bytes, repair.rank))
+        self.found = [repair.model_copy(update={"rank": k + 1}) for k, repair in enumerate(self.found)]
         fewest = len(self.found[0].changes) if self.found else None
         is_proved = self.is_proved_below if self.found else self._is_complete
         status: Outcome = "repaired" if self.found else "none" if self._is_complete else "unknown"
@@ -140,22 +149,38 @@ class _Search:
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
     def _level(self, count: int) -> None:
-        """Try all sets of so many changes that may suffice, the cheapest first, until enough repairs are found."""
+        """Try all sets of so many changes that may suffice until enough repairs are found, first quickly.
+
+        Cheap ones, and ones that leave much room, take turns.
+        """
         was_complete = self._is_complete
         sets = list(islice(self._sets(count), MOST_COVERS))
         is_whole = len(sets) < MOST_COVERS
-        for chosen in sorted(sets, key=self._price):
-            if len(self.found) >= self.options.wanted:
-                return
-            if self.asking.is_over:
-                self.is_cut_short = True
-                return
-            if any(known <= chosen for known in self.found_sets):
-                continue
-            if not self.found:
-                self.is_proved_below = was_complete
-            self._try(chosen)
+        opened: list[frozenset[int]] = []
+        for is_quick, tried in ((True, self._in_turn(sets)), (False, opened)):
+            for chosen in tried:
+                if len(self.found) >= self.options.wanted:
+                    return
+                if self.asking.is_over:
+                    self.is_cut_short = True
+                    return
+                if any(known <= chosen for known in self.found_sets):
+                    continue
+                if not self.found:
+                    self.is_proved_below = was_complete
+                if not self._try(chosen, is_quick=is_quick):
+                    opened += [chosen] * is_quick
+                    self.opens += not is_quick
         self.is_cut_short |= not is_whole
+
+    def _in_turn(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
+        """Return sets of changes in the order of trying: the cheapest and the roomiest by turns."""
+        cheap = sorted(sets, key=self._price)
+        if len(sets) > _MOST_COMPARED or not self.candidates.excess:
+            return cheap
+        saved, excess = self.candidates.saved, np.array(self.candidates.excess)
+        roomy = sorted(cheap, key=lambda chosen: -int((saved[:, list(chosen)].sum(axis=1) - excess).min()))
+        return list(dict.fromkeys(each for pair in zip(cheap, roomy, strict=True) for each in pair))
 
     def _sets(self, count: int) -> Iterator[frozenset[int]]:
         """Yield the sets of so many changes that cover the live sets, or go on from sets that did but do not fit."""
@@ -183,18 +208,16 @@ class _Search:
         changes = [self.candidates.found[c].change for c in chosen]
         return sum(each.cost_bytes for each in changes), sum(KINDS.index(each.kind) for each in changes), sorted(chosen)
 
-    def _try(self, chosen: frozenset[int]) -> None:
-        """Plan the problem after some changes; keep the repair, or the reason that it is none."""
+    def _try(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
+        """Plan the problem after some changes; keep the repair, or the reason that it is none; False if it is open."""
         for touching, value in self.cuts:
             if chosen & touching == value:
                 self.failed[chosen] = touching
-                return
+                return True
         changes = tuple(self.candidates.found[c].change for c in sorted(chosen))
         problem = self.changed.after(changes)
-        answer: Answer = self.asking.fits(problem, is_quick=True)
-        if answer == "open":
-            answer = self.asking.fits(problem, is_quick=False)
-        self.tried += 1
+        answer: Answer = self.asking.fits(problem, is_quick, _QUICK_SHARE if is_quick else _SHARE)
+        self.tried += is_quick
         plan = self.asking.last
         if answer == "fits" and plan is not None and not verify(problem, plan):
             self.found_sets.append(chosen)
@@ -204,7 +227,8 @@ class _Search:
             self.failed[chosen] = touching
             self.cuts.append((touching, chosen & touching))
         else:
-            self.opens += 1
+            return False
+        return True
 
     def _repair(self, changes: tuple[RepairChange, ...], plan: Plan) -> Repair:
         return Repair.model_construct(

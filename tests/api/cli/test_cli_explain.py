@@ -11,6 +11,7 @@ import pytest
 from memplan.api.cli.main import main
 
 Captured = pytest.CaptureFixture[str]
+MODELS = Path(__file__).parents[2] / "models" / "recorded"
 ROWS: list[dict[str, Any]] = [{"id": k, "size": size, "start": 0, "end": 3} for k, size in enumerate((9, 7, 2))]
 
 
@@ -66,3 +67,30 @@ def test_repairs_are_told_as_json_and_in_words(problem_file: str, capfd: Capture
     assert len(lines) == 2
     assert main(["explain", problem_file, "--repairs", "1", "--most-changes", "9"]) == 2
     assert "most_changes: must be from 1 to 4, got 9" in capfd.readouterr().err
+
+
+def test_a_graph_is_repaired_by_a_swap_of_its_operations(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "graph.json"
+    ops = [
+        {"in": [0], "out": [1]},
+        {"in": [0], "out": [3]},
+        {"in": [1], "out": [2]},
+        {"in": [3], "out": [4]},
+        {"in": [2, 4], "out": [5]},
+    ]
+    path.write_text(json.dumps({"size": [1, 10, 2, 10, 2, 1], "kept": [5], "ops": ops}))
+    assert main(["explain", str(path), "--capacity", "14", "--repairs", "1", "--format", "json", "-q"]) == 1
+    told = json.loads(capfd.readouterr().out)["repairs_of_operations"]
+    assert [(each["kind"], each["operations"]) for each in told["repairs"]] == [("swap", [1, 2])]
+    assert told["repairs"][0]["peak_after"] <= 14
+
+
+@pytest.mark.slow
+def test_a_model_that_no_order_makes_fit_is_repaired_by_a_cascade(capfd: Captured) -> None:
+    model = str(MODELS / "kws_dscnn_int8.tflite")
+    command = ["explain", model, "--capacity", "14KiB", "--repairs", "2", "--explain-limit", "60", "-q"]
+    assert main([*command, "--format", "json"]) == 1
+    told = json.loads(capfd.readouterr().out)["repairs_of_operations"]
+    assert (told["repairs"][-1]["kind"], told["proved"]) == ("cascade", True)
+    assert told["repairs"][-1]["peak_after"] <= 14 * 1024 < told["least_live_peak"]
+    assert told["repairs"][-1]["extra_traffic"] > 0
