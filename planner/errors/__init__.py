@@ -28,6 +28,7 @@ from memplan.planner.errors.field_hints import unknown_field
 
 MAX_SHOWN = 100
 """The most sentences that an error carries; a million broken rows need no million sentences."""
+_MOST_BITS = 4096
 
 
 class MemplanError(Exception):
@@ -88,13 +89,22 @@ def broken(*breaks: tuple[Location, str]) -> NoReturn:
 
 def shown(value: object) -> str:
     """Return the value as a caller wrote it, in JSON, cut to one line of at most 60 characters."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # which Python does not write, or slowly
+        return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
     try:
         text = json.dumps(value, ensure_ascii=False)
         if not text.isprintable():  # a terminal would obey what it should show
             text = json.dumps(value)
     except (TypeError, ValueError):
-        text = repr(value)
+        text = _represented(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _represented(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # there is a number inside that Python does not write
+        return type(value).__name__
 
 
 def path_of(location: Location) -> str:

@@ -34,6 +34,16 @@ class _Value:
     pool: str | None
 
 
+@dataclass
+class _Family:
+    """Values with the same bytes, and what is true of any of them, so that none is looked through for each view."""
+
+    members: list[str]
+    kinds: frozenset[Kind]
+    has_result: bool
+    first_serial: int
+
+
 class OperationsDraft:
     """The only function of a program that is being built; statements go to the innermost open block."""
 
@@ -42,7 +52,7 @@ class OperationsDraft:
         self.results = tuple(results)
         self._is_result = frozenset(self.results)
         self._values: dict[str, _Value] = {}
-        self._families: dict[str, list[str]] = {}
+        self._families: dict[str, _Family] = {}
         self._blocks: list[Statements] = [[]]
         self._starts = [0]
         self._apart: list[Finding] = []
@@ -55,7 +65,7 @@ class OperationsDraft:
     def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
         """Add a value; if a statement writes it, it is one behind this point. None is any pool."""
         self._values[name] = _Value(size, kind, len(self._values), pool)
-        self._families[name] = [name]
+        self._families[name] = _Family([name], frozenset({kind}), name in self._is_result, len(self._values) - 1)
 
     def describe(self, name: str, facts: TensorFacts) -> None:
         """Say what the file tells of a value beside its bytes."""
@@ -177,9 +187,12 @@ class OperationsDraft:
         if reason is None:
             self._alias_sizes.append(size)
             mine, others = self._families[source], self._families[result]
-            mine, others = (mine, others) if len(mine) >= len(others) else (others, mine)
-            mine += others
-            for name in others:
+            mine, others = (mine, others) if len(mine.members) >= len(others.members) else (others, mine)
+            mine.members += others.members
+            mine.kinds |= others.kinds
+            mine.has_result |= others.has_result
+            mine.first_serial = min(mine.first_serial, others.first_serial)
+            for name in others.members:
                 self._families[name] = mine
             return
         self.operation(op, (source,), (result,))
@@ -195,7 +208,7 @@ class OperationsDraft:
             return "it has not the same bytes"
         if self._values[source].pool != self._values[result].pool:
             return "it lies in another memory"
-        kinds = self._kinds(source) | self._kinds(result)
+        kinds = self._families[source].kinds | self._families[result].kinds
         if "constant" in kinds:
             return "a constant lies elsewhere"
         if "carried" in kinds:
@@ -210,18 +223,15 @@ class OperationsDraft:
         reason = self._why_apart(source, result)
         if reason is not None:
             return reason
-        if "chosen" in self._kinds(source):
+        if "chosen" in self._families[source].kinds:
             return "it is written for another output, too"
-        if any(self._values[name].serial < self._starts[-1] for name in self._families[source]):
+        if self._families[source].first_serial < self._starts[-1]:
             return "others use it outside of the branch"
         return None
 
-    def _kinds(self, name: str) -> set[Kind]:
-        return {self._values[member].kind for member in self._families[name]}
-
     def _of_caller(self, name: str) -> bool:
         family = self._families[name]
-        return "param" in self._kinds(name) or not self._is_result.isdisjoint(family)
+        return "param" in family.kinds or family.has_result
 
     def _rows(self) -> Iterable[Mapping[str, Any]]:
         """Yield the buffers; an alias lies in its family's input or output, or else in the first of the family."""

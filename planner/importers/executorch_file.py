@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import Literal
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers import is_executorch
 from memplan.planner.importers.flatbuffer import Table
+from memplan.planner.importers.imported import element_count
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
 _KINDS: Mapping[int, Kind] = {1: "kernel", 2: "delegate", 3: "move", 4: "jump", 5: "free"}
@@ -121,7 +121,7 @@ def _tensor(row: Table) -> PteTensor:
     is_elsewhere = extra is not None and extra.integer(2, "location", "b") != 0
     return PteTensor(
         row.path,
-        prod(sizes),
+        element_count(sizes),
         _BITS[kind],
         None if place is None else _place(place),
         is_elsewhere or row.integer(5, "data_buffer_idx", "I") > 0,

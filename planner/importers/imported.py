@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -19,6 +19,7 @@ from memplan.planner.model.rows import MAX_BYTES, Alignment, Name, WireValue
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.program_facts import ProgramFacts
 
+_ENDLESS = 2**128
 Views = Literal["alias", "separate"]
 
 
@@ -84,6 +85,18 @@ def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
     names = tuple(pool.name for pool in problem.pools)
     pool, at = column([q for q, _ in rows]), column([offset for _, offset in rows])
     return Plan(placements=PlacementTable(table.ids, names, pool, at))
+
+
+def element_count(dims: Iterable[int]) -> int:
+    """Return the product of sizes; beyond whatever fits into memory it is not multiplied to the end."""
+    sizes, count = list(dims), 1
+    if 0 in sizes:
+        return 0
+    for size in sizes:
+        count *= size
+        if count > _ENDLESS:
+            break
+    return count
 
 
 def sized(what: str, elements: int, bits: int, alignment: int) -> int:

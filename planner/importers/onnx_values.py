@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Sequence
-from math import prod
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.facts.onnx import initializer_facts, tensor_facts
-from memplan.planner.importers.imported import sized
+from memplan.planner.importers.imported import element_count, sized
 from memplan.planner.importers.onnx_model import BITS, graphs_of, shape_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
@@ -165,4 +164,4 @@ class Values:
         for k, size in enumerate(dims):
             if size < 0:
                 raise FormatError(f"{what}: dimension {k} must be at least 0, got {size}")
-        return sized(what, prod(dims), bits, self.draft.alignment)
+        return sized(what, element_count(dims), bits, self.draft.alignment)

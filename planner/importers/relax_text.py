@@ -161,4 +161,6 @@ def _dtype(found: ast.expr) -> str:
 
 
 def _cut(found: ast.expr) -> str:
-    return shown(type(found).__name__ if isinstance(found, ast.Call) else ast.dump(found)[:60])
+    if isinstance(found, ast.Constant):
+        return shown(found.value)
+    return shown(type(found).__name__)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from math import prod
 
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.draft import OperationsDraft
 from memplan.planner.importers.facts.tflite import operator_facts, tensor_facts
-from memplan.planner.importers.imported import Imported, ImportOptions, sized
+from memplan.planner.importers.imported import Imported, ImportOptions, element_count, sized
 from memplan.planner.importers.tflite_model import Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.planner.importers.tflite_names import BITS, UNSIZED
 from memplan.planner.model.finding import MAX_LISTED, Finding
@@ -219,7 +218,7 @@ class _Program:
         if bits is None:
             what = UNSIZED.get(tensor.type, f"of type {tensor.type}")
             raise FormatError(f"{tensor.path}.type: must have a size before the program runs, got {what}")
-        return sized(f"{tensor.path}.shape", prod(tensor.shape), bits, self.alignment)
+        return sized(f"{tensor.path}.shape", element_count(tensor.shape), bits, self.alignment)
 
     def _count(self, path: str) -> None:
         self.n_drawn += 1

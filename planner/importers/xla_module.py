@@ -10,12 +10,11 @@ Source: xla/service/hlo.proto and xla/xla_data.proto.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import OperationsDraft
 from memplan.planner.importers.facts.vocabulary import kind_of
-from memplan.planner.importers.imported import Imported, ImportOptions, sized
+from memplan.planner.importers.imported import Imported, ImportOptions, element_count, sized
 from memplan.planner.importers.protobuf import ProtobufMessage
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import TensorFacts, bits_of
@@ -151,7 +150,7 @@ class _Program:
             if any(not 0 <= size <= MAX_BYTES for size in dims):
                 raise FormatError(f"{leaf.path}.dimensions: must be at least 0, got {shown(list(dims))}")
             bits = (bits_of(dtype) or 0) if dtype else 0
-            size = sized(leaf.path, prod(dims), bits, self.alignment)
+            size = sized(leaf.path, element_count(dims), bits, self.alignment)
             self.draft.declare(one, size, "param" if kind == "param" else "constant" if kind == "constant" else "plain")
             self.draft.describe(one, TensorFacts(name=one, shape=dims, dtype=dtype))
         return names

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from memplan.planner.errors import ProblemError
 from memplan.planner.instance.columns import blank, common_unit, in_units
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
 from memplan.planner.instance.legal_offsets import LegalPlaces, families, last_end, legal_places
@@ -17,9 +18,13 @@ from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Problem
 
+MOST_CELLS = 20_000_000
+"""The most buffers times pools: some columns have a number for each."""
+
 
 def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     """Compile a problem for the solvers. O(m log m) time and linear memory; only pairs that are named are listed.
+    Raises ProblemError for more than `MOST_CELLS` buffers times pools.
 
     The unit also divides the offsets `exact`, in bytes, which so can be told in units.
     """
@@ -31,6 +36,8 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
 def compile_any(problem: Problem, exact: I64 | None = None) -> Instance:
     """Compile any problem, column by column."""
     table = problem.buffers
+    if (cells := len(table) * len(problem.pools)) > MOST_CELLS:
+        raise ProblemError(f"pools: must be at most {MOST_CELLS} times buffers, got {cells}")
     family = families(problem)
     is_root = family == np.arange(len(table))
     source = np.flatnonzero((table.size > 0) & is_root)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.importers.facts.vocabulary import MOST_NUMBERS, kind_of, plain_attributes, same_pads
+from memplan.planner.importers.imported import element_count
 from memplan.planner.importers.onnx_model import graphs_of, shape_of, subgraphs
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import TensorFacts
@@ -128,7 +128,7 @@ class OnnxFacts:
     def _numbers(self, name: str) -> list[object] | None:
         """Return a short constant as a list of its numbers."""
         tensor = self._constants.get(name)
-        if tensor is None or prod(tensor.dims) > MOST_NUMBERS or tensor.data_type not in (6, 7):
+        if tensor is None or element_count(tensor.dims) > MOST_NUMBERS or tensor.data_type not in (6, 7):
             return None
         from onnx import numpy_helper
 

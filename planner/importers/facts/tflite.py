@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from math import isfinite, prod
+from math import isfinite
 from typing import Any
 
 from memplan.planner.importers.facts.vocabulary import MOST_NUMBERS, kind_of, same_pads
 from memplan.planner.importers.flatbuffer import Table
+from memplan.planner.importers.imported import element_count
 from memplan.planner.importers.tflite_model import Operator, Subgraph, TfliteTensor
 from memplan.planner.operations.graph_facts import Attribute, Quantization, TensorFacts
 from memplan.planner.operations.program_facts import OperationFacts
@@ -214,7 +215,7 @@ class _Reader:
         """Return the numbers in a constant operand that is a short list of them; None for all others."""
         tensor = self.inputs[k] if k < len(self.inputs) else None
         kind = {2: "i", 4: "q"}.get(tensor.type) if tensor is not None and tensor.is_constant else None
-        if tensor is None or kind is None or prod(tensor.shape) > MOST_NUMBERS:
+        if tensor is None or kind is None or element_count(tensor.shape) > MOST_NUMBERS:
             return None
         content = self.contents(tensor)
         width = struct.calcsize(f"<{kind}")
