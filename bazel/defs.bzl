@@ -11,6 +11,7 @@ _PROBLEM_ATTRS = {
     "baseline": attr.label(allow_single_file = True, doc = "What was used before: what --save-baseline wrote."),
     "tolerance": attr.string(default = "0", doc = "How much a pool may use beyond the baseline: 512, 1KiB or 2%."),
     "time_limit": attr.int(default = 10, doc = "Seconds for a plan."),
+    "profile": attr.string(default = "balanced", values = ["speed", "balanced", "size"], doc = "What several pools are for."),
     "memplan": attr.label(executable = True, cfg = "exec", mandatory = True, doc = "The command memplan."),
 }
 
@@ -23,7 +24,7 @@ def _of_problem(ctx):
 
 def _limits(ctx, baseline):
     """What is planned and allowed; baseline is the path of that file, if there is one."""
-    found = ["--deterministic", "--time-limit", str(ctx.attr.time_limit), "--tolerance", ctx.attr.tolerance]
+    found = ["--deterministic", "--time-limit", str(ctx.attr.time_limit), "--tolerance", ctx.attr.tolerance, "--profile", ctx.attr.profile]
     for size in ctx.attr.budget:
         found += ["--budget", size]
     if baseline:

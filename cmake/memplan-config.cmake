@@ -13,6 +13,7 @@
 #     [BASELINE <file>] [TOLERANCE <t>]   what was used before; the build fails where a pool uses more
 #     [REPORT <file>...]                  .md, .sarif, .xml or .json; relative to the binary folder
 #     [TIME_LIMIT <seconds>]
+#     [PROFILE speed|balanced|size]       what several pools are for; balanced by default
 #     [OPTIONS <option>...])              how a model is read, as in OPTIONS --dim batch=1
 #
 # <name> is a static library: link it and #include "<name>.h". Plans are deterministic: the same input gives the same
@@ -25,7 +26,7 @@ if(NOT MEMPLAN_EXECUTABLE)
 endif()
 
 function(memplan_plan name)
-  set(one_value PROBLEM TO BASELINE TOLERANCE TIME_LIMIT)
+  set(one_value PROBLEM TO BASELINE TOLERANCE TIME_LIMIT PROFILE)
   set(many_values CAPACITY BUDGET REPORT OPTIONS)
   cmake_parse_arguments(PARSE_ARGV 1 arg "LINKER_SCRIPT" "${one_value}" "${many_values}")
   if(arg_UNPARSED_ARGUMENTS)
@@ -62,6 +63,9 @@ function(memplan_plan name)
   endforeach()
   if(arg_TIME_LIMIT)
     list(APPEND planned --time-limit "${arg_TIME_LIMIT}")
+  endif()
+  if(arg_PROFILE)
+    list(APPEND planned --profile "${arg_PROFILE}")
   endif()
   set(allowed "")
   if(arg_TOLERANCE)

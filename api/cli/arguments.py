@@ -42,6 +42,9 @@ PlanOutput = Annotated[
     str | None, typer.Option("--output", "-o", metavar="PLAN", help=f"Write the plan here: {SUFFIXES}.")
 ]
 Deterministic = Annotated[bool, typer.Option(help="The same plan on every machine: count work, not time.")]
+ProfileName = Annotated[
+    str | None, typer.Option("--profile", help="What several pools are for: speed, balanced (the default) or size.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors to people.")]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -25,6 +25,7 @@ from memplan.api.cli.arguments import (
     Inclusive,
     PlanOutput,
     ProblemFile,
+    ProfileName,
     Quiet,
     SaveBaseline,
     ToleranceOption,
@@ -46,7 +47,7 @@ from memplan.api.reports.plan_formats import write_plan
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError, PlanError, shown
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 from memplan.solvers.portfolio.solve import solve
@@ -73,6 +74,7 @@ def check(
     inclusive: Inclusive = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for a plan.")] = DEFAULT_TIME_LIMIT_S,
     deterministic: Deterministic = False,
+    profile: ProfileName = None,
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
@@ -95,7 +97,10 @@ def check(
     with graceful_interrupts() as cancelled:
         if plan_file is None:
             control = SolveControl(cancelled=cancelled)
-            solve_one = partial(solve, time_limit_s=time_limit, deterministic=deterministic, control=control)
+            named = cast(Profile | None, profile)
+            solve_one = partial(
+                solve, time_limit_s=time_limit, deterministic=deterministic, profile=named, control=control
+            )
             reason = ExplainOptions(cancelled=cancelled, deterministic=deterministic)
             planning = partial(plan_within, problem, budgets, solve_one)
             plan = run_in_thread(lambda: with_reason(problem, planning(), reason), lambda: None)

@@ -28,6 +28,7 @@ from memplan.api.cli.arguments import (
     PlanFormat,
     PlanOutput,
     ProblemFile,
+    ProfileName,
     Quiet,
     Reorder,
     ReorderedProblem,
@@ -82,6 +83,7 @@ def plan(
     shown: PlanFormat = None,
     seed: Seed = 0,
     deterministic: Deterministic = False,
+    profile: ProfileName = None,
     picture_file: PictureFile = None,
     page_file: PageFile = None,
     certificate_file: CertificateFile = None,
@@ -102,9 +104,7 @@ def plan(
     started = time.monotonic()
     is_table = shown == TABLE or (shown is None and output is None and not quiet and is_terminal(sys.stdout))
     plan_format = format_for(output, None if shown == TABLE else shown)
-    for target in (output, picture_file, page_file, bundle_file, certificate_file):
-        refuse_unwritable(target)
-    picture_format = None if picture_file is None else picture.format_of_name(picture_file)
+    _refuse_unwritable(picture_file, output, page_file, bundle_file, certificate_file)
     others = {"sweep": swept, "keep": keep, "server": server, "inclusive": inclusive}
     reordering = _reordering(reorder, order_file, reordered_file, quiet, others)
     file, problem = _read(problem_file, inclusive, capacity or [], is_put_off=reordering is not None)
@@ -112,6 +112,7 @@ def plan(
     sweep = None if swept is None else _read_sweep(swept, problem, plan_format, picture_file, server)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
     options = _options(time_limit_s=time_limit, solver=solver, accept=accept, seed=seed, deterministic=deterministic)
+    options["profile"] = profile
     with graceful_interrupts() as cancelled:
         deadline = None if deterministic and reordering is None else Deadline.after(time_limit, started)
         control = SolveControl(deadline, cancelled, line.take)
@@ -126,7 +127,7 @@ def plan(
         _warn(problem, answer, quiet)
         if output is not None or not is_table:
             write(output, write_plan(answer, problem, plan_format))
-        _draw(problem, answer, picture_file, picture_format, page_file, problem_file)
+        _draw(problem, answer, picture_file, page_file, problem_file)
         if bundle_file is not None:
             write(bundle_file, _bundle(file, problem, options, answer))
     _show(problem, answer, is_table, quiet)
@@ -143,6 +144,14 @@ def _reordering(
     from memplan.api.cli.reorder import Reordering
 
     return Reordering.asked(is_asked, order_file, problem_file, quiet, others)
+
+
+def _refuse_unwritable(picture_file: str | None, *targets: str | None) -> None:
+    """Raise InputError for a file that cannot be written, or a picture of no known format."""
+    for target in (*targets, picture_file):
+        refuse_unwritable(target)
+    if picture_file is not None:
+        picture.format_of_name(picture_file)
 
 
 def _options(**options: Any) -> dict[str, Any]:
@@ -177,13 +186,12 @@ def _draw(
     problem: Problem,
     answer: Plan,
     picture_file: str | None,
-    picture_format: str | None,
     page_file: str | None,
     problem_file: str,
 ) -> None:
     """Write the picture and the page of a plan, where they are asked for."""
-    if picture_file is not None and picture_format is not None:
-        write(picture_file, picture.draw(problem, answer, picture_format))
+    if picture_file is not None:
+        write(picture_file, picture.draw(problem, answer, picture.format_of_name(picture_file)))
     if page_file is not None:
         # Imported here: few plans are looked into.
         from memplan.api.reports.page.file_page import plan_page

@@ -11,7 +11,7 @@ from memplan.api.cluster.task import NoAnswerError, Task, WorkAnswer, WorkTask
 from memplan.api.refusals import UnavailableError
 from memplan.planner.model.plan import StopReason
 from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.portfolio.solve import solve_objective
 from memplan.solvers.search.result import Progress, SolveResult
 
 _GRACE_S: dict[StopReason, float] = {"time_limit": 0.25, "cancelled": 3.0}
@@ -62,7 +62,7 @@ class PendingSolve:
         over.set()
         start = self.task.start if self.best is None else self.best.plan
         options = self.task.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
-        found = solve_request(self.task.problem, options, SolveControl(self.task.deadline, over, start=start))
+        found = solve_objective(self.task.problem, options, SolveControl(self.task.deadline, over, start=start))
         return found if found.stop_reason == "proved" else replace(found, stop_reason=reason)
 
 

@@ -17,7 +17,7 @@ from memplan.api.cluster.serialization import pack, unpack
 from memplan.api.cluster.task import Task, WorkAnswer, WorkControl, WorkFailedError, WorkTask
 from memplan.planner.errors import MemplanError
 from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.portfolio.solve import solve_objective
 from memplan.solvers.search.result import SolveResult
 
 ALARM_S, _ALARM_S_A_CARRY_S = 4.0, 5.0
@@ -51,7 +51,7 @@ class RunningTask:
             answer = task.run(task, WorkControl(task.deadline, self.cancelled, self.progress.append))
             return replace(answer, told=self.told(with_plan=False))
         control = SolveControl(task.deadline, self.cancelled, self.progress.append, self.watch, task.start)
-        return solve_request(task.problem, task.options, control)
+        return solve_objective(task.problem, task.options, control)
 
     def watch(self, so_far: Callable[[], SolveResult | None]) -> None:
         """Keep the function that returns the best result so far."""

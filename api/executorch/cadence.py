@@ -1,10 +1,13 @@
 """memplan inside of ExecuTorch's Cadence backend: several memories, the fastest first, each with a size.
 
 ```python
-ExecutorchBackendConfig(memory_planning_pass=MemplanCadencePlanning(MemoryConfig([...], [...]), CompileMode.DEFAULT))
+ExecutorchBackendConfig(
+    memory_planning_pass=MemplanCadencePlanning(MemoryConfig([...], [...]), CompileMode.DEFAULT, profile="speed")
+)
 ```
 
-The first memories take as much as they can: the last one is to be as small as possible, then the one before it.
+What the memories are for, the profile says. By default, `balanced`, the last one is as small as can be, and of the
+specs as many bytes as then can be lie in the faster ones.
 Source: pytorch/executorch v1.5.1, backends/cadence/aot/memory_planning_algo.py, memory_constraints.py.
 """
 
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -23,7 +27,7 @@ from executorch.backends.cadence.aot.utils import MemoryPlanningAlgoFailure
 from memplan.api.executorch.algorithm import OwnPlannerWarning, Planned
 from memplan.api.executorch.source import HERE, NoPlanError, NothingFitsError, ServiceAwayError, Source
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, Profile
 
 
 class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the package is untyped
@@ -143,8 +147,14 @@ def _row(spec: Any, name: str) -> dict[str, Any]:
 
 
 class MemplanCadencePlanning(CadenceMemoryPlanning):  # type: ignore[misc]  # the package is untyped
-    """CadenceMemoryPlanning with memplan's algorithm: for `memory_planning_pass`."""
+    """CadenceMemoryPlanning with memplan's algorithm: for `memory_planning_pass`.
 
-    def __init__(self, memory_config: Any, mode: Any, *, source: Source = HERE, **named: Any) -> None:
+    `profile` is `speed`, `balanced` or `size`; without one, that of the source.
+    """
+
+    def __init__(
+        self, memory_config: Any, mode: Any, *, source: Source = HERE, profile: Profile | None = None, **named: Any
+    ) -> None:
         super().__init__(memory_config, mode, 0, **named)
+        source = source if profile is None else replace(source, profile=profile)
         self.algo = MemplanCadenceAlgorithm(memory_config, mode, source=source, **named)

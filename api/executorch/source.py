@@ -10,7 +10,7 @@ from memplan.api.client.patience import PATIENCE_S
 from memplan.api.options import Options
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 
@@ -35,7 +35,8 @@ class Source:
     """A source of plans: the service at `server`, a URL, or without one this process.
 
     `key` is shown to the service, which is asked again for `patience_s` while it is away or busy. `deterministic` gives
-    the same plan for the same problem on any machine.
+    the same plan for the same problem on any machine. `profile` says what several memories are for: `speed`,
+    `balanced` (the default) or `size`.
     """
 
     server: str | None = None
@@ -43,6 +44,7 @@ class Source:
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     deterministic: bool = False
     patience_s: float = PATIENCE_S
+    profile: Profile | None = None
 
     def plan(self, problem: Problem) -> Plan:
         """Return a verified plan.
@@ -50,7 +52,9 @@ class Source:
         Raises ServiceAwayError, NoPlanError, RefusedError, and WrongAnswerError for a plan that is wrong.
         """
         if self.server is None:
-            plan = solve(problem, time_limit_s=self.time_limit_s, deterministic=self.deterministic)
+            plan = solve(
+                problem, time_limit_s=self.time_limit_s, deterministic=self.deterministic, profile=self.profile
+            )
         else:
             plan = self._asked(self.server, problem)
         if plan.status not in ("optimal", "feasible"):
@@ -59,7 +63,7 @@ class Source:
         return plan
 
     def _asked(self, server: str, problem: Problem) -> Plan:
-        options = Options(time_limit_s=self.time_limit_s, deterministic=self.deterministic)
+        options = Options(time_limit_s=self.time_limit_s, deterministic=self.deterministic, profile=self.profile)
         try:
             with Client(server, key=self.key, patience_s=self.patience_s) as client:
                 return client.plan(problem, options)

@@ -29,15 +29,19 @@ from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.search_runner import SearchRunner, Workers
 from memplan.api.service.single_flight import OnProgress, SharedSearch, SharedSearches
-from memplan.planner.errors import shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan, StopReason
+from memplan.planner.model.problem import Profile
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.profiles import steps_of
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import SolveResult
 
 _MOSTLY = 0.9
 """A plan that was searched for this part of a caller's time is as good as one of a search of its own."""
+_LEAST_S = 0.01
+"""The least time that a search of several is given."""
 _LATE_S = 0.5
 """The time after its deadline in which an answer is still as promised."""
 T = TypeVar("T")
@@ -66,15 +70,49 @@ class PlanService:
         if PROBLEMS.isEnabledFor(logging.INFO):
             name, count = shown(problem.problem.name), len(problem.problem.buffers)
             PROBLEMS.info("problem %s of %d buffers, %s", name, count, problem.hash)
-        if options.solver != "auto" or options.deterministic:
-            result = await self._anew(request, cancelled, on_progress)
+        profile = options.profile_of(problem.problem)
+        if profile is None:
+            result = await self._found(request, cancelled, on_progress)
         else:
-            if request.start is not None:
-                await self._take_in(problem, request.start)
-            result = await self._joined(request, cancelled, on_progress)
+            result = await self._profiled(request, profile, cancelled, on_progress)
         if request.deadline.left_s < -_LATE_S:
             self._metrics.missed_deadline()
         return (result or nothing_known(problem)).answer(options.deterministic, request.deadline.passed_s)
+
+    async def _found(
+        self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None
+    ) -> SolveResult | None:
+        """Return what is cached or found for the objective of the problem itself."""
+        if request.options.solver != "auto" or request.options.deterministic:
+            return await self._anew(request, cancelled, on_progress)
+        if request.start is not None:
+            await self._take_in(request.problem, request.start)
+        return await self._joined(request, cancelled, on_progress)
+
+    async def _profiled(
+        self, request: PlanRequest, profile: Profile, cancelled: asyncio.Event, on_progress: OnProgress | None
+    ) -> SolveResult:
+        """Plan as a profile of several pools asks: search after search, each of which may be cached, or shared."""
+        steps = steps_of(request.problem.problem, request.options, profile, request.start)
+        step, left_s = next(steps), request.options.time_limit_s
+        while True:
+            problem = await self._soon(request.problem, partial(CompiledProblem.of, step.problem))
+            options = request.options.model_copy(update=step.options.model_dump())
+            if not options.deterministic:
+                options = options.model_copy(update={"time_limit_s": max(_LEAST_S, step.share * left_s)})
+            deadline = request.deadline.within(max(0.0, step.share * request.deadline.left_s))
+            asked = replace(request, problem=problem, options=options, start=step.start, deadline=deadline)
+            try:
+                try:
+                    found = await self._found(asked, cancelled, on_progress) or nothing_known(problem)
+                except OptionError as error:
+                    step = steps.throw(error)
+                else:
+                    left_s -= found.elapsed_s
+                    step = steps.send(found)
+            except StopIteration as end:
+                result: SolveResult = end.value
+                return result
 
     def answered_again(self, problem_hash: str) -> None:
         """Note that a caller was answered as before, by what was written then."""

@@ -92,5 +92,6 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     rows = zip(ids, table.pool.tolist(), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pools[pool]}{offset}}}' for name, pool, offset in rows])
     # Rows by themselves, as pydantic takes twice as long; the quotes of other texts are escaped.
-    rest = plan.model_dump_json(exclude={"placements"})
+    unsaid = {"placements"} if plan.profile is not None else {"placements", "profile"}
+    rest = plan.model_dump_json(exclude=unsaid)
     return rest.replace(',"shared":', f',"placements":[{placements}],"shared":', 1).encode() + b"\n"

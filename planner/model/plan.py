@@ -18,6 +18,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.planned import problem_of
+from memplan.planner.model.problem_fields import Profile
 from memplan.planner.model.rows import Id, Name, Placement, PlanValue, as_tuple
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
@@ -151,6 +152,9 @@ class KeptPlaces(PlanValue):
 class Plan(PlanValue):
     """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
 
+    `gap` is by how much the first thing that the objective asks for, and that is not at its bound, is above it, as a
+    part of the bound. `profile` is what several pools are for; costs and their bound are as it asks.
+
     `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
     `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
@@ -168,6 +172,7 @@ class Plan(PlanValue):
     placements: Placements = NO_PLACEMENTS
     shared: Pairs = ()
     bank_clashes: Pairs = ()
+    profile: Profile | None = None
     solver: str | None = None
     proof: Proof | None = None
     explanation: Explanation | None = None

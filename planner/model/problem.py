@@ -12,7 +12,7 @@ from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.intervals import half_open
-from memplan.planner.model.problem_fields import ADDRESS_SPACE, BankUse, Objective, Pool, ProblemFields
+from memplan.planner.model.problem_fields import ADDRESS_SPACE, BankUse, Objective, Pool, ProblemFields, Profile
 from memplan.planner.model.rows import MAX_BYTES, Buffer
 
 
@@ -88,4 +88,40 @@ class Problem(ProblemFields):
         return breaks
 
 
-__all__ = ["ADDRESS_SPACE", "MAX_BYTES", "BankUse", "Buffer", "Objective", "Pool", "Problem"]
+def profile_of(problem: Problem, asked: Profile | None) -> Profile | None:
+    """Return the profile that a problem is planned by: for several pools and objective `peak`, `balanced` by default.
+
+    None is for objectives `cost` and `fit` where no profile is asked, and for one pool, where all profiles are one.
+    """
+    if len(problem.pools) < 2:
+        return None
+    return "balanced" if asked is None and problem.objective == "peak" else asked
+
+
+def as_asked(problem: Problem, profile: Profile | None) -> Problem:
+    """Return the problem with the objective of a profile: `peak` for `size`, `cost` for the others; as it is for None.
+
+    Where all pools cost the same, moving a byte costs 0 in the first, 1 in the second, and so on.
+    """
+    if profile is None or (profile == "size" and problem.objective == "peak"):
+        return problem
+    if profile == "size":
+        return problem.model_copy(update={"objective": "peak"})
+    pools = problem.pools
+    if len({pool.cost for pool in pools}) == 1:
+        pools = tuple(pool.model_copy(update={"cost": float(k)}) for k, pool in enumerate(pools))
+    return problem.model_copy(update={"objective": "cost", "pools": pools})
+
+
+__all__ = [
+    "ADDRESS_SPACE",
+    "MAX_BYTES",
+    "BankUse",
+    "Buffer",
+    "Objective",
+    "Pool",
+    "Problem",
+    "Profile",
+    "as_asked",
+    "profile_of",
+]

@@ -17,7 +17,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, as_asked
 from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
@@ -34,8 +34,10 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     """Return every violation of a plan, whoever made it; none for a valid one. O(m log m) for m lifetimes.
 
     A plan that is `infeasible` or `unknown` is valid where it places nothing. What it claims (peak, used, bounds, gap,
-    cost) must agree with its placements. Of each kind MAX_LISTED are listed; a last one says if there are more.
+    cost) must agree with its placements, costs as its profile counts them. Of each kind MAX_LISTED are listed; a last
+    one says if there are more.
     """
+    problem = as_asked(problem, plan.profile) if len(problem.pools) > 1 else problem
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
         return tuple(_listed(claims_of_nothing(problem, plan)))
     placed = PlacedBuffers.by(problem, plan.placements)

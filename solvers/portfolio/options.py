@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from sys import float_info
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, Profile, profile_of
 from memplan.planner.model.rows import WireValue
 from memplan.solvers.portfolio import registry
 from memplan.solvers.reference import table
@@ -60,7 +61,8 @@ class SolveOptions(WireValue):
     """The options of a solve: time limit, solver, what is good enough, seed, and if clocks may decide anything.
 
     `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound.
-    `deterministic` gives the same plan on every machine.
+    `deterministic` gives the same plan on every machine. `profile` says what several pools are for: `speed`, `balanced`
+    (the default where the objective is the peak) or `size`.
     """
 
     time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = DEFAULT_TIME_LIMIT_S
@@ -68,6 +70,16 @@ class SolveOptions(WireValue):
     accept: Accepted = None
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     deterministic: bool = False
+    profile: Profile | None = None
+
+    def profile_of(self, problem: Problem) -> Profile | None:
+        """Return the profile that a problem is planned by; solvers that are named are asked for none by default.
+
+        Raises OptionError.
+        """
+        if self.profile not in (None, *get_args(Profile)):
+            raise OptionError(f"profile: must be speed, balanced or size, got {shown(self.profile)}")
+        return profile_of(problem, self.profile) if self.profile is not None or self.solver == "auto" else None
 
     def target(self) -> Accept | None:
         """Return when a plan is good enough, None where only a proof is; raises OptionError.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import TypedDict, Unpack
 
 from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.errors import InvalidPlanError
@@ -11,7 +12,7 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.planned import with_problem
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
@@ -38,6 +39,12 @@ _VERIFY_CONFLICT_S = 1e-6
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
+class Steered(TypedDict, total=False):
+    """What else a solve may be given: the control of it while it runs."""
+
+    control: SolveControl
+
+
 def solve(
     problem: Problem,
     *,
@@ -46,22 +53,42 @@ def solve(
     accept: str | float | None = None,
     deterministic: bool = False,
     seed: int = 0,
-    control: SolveControl = _UNSTEERED,
+    profile: Profile | None = None,
+    **steered: Unpack[Steered],
 ) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
     Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
-    times that, or 30 s, and waits for kernels that are being compiled besides. The options are those of SolveOptions.
+    times that, or 30 s, and waits for kernels that are being compiled besides. The options are those of SolveOptions;
+    `control` is a SolveControl.
     Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     options = SolveOptions.model_construct(
-        time_limit_s=time_limit_s, solver=solver, accept=accept, seed=seed, deterministic=deterministic
+        time_limit_s=time_limit_s,
+        solver=solver,
+        accept=accept,
+        seed=seed,
+        deterministic=deterministic,
+        profile=profile,
     )
-    return with_problem(solve_request(problem, options, control).answer(deterministic), problem)
+    return with_problem(
+        solve_request(problem, options, steered.get("control", _UNSTEERED)).answer(deterministic), problem
+    )
 
 
 def solve_request(problem: Problem, options: SolveOptions, control: SolveControl = _UNSTEERED) -> SolveResult:
     """Solve as the options and the control say, within half a second of the deadline; raises OptionError."""
+    profile = options.profile_of(problem)
+    if profile is None:
+        return solve_objective(problem, options, control)
+    # Imported here: few problems have several pools.
+    from memplan.solvers.portfolio.profiles import solve_profile
+
+    return solve_profile(problem, options, control, profile)
+
+
+def solve_objective(problem: Problem, options: SolveOptions, control: SolveControl = _UNSTEERED) -> SolveResult:
+    """Solve by the objective of the problem alone, whatever the profile; as `solve_request`."""
     return Solve(problem, options, control).finish()
 
 

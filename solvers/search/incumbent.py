@@ -207,9 +207,16 @@ class SearchState:
         if self.best.score <= self.proof.score:
             self.stop("proved")
         elif self.accept is not None:
-            gap = self.progress(by).gap
+            gap = self._gap(self.best)
             if self.accept.gap is None or (gap is not None and gap <= self.accept.gap):
                 self.stop("accepted")
+
+    def _gap(self, best: Assignment) -> float | None:
+        """Return the gap of the first goal; None where its bound is 0 and it is not there."""
+        if len(best.score) == 1:
+            return self.progress().gap
+        value, least = best.score[0], self.bound[0]
+        return 0.0 if value <= least else value / least - 1 if least else None
 
     def progress(self, by: str = "") -> Progress:
         """Return how far the search has come."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from memplan.planner import __version__
@@ -30,6 +32,9 @@ def found(
     costs, least_costs = (() if cost is None else (cost,)), bound.score[: -len(used)]
     is_best = (*costs, *peaks) <= (*least_costs, *least_peaks)
     total = sum(used) if is_best else least_sum(instance, bound) * instance.unit
+    least_cost = None if cost is None else float(min(cost, *least_costs))
+    goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
+    goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
     # A pool's bound holds only where all later ones, which come first here, are at theirs.
     told = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
     bounds = (None,) * (len(peaks) - told) + least_peaks[:told][::-1]
@@ -40,9 +45,9 @@ def found(
         status="optimal" if is_best else "feasible",
         peak=sum(used),
         lower_bound=total,
-        gap=None if total == 0 < sum(used) else sum(used) / total - 1 if total else 0.0,
+        gap=0.0 if is_best else gap_of(goals),
         cost=cost,
-        cost_lower_bound=None if cost is None else float(min(cost, *least_costs)),
+        cost_lower_bound=least_cost,
         pools=tuple(
             PoolUse.model_construct(name=pool.name, used=u, lower_bound=b, size=pool.size)
             for pool, u, b in zip(problem.pools, used, bounds, strict=True)
@@ -55,6 +60,17 @@ def found(
         problem_hash=problem_hash(problem, instance),
         version=__version__,
     )
+
+
+def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
+    """Return how far the first of some goals, (value, bound), that is above its bound is above it, as a part of it.
+
+    It is 0 where all are at their bounds, and None where that bound is 0 or not known.
+    """
+    for value, least in goals:
+        if least is None or value > least:
+            return value / least - 1 if least else None
+    return 0.0
 
 
 def nothing(problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None) -> Plan:

@@ -149,7 +149,7 @@ BEFORE = {
         ("exporters.md", "", 3),
         ("importers.md", "", 4),
         ("liveness.md", "", 4),
-        ("several-memories.md", "sh", 2),
+        ("several-memories.md", "sh", 3),
         ("reference-planners.md", "", 1),
     ],
 )

@@ -47,7 +47,7 @@ COST = Problem.model_validate(
 
 def forged(problem: Problem, change: dict[str, Any]) -> list[str]:
     """Return what is said of the plan of a problem where a value is changed, by its path such as `pools.0.used`."""
-    data = json.loads(solve(problem, time_limit_s=2).model_dump_json())
+    data = json.loads(solve(problem, time_limit_s=2, profile="size").model_dump_json())
     assert verify(problem, Plan.model_validate(data)) == ()
     for path, value in change.items():
         *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]

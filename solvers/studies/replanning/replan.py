@@ -21,7 +21,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.kernels import warm_up
 from memplan.solvers.kernels.cache import STABLE
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
-from memplan.solvers.portfolio.solve import solve_request
+from memplan.solvers.portfolio.solve import solve_objective
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.replanning.ejection import FEATURES, Ejector, Places, conflicting
@@ -61,7 +61,7 @@ def replan(
         raise OptionError(f"least: must be buffers or bytes, got {shown(least)}")
     options = SolveOptions.model_construct(time_limit_s=time_limit_s, seed=seed)
     half = replace(control, deadline=deadline.within(max(0.05, deadline.left_s * _BASE_SHARE)), start=old_plan)
-    base = solve_request(problem, options, half)
+    base = solve_objective(problem, options, half)
     if not len(base.plan.placements) or base.bound is None:
         return base.answer(deterministic=False)
     question = limited(problem, ends_for(problem, base.plan, part), base.plan)
@@ -130,7 +130,7 @@ class _Replan:
         """Ask for any plan that keeps all of some old places."""
         options = SolveOptions.model_construct(accept="fit", seed=self.seed, time_limit_s=_PINS_S)
         control = SolveControl(self.deadline.within(_PINS_S), self.control.cancelled)
-        found = solve_request(pinned(self.question, self.old, stays), options, control).plan
+        found = solve_objective(pinned(self.question, self.old, stays), options, control).plan
         if len(found.placements):
             self._offer(found.placements, "pins")
             self.has_pins = True

@@ -1,0 +1,127 @@
+"""Profiles of several pools, against every choice of pools tried, and against the planners that fill pools in order."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, as_asked
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from tests.support import oracle
+
+FILLERS = (
+    "reference:cadence-greedy-by-size-with-hierarchy",
+    "reference:cadence-position-based-greedy-with-hierarchy",
+)
+SPILLS = Problem(
+    buffers=[
+        {"id": "wide", "size": 8, "start": 0, "end": 2},
+        {"id": "busy", "size": 2, "start": 0, "end": 3, "traffic": 90},
+        {"id": "idle", "size": 2, "start": 1, "end": 3},
+        {"id": "late", "size": 4, "start": 2, "end": 4},
+    ],
+    pools=[{"name": "sram", "size": 4}, {"name": "dram", "size": 64}],
+)
+
+
+def drawn(seed: int) -> Problem:
+    draw = random.Random(seed)
+    buffers = []
+    for name in "abcdef":
+        start = draw.randrange(4)
+        buffers.append({"id": name, "size": draw.randint(1, 6), "start": start, "end": start + draw.randint(1, 4)})
+    sizes = [draw.randint(3, 8), draw.randint(3, 8)][: draw.randint(1, 2)]
+    pools = [{"name": f"fast{k}", "size": size} for k, size in enumerate(sizes)]
+    return Problem.model_validate({"buffers": buffers, "pools": [*pools, {"name": "slow", "size": 30}]})
+
+
+def ending_at(problem: Problem, size: int) -> Problem:
+    """Return the problem of the least cost with no more of the last pool."""
+    asked = as_asked(problem, "speed")
+    return asked.model_copy(update={"pools": (*asked.pools[:-1], asked.pools[-1].model_copy(update={"size": size}))})
+
+
+def moved_at_a_price(problem: Problem, plan: Plan) -> float:
+    """Return the bytes moved in pools after the first, counted as often as their places say."""
+    rows, names = {row.id: row for row in problem.buffers}, [pool.name for pool in problem.pools]
+    moved = {name: row.size if row.traffic is None else row.traffic for name, row in rows.items()}
+    return float(sum(moved[row.id] * names.index(row.pool) for row in plan.placements))
+
+
+@pytest.mark.parametrize("problem", [SPILLS, *map(drawn, range(6))])
+def test_a_profile_has_the_least_of_what_it_asks_for_first_and_then_of_the_next(problem: Problem) -> None:
+    ends = oracle.best_score(problem)
+    assert ends is not None
+    size = solve(problem, profile="size")
+    assert tuple(pool.used for pool in reversed(size.pools)) == ends
+    balanced = solve(problem, profile="balanced")
+    assert (balanced.pools[-1].used, balanced.status, balanced.gap) == (ends[0], "optimal", 0.0)
+    least = oracle.best_score(ending_at(problem, int(ends[0])))
+    assert least is not None
+    assert balanced.cost == balanced.cost_lower_bound == least[0] == moved_at_a_price(problem, balanced)
+    for plan in (size, balanced):
+        assert verify(problem, plan) == ()
+
+
+@pytest.mark.parametrize("problem", [SPILLS, *map(drawn, range(6))])
+def test_speed_moves_no_more_in_slow_pools_and_takes_no_more_of_the_last_than_filling_them_in_order(
+    problem: Problem,
+) -> None:
+    plan = solve(problem, profile="speed")
+    assert verify(problem, plan) == ()
+    filled = [solve(problem, solver=name) for name in FILLERS]
+    sizes = [int(other.pools[-1].used or 0) for other in filled]
+    costs = [moved_at_a_price(problem, other) for other in filled]
+    assert plan.cost is not None
+    assert plan.cost <= min(costs)
+    best = min(zip(costs, sizes, strict=True))
+    assert (plan.pools[-1].used or 0) <= best[1]
+    least = oracle.best_score(ending_at(problem, best[1]))
+    assert least is not None
+    assert plan.cost == least[0]
+
+
+def test_the_fast_memory_is_used_where_nothing_is_asked() -> None:
+    plan = solve(SPILLS)
+    assert plan.profile == "balanced"
+    assert plan.placement("busy").pool == "sram"
+    assert plan.pools[-1].used == solve(SPILLS, profile="size").pools[-1].used
+
+
+def test_the_same_plan_comes_from_every_deterministic_search_of_a_profile() -> None:
+    plans = [solve(SPILLS, profile="speed", deterministic=True, time_limit_s=0.2) for _ in range(2)]
+    assert plans[0] == plans[1]
+    assert plans[0].reproducible
+
+
+def test_a_gap_is_told_against_what_is_asked_first_and_is_not_met() -> None:
+    plan = solve(SPILLS, solver=FILLERS[0], profile="speed")
+    cost = as_asked(SPILLS, "speed")
+    assert plan.cost is not None
+    assert plan.cost_lower_bound is not None
+    forged = plan.model_copy(update={"status": "feasible", "cost_lower_bound": plan.cost / 2, "gap": 0.25})
+    assert any("gap" in found.message for found in verify(cost, forged))
+    assert not any("gap" in found.message for found in verify(cost, forged.model_copy(update={"gap": 1.0})))
+
+
+def test_one_pool_is_planned_as_ever_whatever_the_profile() -> None:
+    one = SPILLS.model_copy(update={"pools": SPILLS.pools[1:]})
+    found = [solve(one, profile=profile) for profile in (None, "speed", "size")]
+    assert {(plan.peak, plan.profile, plan.cost) for plan in found} == {(found[0].peak, None, None)}
+
+
+def test_a_profile_that_is_none_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"^profile: must be speed, balanced or size, got"):
+        solve(SPILLS, profile="fast")  # type: ignore[arg-type]
+
+
+def test_what_does_not_fit_is_infeasible_in_every_profile() -> None:
+    tight = SPILLS.model_copy(update={"pools": (SPILLS.pools[0], SPILLS.pools[1].model_copy(update={"size": 5}))})
+    for profile in ("speed", "balanced", "size"):
+        plan = solve(tight, profile=profile)
+        assert (plan.status, plan.profile) == ("infeasible", profile)
+        assert verify(tight, plan) == ()
