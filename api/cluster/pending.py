@@ -10,8 +10,8 @@ from typing import Any
 from memplan.api.cluster.task import NoAnswerError, Task, WorkAnswer, WorkTask
 from memplan.api.refusals import UnavailableError
 from memplan.planner.model.plan import StopReason
+from memplan.solvers.portfolio.one_search import solve_objective
 from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.portfolio.solve import solve_objective
 from memplan.solvers.search.result import Progress, SolveResult
 
 _GRACE_S: dict[StopReason, float] = {"time_limit": 0.25, "cancelled": 3.0}

@@ -16,8 +16,8 @@ from memplan.api.cluster import dask
 from memplan.api.cluster.serialization import pack, unpack
 from memplan.api.cluster.task import Task, WorkAnswer, WorkControl, WorkFailedError, WorkTask
 from memplan.planner.errors import MemplanError
+from memplan.solvers.portfolio.one_search import solve_objective
 from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.portfolio.solve import solve_objective
 from memplan.solvers.search.result import SolveResult
 
 ALARM_S, _ALARM_S_A_CARRY_S = 4.0, 5.0

@@ -20,8 +20,8 @@ from memplan.api.refusals import FullError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.single_flight import OnProgress, SharedSearch
+from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.portfolio.solve import Solve
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 

@@ -15,8 +15,8 @@ from memplan.planner.errors import OptionError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import Problem, Profile, as_asked
+from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
-from memplan.solvers.portfolio.solve import Solve
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import SolveResult
 from memplan.solvers.search.to_plan import gap_of

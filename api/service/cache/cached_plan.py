@@ -20,7 +20,7 @@ from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Plan, ProofKind, Status
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.solve import planned
+from memplan.solvers.portfolio.one_search import planned
 from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.result import Assignment, SolveResult

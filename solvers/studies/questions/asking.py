@@ -17,8 +17,8 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.kernels.cache import STABLE
 from memplan.solvers.kernels.warm_up import are_ready
 from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
-from memplan.solvers.portfolio.solve import Solve
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.replanning.ejection import FEATURES, Ejector, conflicting
 

@@ -20,8 +20,8 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.kernels import warm_up
 from memplan.solvers.kernels.cache import STABLE
+from memplan.solvers.portfolio.one_search import solve_objective
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
-from memplan.solvers.portfolio.solve import solve_objective
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.replanning.ejection import FEATURES, Ejector, Places, conflicting

@@ -11,8 +11,9 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
-from memplan.solvers.portfolio.solve import Solve, solve
+from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.warm_start import mended_assignment
 from tests.support import public_problems
 from tests.support.changed_problems import changed

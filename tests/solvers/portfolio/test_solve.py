@@ -15,9 +15,10 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.portfolio.registry import EVERYTHING
-from memplan.solvers.portfolio.solve import Solve, solve
+from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import Progress, SolveResult
 from tests.support import false_claims, oracle
 from tests.support.tiny import FEATURES

@@ -1,0 +1,165 @@
+"""One search for the objective of a problem: one deadline, one result that passed the verifier."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from memplan.planner.bounds.lower_bound import Bound
+from memplan.planner.errors import InvalidPlanError
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.plan import Plan, StopReason
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio import registry, stages
+from memplan.solvers.portfolio.options import SolveControl, SolveOptions
+from memplan.solvers.portfolio.warm_start import assignment_of, mended_assignment
+from memplan.solvers.portfolio.watchdog import watched
+from memplan.solvers.reference import table
+from memplan.solvers.search import to_plan
+from memplan.solvers.search.deadline import Deadline
+from memplan.solvers.search.incumbent import Accept, SearchState
+from memplan.solvers.search.result import Assignment, SolveResult
+
+_LOG = logging.getLogger("memplan")
+
+_UNSTEERED = SolveControl()
+_WORK_PER_S = 50_000
+"""Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
+HARD_STOP, _SOONEST_S = 10, 30.0
+"""A deterministic search that no caller's deadline binds counts work; the clock ends it at so many times its limit, and
+not before so many seconds."""
+_VERIFY_S = 3e-6
+"""The time to verify and write one placement, kept back from the search's."""
+_VERIFY_CONFLICT_S = 1e-6
+"""The time to verify an explicit conflict."""
+_TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
+
+
+def solve_objective(problem: Problem, options: SolveOptions, control: SolveControl = _UNSTEERED) -> SolveResult:
+    """Solve by the objective of the problem alone, whatever the profile; as `solve_request`."""
+    return Solve(problem, options, control).finish()
+
+
+class Solve:
+    """One solve, which may pause between the quick orders and longer work; time goes on meanwhile.
+
+    `instance` is the problem, compiled, where that was done already. Raises OptionError for a wrong option or a solver
+    that cannot do what the problem asks.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        control: SolveControl = _UNSTEERED,
+        instance: Instance | None = None,
+    ) -> None:
+        self._problem, self._options, self._control = problem, options, control
+        is_free = options.deterministic and control.deadline is None
+        limit_s = max(_SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s
+        self._deadline = control.deadline or Deadline.after(limit_s)
+        target = options.target()
+        self._instance = compile_problem(problem) if instance is None else instance
+        self._planner = None if options.solver == "auto" else table.find(options.solver)
+        wanted = [] if self._planner else stages.chosen(self._instance, options.solver)
+        # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
+        self._stages = (
+            [[row for row in stage if not row.is_isolated][:1] for stage in wanted] if control.is_quick else wanted
+        )
+        self._end: StopReason = "work_limit" if self._stages == wanted else "time_limit"
+        self._failures: list[str] = []
+        answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
+        self._search = SearchState(
+            self._instance,
+            deadline=self._deadline.earlier(answer_s).at,
+            seed=options.seed,
+            deterministic=options.deterministic,
+            work_limit=max(1, int(options.time_limit_s * _WORK_PER_S)) if options.deterministic else 2**62,
+            accept=Accept() if problem.objective == "fit" and target is None else target,
+            on_progress=control.on_progress,
+            trusted=_TRUSTED,
+            started=self._deadline.began,
+            is_patient=is_free,
+        )
+        self._has_begun = False
+
+    def begin(self) -> SolveResult | None:
+        """Run the quick orders; return the result where nothing is left to be done."""
+        self._has_begun = True
+        if self._control.on_start is not None:
+            self._control.on_start(self._so_far)
+        if self._planner is not None:
+            with watched(self._search, self._control.cancelled):
+                # Imported here: few solves are for such a planner.
+                from memplan.solvers.reference import checked
+
+                found = checked.reference_plan(self._problem, self._instance, self._planner, self._search)
+                return replace(found, elapsed_s=self._deadline.passed_s)
+        if self._control.start is not None:
+            self._offer(self._control.start)
+        if len(self._instance) == 0 and not self._instance.unplaceable:
+            self._search.offer(self._instance.pin, self._instance.pin, "empty")
+        self._run(self._stages[:1])
+        return self._result() if self._search.is_over else None
+
+    def finish(self) -> SolveResult:
+        """Run what is left, in any thread."""
+        if not self._has_begun and (result := self.begin()) is not None:
+            return result
+        self._run(self._stages[1:])
+        self._search.stop(self._end)
+        return self._result()
+
+    def _run(self, wanted: list[list[registry.SolverRow]]) -> None:
+        with watched(self._search, self._control.cancelled):
+            self._failures += stages.run(self._instance, self._search, wanted)
+
+    def _offer(self, plan: Plan) -> None:
+        """Offer the placements of a plan if they are right for this problem, else what is still right in them."""
+        if self._search.proof.nothing_fits is not None:
+            return
+        is_right = not verify(self._problem, Plan(placements=plan.placements))
+        make = assignment_of if is_right else mended_assignment
+        found = make(self._problem, self._instance, plan.placements, self._search.flag)
+        if found is not None:
+            self._search.offer(*found, (plan.solver if is_right else None) or "start")
+
+    def _result(self) -> SolveResult:
+        """Return the best assignment that the verifier lets through."""
+        for failure in self._failures:
+            _LOG.warning("%s", failure)
+        rejected: list[str] = []
+        for assignment in sorted(self._search.offers.values(), key=lambda offer: offer.score):
+            plan = planned(self._problem, self._instance, assignment, self._search.proof)
+            violations = verify(self._problem, plan)
+            if not violations:
+                # Behind a rejected one, the reason why the search stopped may be that which was wrong.
+                reason = None if rejected else self._search.stop_reason
+                passed_s, has_failures = self._deadline.passed_s, bool(self._failures or rejected)
+                return SolveResult(plan, assignment, self._search.proof, reason, passed_s, has_failures)
+            rejected.append(assignment.by)
+            _LOG.error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
+        if rejected:
+            raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
+        plan = to_plan.nothing(self._problem, self._instance, self._search.proof)
+        reason, has_failures = self._search.stop_reason, bool(self._failures)
+        return SolveResult(plan, None, self._search.proof, reason, self._deadline.passed_s, has_failures)
+
+    def _so_far(self) -> SolveResult | None:
+        """Return the best assignment of the running search, verified; None where there is none that is right."""
+        assignment, bound = self._search.best, self._search.proof
+        if assignment is None:
+            return None
+        plan = planned(self._problem, self._instance, assignment, bound)
+        if verify(self._problem, plan):
+            return None
+        return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
+
+
+def planned(problem: Problem, instance: Instance, assignment: Assignment, bound: Bound) -> Plan:
+    """Make the plan of an assignment, which is not verified."""
+    placements = lift(problem, instance, assignment.pool, assignment.offset)
+    cost = assignment.score[0] if problem.objective == "cost" else None
+    return to_plan.found(problem, instance, bound, placements, assignment.by, cost)
