@@ -21,7 +21,7 @@ from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import SolveResult
 from memplan.solvers.search.to_plan import gap_of
 
-_FILLERS = (
+_IN_ORDER = (
     "reference:cadence-greedy-by-size-with-hierarchy",
     "reference:cadence-position-based-greedy-with-hierarchy",
 )
@@ -30,7 +30,7 @@ _FILLED_AT_MOST = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ProfileSearch:
     """One search of a profile: a problem, options, a plan to start from, and its part of the time that is left."""
 
     problem: Problem
@@ -39,7 +39,7 @@ class Step:
     share: float = 1.0
 
 
-Steps = Generator[Step, SolveResult, SolveResult]
+Steps = Generator[ProfileSearch, SolveResult, SolveResult]
 
 
 def solve_profile(problem: Problem, options: SolveOptions, control: SolveControl, profile: Profile) -> SolveResult:
@@ -74,11 +74,11 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     is_last = profile == "size" or options.accept == "fit" or not _has_choice(problem)
     # Nothing but the last pool counts in the first of two searches.
     asked = options if is_last else half.model_copy(update={"accept": options.accept or 0.0})
-    first = yield Step(least, asked, start, 1.0 if is_last else 0.5)
+    first = yield ProfileSearch(least, asked, start, 1.0 if is_last else 0.5)
     if is_last or first.plan.status == "infeasible":
         return _told_alone(problem, profile, first)
     plan = first.plan
-    second = yield Step(_capped(problem, profile, plan), half, plan if plan.placements else start)
+    second = yield ProfileSearch(_capped(problem, profile, plan), half, plan if plan.placements else start)
     return _told(problem, profile, first, second)
 
 
@@ -94,19 +94,19 @@ def _speed(problem: Problem, options: SolveOptions) -> Steps:
             return _told_alone(problem, "speed", found)
         filled += [found.plan] if found.plan.placements else []
     best = min(filled, key=lambda plan: (plan.cost or 0.0, plan.pools[-1].used or 0), default=None)
-    second = yield Step(_capped(problem, "speed", best), options, best)
+    second = yield ProfileSearch(_capped(problem, "speed", best), options, best)
     return _told(problem, "speed", None, second)
 
 
-def _fillings(problem: Problem, options: SolveOptions) -> Iterator[Step]:
+def _fillings(problem: Problem, options: SolveOptions) -> Iterator[ProfileSearch]:
     """Yield searches that only fill pools in their order: Cadence's planners, or the quick orders of large problems."""
     asked = as_asked(problem, "speed")
     usual = options.model_copy(update={"accept": None})
     if len(problem.buffers) <= _FILLED_AT_MOST and options.accept != "fit":
-        for name in _FILLERS:
-            yield Step(asked, usual.model_copy(update={"solver": name}), share=0.25)
+        for name in _IN_ORDER:
+            yield ProfileSearch(asked, usual.model_copy(update={"solver": name}), share=0.25)
     else:
-        yield Step(asked, usual.model_copy(update={"accept": "fit"}), share=0.25)
+        yield ProfileSearch(asked, usual.model_copy(update={"accept": "fit"}), share=0.25)
 
 
 def _has_choice(problem: Problem) -> bool:

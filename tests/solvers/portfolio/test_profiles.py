@@ -13,7 +13,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import oracle
 
-FILLERS = (
+IN_ORDER = (
     "reference:cadence-greedy-by-size-with-hierarchy",
     "reference:cadence-position-based-greedy-with-hierarchy",
 )
@@ -73,7 +73,7 @@ def test_speed_moves_no_more_in_slow_pools_and_takes_no_more_of_the_last_than_fi
 ) -> None:
     plan = solve(problem, profile="speed")
     assert verify(problem, plan) == ()
-    filled = [solve(problem, solver=name) for name in FILLERS]
+    filled = [solve(problem, solver=name) for name in IN_ORDER]
     sizes = [int(other.pools[-1].used or 0) for other in filled]
     costs = [moved_at_a_price(problem, other) for other in filled]
     assert plan.cost is not None
@@ -99,7 +99,7 @@ def test_the_same_plan_comes_from_every_deterministic_search_of_a_profile() -> N
 
 
 def test_a_gap_is_told_against_what_is_asked_first_and_is_not_met() -> None:
-    plan = solve(SPILLS, solver=FILLERS[0], profile="speed")
+    plan = solve(SPILLS, solver=IN_ORDER[0], profile="speed")
     cost = as_asked(SPILLS, "speed")
     assert plan.cost is not None
     assert plan.cost_lower_bound is not None
