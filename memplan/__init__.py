@@ -55,6 +55,7 @@ _MODULE_OF = {
     "__version__": "planner",
     "cascade": "solvers.cascade.solve",
     "certify": "solvers.certificates.certify",
+    "certify_order": "solvers.order.certificate",
     "diff": "solvers.studies.replanning.diff",
     "explain": "solvers.studies.explanation.explain",
     "infeasible_core": "solvers.certificates.certify",
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from memplan.solvers.certificates.certify import Certificate as Certificate
     from memplan.solvers.certificates.certify import certify as certify
     from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
+    from memplan.solvers.order.certificate import certify_order as certify_order
     from memplan.solvers.order.placement.joint import PlacedOrder as PlacedOrder
     from memplan.solvers.order.placement.joint import order_and_place as order_and_place
     from memplan.solvers.order.recompute.frontier import RecomputeFrontier as RecomputeFrontier

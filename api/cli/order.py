@@ -28,11 +28,21 @@ from memplan.api.cli.recompute import NOT_WITHIN, Budget, ExtraCost, Recompute, 
 from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.api.reports import orders
 from memplan.api.reports import recompute as frontiers
+from memplan.planner.model.plan import CertificateFacts
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.order.regions import order_with_regions
-from memplan.solvers.order.solve import TIME_LIMIT_S
+from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult
 
 Alignment = Annotated[int | None, typer.Option(min=1, help="Place tensors at multiples of so many bytes.")]
+
+
+OrderFile = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="ORDER", help="Write the JSON here, whatever is shown.")
+]
+BoundCertificate = Annotated[
+    str | None,
+    typer.Option("--certificate", metavar="FILE", help="Write what proves the bound, if it can be checked."),
+]
 
 
 class OrderGoal(StrEnum):
@@ -44,9 +54,7 @@ class OrderGoal(StrEnum):
 
 def order(
     graph_file: ModelFile,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="ORDER", help="Write the JSON here, whatever is shown.")
-    ] = None,
+    output: OrderFile = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = TIME_LIMIT_S,
     deterministic: Annotated[bool, typer.Option(help="The same order on every machine.")] = False,
     goal: Annotated[OrderGoal, typer.Option(help="What is to be the least: bytes alive, or those of the plan.")] = (
@@ -61,6 +69,7 @@ def order(
     recompute: Recompute = False,
     budget: Budget = None,
     extra_cost: ExtraCost = None,
+    certificate_file: BoundCertificate = None,
     page_file: StudyPage = None,
     shown: ListFormat = None,
     quiet: Quiet = False,
@@ -69,7 +78,7 @@ def order(
 
     Exit status: 0 there is an order, 1 none was found within the budget, 2 wrong input.
     """
-    for target in (output, page_file):
+    for target in (output, page_file, certificate_file):
         refuse_unwritable(target)
     refuse_unwritable_model(written, graph_file, recompute=recompute)
     refuse_budgets(recompute, budget, extra_cost)
@@ -95,12 +104,27 @@ def order(
             ordered, found = run_in_thread(work, lambda: None)
             told, lines = orders.placed_facts(ordered, found), list(orders.lines(ordered, found))
             page = partial(_page, "order", graph_file, ordered, found)
+            if certificate_file is not None:
+                told["certificate"] = _certified(certificate_file, ordered, found.result, quiet)
             if written is not None:
                 lines += write_model(written, read, graph_file, ordered, found.result.order)
     if page_file is not None:
         write(page_file, page())
     _tell(output, told, lines, shown, quiet)
     raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if is_within else NOT_WITHIN)
+
+
+def _certified(file: str, graph: OperationGraph, result: OrderResult, quiet: bool) -> CertificateFacts:
+    """Write the certificate of an order's bound, and return what is said of it."""
+    # Imported here: few bounds are certified.
+    from memplan.solvers.order.certificate import certify_order
+
+    found = certify_order(graph, result)
+    if found.text:
+        write(file, found.text.encode())
+    elif not quiet:
+        say(f"memplan: no certificate: {found.reason}")
+    return found.facts(file if found.text else None)
 
 
 def _page(study: str, path: str, graph: OperationGraph, found: Any) -> bytes:

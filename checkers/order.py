@@ -1,0 +1,122 @@
+"""Check the bound of an order without memplan: order.py GRAPH CERTIFICATE; exit status 0 proved, 3 refused, 2 wrong."""
+# GRAPH is operations-by-bytes/1 in JSON. docs/certificates.md proves the rules sound.
+
+import json, sys
+
+Refused = type("Refused", (Exception,), {})
+
+
+class Graph:
+    """Operations and the tensors that they read and make; what a tensor takes is 0 where it lies apart."""
+
+    def __init__(self, text):
+        data = json.loads(text)
+        self.ops, apart = data.get("ops") or [], set(data.get("resident") or ())
+        self.size = [0 if t in apart else size for t, size in enumerate(data["size"])]
+        self.lasting, there = set(data.get("kept") or ()) | apart, set(data.get("given") or ()) | apart
+        self.maker, self.users = [None] * len(self.size), [set() for _ in self.size]
+        self.before = [set(op.get("after") or ()) for op in self.ops]
+        written, read = [None] * len(self.size), [set() for _ in self.size]
+        for k, op in enumerate(self.ops):
+            for t in op.get("out") or ():
+                if self.maker[t] is None and t not in there:
+                    self.maker[t] = k
+            for t in op.get("in") or ():
+                self.before[k] |= {written[t]} - {None}
+                read[t].add(k)
+            for t in op.get("out") or ():
+                self.before[k] |= (read[t] | {written[t]}) - {None}
+                written[t], read[t] = k, set()
+            self.before[k].discard(k)
+            for t in [*(op.get("in") or ()), *(op.get("out") or ())]:
+                if self.maker[t] != k:
+                    self.users[t].add(k)
+        if any(not 0 <= j < k for k, some in enumerate(self.before) for j in some) or min(self.size, default=0) < 0:
+            raise ValueError("operations that do not run in the given order, or a size below 0")
+
+    def closure(self, v, rows):
+        """Return what is reached from an operation, which is not in it but by a circle."""
+        found, waiting = set(), [v]
+        while waiting:
+            more = rows[waiting.pop()] - found
+            found |= more
+            waiting += more
+        return found
+
+    def around(self, v):
+        """Return the operations that must run before one, and those that must run after it."""
+        after = [set() for _ in self.ops]
+        for k, some in enumerate(self.before):
+            for j in some:
+                after[j].add(k)
+        return self.closure(v, self.before), self.closure(v, after)
+
+
+def bytes_of_state(graph, done):
+    """Return the bytes alive once exactly these operations have run; each order must come through that state."""
+    for k in range(len(graph.ops)):
+        if k not in done and graph.closure(k, graph.before) < done:
+            raise Refused("operations that may run before the state is reached")
+        if k in done and not graph.before[k] <= done:
+            raise Refused("a state that no order has")
+    alive = 0
+    for t, size in enumerate(graph.size):
+        is_there = graph.maker[t] is None or graph.maker[t] in done
+        alive += size if is_there and (t in graph.lasting or graph.users[t] - done) else 0
+    return alive
+
+
+def bytes_while(graph, v, lines):
+    """Return the bytes that are alive at least while an operation runs, by a flow from before it to after it.
+
+    A line `t T K F` sends F bytes of tensor T to a user K of it, or to `-` where it is kept; `o K J F` sends F from
+    operation K to J, which must run before it.
+    """
+    source, sink = graph.around(v)
+    sink.add(v)
+    spent, gained, net = [0] * len(graph.size), 0, [0] * len(graph.ops)
+    for kind, *words in lines:
+        a, b, amount = int(words[0]), None if words[1] == "-" else int(words[1]), int(words[2])
+        start = graph.maker[a] if kind == "t" else a
+        may = b in graph.users[a] or (b is None and a in graph.lasting) if kind == "t" else b in graph.before[a]
+        if min(a, amount) < 0 or kind not in ("t", "o") or not may or start in sink or b in source:
+            raise Refused("a flow that goes where it cannot")
+        if kind == "t":
+            spent[a] += amount
+        if start is None or start in source:
+            gained += amount if kind == "t" else 0
+        else:
+            net[start] -= amount
+        if b is not None and b not in sink:
+            net[b] += amount
+    if any(net) or any(amount > graph.size[t] for t, amount in enumerate(spent)):
+        raise Refused("a flow that is not kept, or larger than a tensor")
+    op = graph.ops[v]
+    over = {op["out"][k] for k, j in op.get("may_overwrite") or () if op["in"][j] not in graph.lasting}
+    made = sum(size for t, size in enumerate(graph.size) if graph.maker[t] == v and t not in over)
+    return gained + made + (op.get("work") or 0)
+
+
+def check(text, lines):
+    """Return what a certificate proves of a graph, as a sentence; raises Refused."""
+    head, (word, claimed), (kind, *which), *rest = [line.split() for line in lines if line.strip()]
+    graph = Graph(text)
+    if head != ["memplan-order/1"] or word != "least" or kind not in ("state", "while"):
+        raise Refused("it is of another format")
+    if kind == "while":
+        found = bytes_while(graph, int(which[0]), rest)
+    else:
+        found = bytes_of_state(graph, set(map(int, which)))
+    if found < int(claimed):
+        raise Refused(f"only {found} bytes are shown to be alive")
+    return f"proved: no order of the operations has fewer than {int(claimed)} bytes alive at once"
+
+
+if __name__ == "__main__":
+    try:
+        with open(sys.argv[1], encoding="utf-8") as graph, open(sys.argv[2], encoding="utf-8") as certificate:
+            print(check(graph.read(), certificate.read().splitlines()))
+    except Refused as why:
+        sys.exit(print(f"refused: {why}") or 3)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        sys.exit(print(f"wrong input: {error!r}") or 2)
