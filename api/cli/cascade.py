@@ -28,6 +28,15 @@ NOT_WITHIN = 1
 _EXTRA = re.compile(r"\+?([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%", re.ASCII)
 
 
+Objectives = Annotated[
+    str, typer.Option(metavar="peak,macs[,traffic]", help="What no other point is as good in as one that is shown.")
+]
+PoolSizes = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=SIZE", help="A fast memory, then a slow one: --pool fast=64KiB --pool slow=1MiB."),
+]
+
+
 class Delivery(StrEnum):
     """The choice of how an input comes, or an output goes."""
 
@@ -56,9 +65,8 @@ def cascade(
         Delivery.resident
     ),
     overlap: Annotated[Overlap, typer.Option(help="Let outputs grow into dying inputs.")] = Overlap.none,
-    objectives: Annotated[
-        str, typer.Option(metavar="peak,macs[,traffic]", help="What no other point is as good in as one that is shown.")
-    ] = "peak,macs",
+    objectives: Objectives = "peak,macs",
+    pool: PoolSizes = None,
     alignment: Annotated[int, typer.Option(min=1, help="Round buffers up to multiples of so many bytes.")] = 1,
     brick: Annotated[int, typer.Option(min=1, help="Pad channels to a multiple of this.")] = 1,
     point: Annotated[
@@ -85,6 +93,7 @@ def cascade(
         fit=None if fit is None else _bytes(fit),
         macs=None if macs is None else _ratio(macs),
         objectives=tuple(objectives.split(",")),  # type: ignore[arg-type]  # refused there
+        pools=tuple(map(_pool, pool or ())),
     )
     graph = graph_in(model, dim, None, None).graph
     with graceful_interrupts() as cancelled:
@@ -116,11 +125,18 @@ def _tell(result: CascadeResult, output: str | None, shown: ListDisplay | None, 
         write(None, told)
 
 
-def _bytes(text: str) -> int:
+def _bytes(text: str, option: str = "--fit") -> int:
     try:
         return parse_size(text)
     except ValueError as error:
-        raise OptionError(f"--fit: {error}") from error
+        raise OptionError(f"{option}: {error}") from error
+
+
+def _pool(text: str) -> tuple[str, int]:
+    name, is_named, size = text.rpartition("=")
+    if not is_named or not name:
+        raise OptionError(f"--pool: must be NAME=SIZE, a fast memory and then a slow one, got {text!r}")
+    return name, _bytes(size, "--pool")
 
 
 def _ratio(text: str) -> float:

@@ -24,6 +24,7 @@ def facts(result: CascadeResult) -> dict[str, Any]:
             "output": options.output,
             "sliding": options.sliding,
             "objectives": options.objectives,
+            **({"pools": [{"name": name, "size": size} for name, size in options.pools]} if options.pools else {}),
             "alignment": options.alignment,
             "weights": "not counted",
             "in_place": False,
@@ -52,6 +53,7 @@ def _point(point: CascadePoint, is_checked: bool) -> dict[str, Any]:
         "slides": [{"tensor": t, "output": out, "down": down} for (out, t), down in slides.items()],
         "regions": [_region(number, region, point) for number, region in enumerate(point.cascade.regions)],
         "offsets": point.offsets(),
+        **({"pools": point.pools(), "used": point.used, "slow_traffic": point.slow_traffic} if point.used else {}),
         **({"origins": point.cascade.graph.origins} if point.cascade.graph.origins else {}),
     }
 
@@ -115,10 +117,11 @@ def lines(result: CascadeResult) -> Iterator[str]:
     yield f"layer by layer  {result.layers_peak:>14,} bytes  {result.graph.macs:>16,} MACs"
     for k, point in enumerate(result.points):
         share = result.layers_peak / point.peak if point.peak else 1.0
+        slow = f", {point.slow_traffic:,} of it in {options.pools[1][0]}" if options.pools else ""
         checked = "  checked by value" if k in result.checked else ""
         yield (
             f"cascade {k:<7} {point.peak:>14,} bytes  {100 * (point.macs_ratio - 1):>+8.2f} % MACs  "
-            f"{share:6.2f}x less  traffic {point.traffic:,}{checked}"
+            f"{share:6.2f}x less  traffic {point.traffic:,}{slow}{checked}"
         )
         for number, region in enumerate(point.cascade.regions):
             if region.kind != "whole":

@@ -15,6 +15,7 @@ from memplan.planner.operations.cascade.regions import (
     CascadeRegion,
     Slide,
     held_name,
+    moved_of,
     sums_name,
     sums_of,
     whole_name,
@@ -41,6 +42,23 @@ def problem_with(operations: Operations, slides: list[Slide]) -> Problem:
         name = f"{FUNCTION}/{whole_name(slide.output)}"
         buffers[f"{FUNCTION}/{whole_name(slide.tensor)}"]["relative"] = {"to": name, "offset": slide.down}
     return Problem.model_validate(rows)
+
+
+def problem_in_pools(operations: Operations, cascade: Cascade, pools: tuple[tuple[str, int], ...]) -> Problem:
+    """Return the problem of a cascade's operations in a fast and a slow pool, with the least traffic of the slow one.
+
+    Whole tensors may lie in either, what lives in a region only in the fast one.
+    """
+    problem = problem_of(operations)
+    rows: dict[str, Any] = problem.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    moved = {f"{FUNCTION}/{whole_name(tensor)}": bytes_ for tensor, bytes_ in moved_of(cascade).items()}
+    for row in rows.get("buffers", ()):
+        if row["id"] in moved:
+            row["traffic"] = moved[row["id"]]
+        else:
+            row["pools"] = [pools[0][0]]
+    rows["pools"] = [{"name": name, "size": size, "cost": cost} for cost, (name, size) in enumerate(pools)]
+    return Problem.model_validate({**rows, "objective": "cost"})
 
 
 class _Lowering:

@@ -25,6 +25,8 @@ class CascadeOptions:
     may grow into inputs that die. `alignment`: bytes that buffers are rounded up to. `fit`: the most bytes, `macs`: the
     most multiplications as a multiple of those layer by layer; points outside are left out. `beam`: states kept while a
     region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too.
+    `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
+    one, whole tensors are in either; `peak` is then that of the fast one.
     `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if asked.
     """
 
@@ -38,6 +40,7 @@ class CascadeOptions:
     longest: int = 40
     channels: bool = True
     objectives: tuple[Objective, ...] = FRONTS[0]
+    pools: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("input", "output"):
@@ -55,6 +58,18 @@ class CascadeOptions:
             raise OptionError(f"beam: must be from 1 to 256 states, got {self.beam}")
         if not 1 <= self.longest <= 60:
             raise OptionError(f"longest: must be from 1 to 60 operations, got {self.longest}")
+
+        if self.pools:
+            self._check_pools()
+
+    def _check_pools(self) -> None:
+        if len(self.pools) != 2 or len(dict(self.pools)) != 2:
+            raise OptionError(f"pools: must be two with different names, fast and slow, got {len(self.pools)}")
+        for name, size in self.pools:
+            if not 0 <= size <= MAX_BYTES:
+                raise OptionError(f"pools: {name} must have from 0 to {MAX_BYTES} bytes, got {size}")
+        if self.sliding or len(self.objectives) > 2:
+            raise OptionError("pools: must not be given beside sliding or objectives, which know one memory")
 
     def most_macs(self, once: int) -> int:
         """Return the most multiplications that are asked for, of `once` layer by layer; 2^62 for any number."""

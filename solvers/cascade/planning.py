@@ -9,12 +9,19 @@ from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.solvers.cascade.front import Chain, front_of_three
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.orders import After, other_orders
-from memplan.solvers.cascade.points import CascadePoint, planned
+from memplan.solvers.cascade.points import CascadePoint, planned, planned_in_pools
 from memplan.solvers.cascade.repeats import Variant, variant_of, with_repeats
-from memplan.solvers.cascade.search import RegionSearch
+from memplan.solvers.cascade.search import RegionSearch, worth_having
+from memplan.solvers.cascade.tables import moved_elsewhere
+from memplan.solvers.kernels.cascade.rows import FOUND_PEAK, FOUND_TRAFFIC
 
 PLAN_S = 10.0
 """The most seconds for the plan of one point."""
+POOLS_S = 1.0
+"""The most seconds where tensors choose between memories: a cheaper choice is not worth more."""
+FRACTIONS = (2, 8)
+MOST_CHAINS = 12
+"""With two memories, tensors larger than these parts of the fast one are put into the slow one; the chains planned."""
 
 
 class Planning:
@@ -38,6 +45,9 @@ class Planning:
 
         `after` are, for each operation, those that must run before it, whatever tensors say; empty for none.
         """
+        if self.options.pools:
+            self._run_in_pools(search)
+            return
         starts = [(self.options, variant_of(self.graph, search, self.is_over))]
         if self.options.sliding:
             # Slides that follow each other may not all be had at once.
@@ -49,6 +59,30 @@ class Planning:
             for variant in with_repeats(start, how, self.is_over) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
+        self.points = self._best()
+
+    def _run_in_pools(self, looked: RegionSearch) -> None:
+        """Plan what is found where ever smaller tensors are in the slow memory, and take no bytes of the fast one."""
+        graph, fast = self.graph, self.options.pools[0][1]
+        for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
+            elsewhere = [t for t, row in enumerate(graph.tensors) if row.bytes > limit]
+            search = RegionSearch(graph, self.options, elsewhere)
+            found = search.run(self.is_over)
+            looked.add(search)
+            found[:, FOUND_TRAFFIC] = moved_elsewhere(graph, self.options, elsewhere, found)
+            found = worth_having(found[found[:, FOUND_PEAK] <= fast])
+            chains, cut = front_of_three(found, len(graph.operations), self.most, self.is_over)
+            picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
+            for count, k in enumerate(picked):
+                if self.points and self.is_over():
+                    self.unplanned += len(picked) - count
+                    break
+                for room in dict.fromkeys((fast, chains[k].peak)):
+                    point = planned_in_pools(graph, self.options, found, chains[k], room, POOLS_S)
+                    if point is not None:
+                        self.points.append(point)
+                        self.on_point(point)
+            self.cut_chains += cut + len(chains) - len(picked)
         self.points = self._best()
 
     def _in_order(self, how: CascadeOptions, start: Variant, after: After) -> Variant:
@@ -94,12 +128,15 @@ class Planning:
         return not any(self._is_as_good(point, chain) for point in self.points)
 
     def _is_as_good(self, one: Chain | CascadePoint, other: Chain | CascadePoint) -> bool:
-        is_cheap = one.traffic <= other.traffic or not self.has_traffic
-        return one.peak <= other.peak and one.macs <= other.macs and is_cheap
+        if one.peak > other.peak or one.macs > other.macs:
+            return False
+        if isinstance(one, CascadePoint) and isinstance(other, CascadePoint) and self.options.pools:
+            return one.slow_traffic <= other.slow_traffic
+        return one.traffic <= other.traffic or not self.has_traffic
 
     def _best(self) -> list[CascadePoint]:
         best: list[CascadePoint] = []
-        for point in sorted(self.points, key=lambda point: (point.peak, point.macs, point.traffic)):
+        for point in sorted(self.points, key=lambda p: (p.peak, p.macs, p.slow_traffic, p.traffic)):
             if not any(self._is_as_good(other, point) for other in best):
                 best.append(point)
         return best[::-1]

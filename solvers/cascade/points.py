@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -11,7 +12,7 @@ from memplan.planner.operations.cascade.regions import Cascade, Slide, macs_of, 
 from memplan.planner.operations.cascade.slides_check import check_slides
 from memplan.planner.operations.operations import Operations
 from memplan.solvers.cascade.front import Chain
-from memplan.solvers.cascade.lowering import FUNCTION, problem_with, program_of
+from memplan.solvers.cascade.lowering import FUNCTION, problem_in_pools, problem_with, program_of
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.tables import rounded_up, streamed_tensors
@@ -24,7 +25,9 @@ class CascadePoint:
     """A cascade with its plan: `peak` is that of the placements, `estimate` what the search counted.
 
     `macs`, `traffic` and `runs` are counted from the ranges of the regions; `macs_ratio` is to those layer by layer.
-    `slides` are the outputs that grow into dying inputs, where the peak needs it.
+    `slides` are the outputs that grow into dying inputs, where the peak needs it. With a fast and a slow memory,
+    `peak` is that of the fast one, `used` has the bytes of both by their names, and `slow_traffic` those that are read
+    and written in the slow one.
     """
 
     peak: int
@@ -38,10 +41,25 @@ class CascadePoint:
     operations: Operations
     problem: Problem
     plan: Plan
+    used: Mapping[str, int] = field(default_factory=dict)
+    slow_traffic: int = 0
 
     def offsets(self) -> dict[str, int]:
-        """Return the offset of each buffer by its name in the operations."""
+        """Return the offset of each buffer by its name in the operations; in its memory, if there are several."""
         return {str(row.id).removeprefix(f"{FUNCTION}/"): row.offset for row in self.plan.placements}
+
+    def pools(self) -> dict[str, str]:
+        """Return the memory of each buffer by its name in the operations."""
+        return {str(row.id).removeprefix(f"{FUNCTION}/"): row.pool for row in self.plan.placements}
+
+    def in_one_arena(self) -> tuple[dict[str, int], int]:
+        """Return offsets in one arena in which memories lie one behind the other, and its bytes."""
+        base, size = dict[str, int](), 0
+        for name, used in self.used.items():
+            base[name], size = size, size + used
+        pools = self.pools()
+        offsets = {name: offset + base.get(pools[name], 0) for name, offset in self.offsets().items()}
+        return offsets, size if self.used else self.peak
 
 
 def cascade_of(graph: AccessGraph, options: CascadeOptions, found: Rows, chain: Chain) -> Cascade:
@@ -62,11 +80,31 @@ def planned(
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=True)
     if plan.peak is None:
         return None
-    macs = macs_of(cascade)
-    once = _macs_once(graph)
-    ratio = macs / once if once else 1.0
-    counts = (macs, ratio, traffic_of(cascade), runs_of(cascade))
-    return CascadePoint(plan.peak, chain.peak, *counts, cascade, tuple(slides), operations, problem, plan)
+    return CascadePoint(plan.peak, chain.peak, *_counts(cascade), cascade, tuple(slides), operations, problem, plan)
+
+
+def planned_in_pools(
+    graph: AccessGraph, options: CascadeOptions, found: Rows, chain: Chain, fast: int, time_limit_s: float
+) -> CascadePoint | None:
+    """Plan a chain of regions in `fast` bytes of the fast pool, with the least traffic of the slow one, if it fits."""
+    cascade = cascade_of(graph, options, found, chain)
+    operations = program_of(cascade, options.alignment)
+    (first, _), slow = options.pools
+    problem = problem_in_pools(operations, cascade, ((first, fast), slow))
+    plan = solve(problem, time_limit_s=time_limit_s, deterministic=True)
+    if plan.peak is None or plan.cost is None:
+        return None
+    counts = _counts(cascade)
+    told = {pool.name: pool.used or 0 for pool in plan.pools}
+    used = {name: told.get(name, 0) for name, _ in options.pools}
+    made = CascadePoint(used[first], chain.peak, *counts, cascade, (), operations, problem, plan)
+    return replace(made, used=used, slow_traffic=int(plan.cost))
+
+
+def _counts(cascade: Cascade) -> tuple[int, float, int, int]:
+    """Return multiplications, their ratio to those layer by layer, traffic and runs."""
+    macs, once = macs_of(cascade), _macs_once(cascade.graph)
+    return macs, macs / once if once else 1.0, traffic_of(cascade), runs_of(cascade)
 
 
 def _macs_once(graph: AccessGraph) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -58,12 +58,12 @@ def strides_of(size: int) -> list[int]:
 
 
 class RegionSearch:
-    """The regions of a graph, found one last operation after the other; `rows` are those that are worth having."""
+    """The regions of a graph, found one last operation after the other; tensors that are `elsewhere` take no bytes."""
 
-    def __init__(self, graph: AccessGraph, options: CascadeOptions) -> None:
+    def __init__(self, graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int] = ()) -> None:
         self.graph, self.options = graph, options
         self.effort, self.reached = Effort(), 0
-        self.tables: Access = access_tables(graph, options)
+        self.tables: Access = access_tables(graph, options, elsewhere)
         self._access = Reference(self.tables)
         self._parts: list[Rows] = []
         longest = min(options.longest, max(1, len(graph.operations)))
@@ -98,6 +98,12 @@ class RegionSearch:
                 parts.append(self._ending_at(j))
         rows = np.concatenate(parts)
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
+
+    def add(self, other: RegionSearch) -> None:
+        """Count what another search of the same operations looked at as looked at by this one."""
+        for name, count in asdict(other.effort).items():
+            setattr(self.effort, name, getattr(self.effort, name) + count)
+        self.reached = other.reached
 
     def _ending_at(self, j: int) -> Rows:
         self._answer[COUNT] = 0

@@ -117,7 +117,8 @@ def cascade(
     planning = Planning(access, options, is_over, on_point)
     planning.run(search, after if any(after) else [])
     points = planning.points
-    barriers = barriers_of(access, search.tables, search.layers(), points[-1].estimate if points else None)
+    least = points[-1].estimate if points and not options.pools else None
+    barriers = barriers_of(access, search.tables, search.layers(), least)
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
     checked = _checked(kept, is_over) if check else ()
     told = _exhausted(access, options, search, planning)
@@ -150,7 +151,7 @@ def _checked(points: tuple[CascadePoint, ...], is_over: Callable[[], bool]) -> t
         if checked and is_over():
             break
         if point.runs <= MOST_CHECKED_RUNS:
-            check_by_value(point.cascade, point.offsets(), point.peak)
+            check_by_value(point.cascade, *point.in_one_arena())
             checked.append(k)
     return tuple(checked)
 

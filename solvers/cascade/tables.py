@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import accumulate
 
 import numpy as np
@@ -11,6 +11,14 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.access.access_graph import AccessGraph, Read
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.kernels.cascade.access import BARRIER, N_WINDOW, STRIPED, SUM, Access
+from memplan.solvers.kernels.cascade.rows import (
+    FOUND_FROM,
+    FOUND_KIND,
+    FOUND_MACS,
+    FOUND_RUNS,
+    FOUND_TO,
+    KIND_CHANNELS,
+)
 from memplan.solvers.kernels.tables import Rows
 
 _ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
@@ -21,11 +29,15 @@ def rounded_up(bytes_: int, alignment: int) -> int:
     return -(-bytes_ // alignment) * alignment
 
 
-def access_tables(graph: AccessGraph, options: CascadeOptions) -> Access:
-    """Return the tables of a graph, with the bytes and the streams that the options ask for."""
+def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int] = ()) -> Access:
+    """Return the tables of a graph, with the bytes and the streams that the options ask for.
+
+    Tensors that are `elsewhere` take no bytes where they are whole.
+    """
     operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
     streamed = streamed_tensors(graph, options)
     whole = np.array([rounded_up(row.bytes, options.alignment) for row in tensors], np.int64)
+    whole[list(elsewhere)] = 0
     maker = np.array([-1 if made is None else made for made in graph.maker], np.int64)
     last = np.array(last_uses(graph, options), np.int64)
     edges = [(position, read) for position, row in enumerate(operations) for read in row.reads]
@@ -78,6 +90,34 @@ def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
         if maker is not None:
             found[tensor] = maker
     return found
+
+
+def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows) -> I64:
+    """Return about how many bytes regions read and write of tensors that are elsewhere, as a column for those found.
+
+    Each is counted once for an operation that reads it, and more often as the region makes more than layer by layer.
+    """
+    n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
+    bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
+    moved, macs = np.zeros((n + 1, n + 1), np.int64), np.zeros((n + 1, n + 1), np.int64)
+    for end in range(1, n + 1):
+        read, written, once = dict[int, int](), 0, 0
+        for v in range(end - 1, max(-1, end - 1 - options.longest), -1):
+            row = graph.operations[v]
+            once += graph.macs_of(v)
+            for one in row.reads:
+                read[one.tensor] = read.get(one.tensor, 0) + bytes_[one.tensor]
+            for tensor in row.outputs:
+                is_whole = last[tensor] >= end or v == end - 1
+                if not is_whole:
+                    read.pop(tensor, None)
+                written += bytes_[tensor] if is_whole else 0
+            moved[v, end], macs[v, end] = sum(read.values()) + written, once
+    ends = found[:, FOUND_FROM], found[:, FOUND_TO]
+    more = np.maximum(1.0, found[:, FOUND_MACS] / np.maximum(1, macs[ends]))
+    steps = np.where(found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0]), 1)
+    estimate: I64 = (moved[ends] * more * steps).astype(np.int64)
+    return estimate
 
 
 def _windows(read: Read, sizes: tuple[int, int]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal
@@ -112,26 +112,50 @@ def traffic_of(cascade: Cascade) -> int:
     for region in cascade.regions:
         for v in range(region.first, region.end):
             row = graph.operations[v]
-            if region.kind == "channels":
-                total += _traffic_by_channels(graph, region, v)
-                continue
-            if region.kind == "whole":
-                total += row.weights + sum(graph.tensors[t].bytes for t in row.outputs)
-                total += sum(graph.tensors[read.tensor].bytes for read in row.reads)
-                continue
-            made, out = region.made[v], graph.tensors[row.outputs[0]]
-            total += row.weights * _runs(made.rows) * _runs(made.columns)
-            total += out.bytes if row.role == "sum" else _length(made.rows) * _length(made.columns) * out.pixel
-            for read in row.reads:
-                source = graph.tensors[read.tensor]
-                area = 1
-                for spans, window, size in zip((made.rows, made.columns), read.windows, source.sizes, strict=True):
-                    if row.role == "sum":
-                        area *= _length(spans)
-                    else:
-                        area *= _length([window.source(a, b, size) for a, b in spans if b > a])
-                total += area * source.pixel
+            if region.kind in ("whole", "channels"):
+                total += row.weights
+            else:
+                made = region.made[v]
+                total += row.weights * _runs(made.rows) * _runs(made.columns)
+            total += sum(bytes_ for _, bytes_ in _moved(graph, region, v))
+            if region.kind == "channels" and v == region.end - 1 and is_accumulated(graph, region):
+                total += 2 * region.trips * row.partial
     return total
+
+
+def moved_of(cascade: Cascade) -> dict[int, int]:
+    """Return for each tensor that is whole somewhere the bytes that regions read of it and write to it as a whole."""
+    graph, found = cascade.graph, dict[int, int]()
+    for region in cascade.regions:
+        held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}
+        for v in range(region.first, region.end):
+            for tensor, bytes_ in _moved(graph, region, v):
+                if tensor not in held:
+                    found[tensor] = found.get(tensor, 0) + bytes_
+    return found
+
+
+def _moved(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:
+    """Yield each tensor that an operation reads or makes in a region, and the bytes of all its runs."""
+    row = graph.operations[v]
+    if region.kind in ("whole", "channels"):
+        yield from ((tensor, graph.tensors[tensor].bytes) for tensor in row.outputs)
+        for read in row.reads:
+            maker = graph.maker[read.tensor]
+            is_outside = read.channels == "all" and (maker is None or maker < region.first)
+            times = region.trips if region.kind == "channels" and is_outside else 1
+            yield read.tensor, graph.tensors[read.tensor].bytes * times
+        return
+    made, out = region.made[v], graph.tensors[row.outputs[0]]
+    area = _length(made.rows) * _length(made.columns)
+    yield row.outputs[0], out.bytes if row.role == "sum" else area * out.pixel
+    for read in row.reads:
+        source = graph.tensors[read.tensor]
+        if row.role != "sum":
+            area = 1
+            for spans, window, size in zip((made.rows, made.columns), read.windows, source.sizes, strict=True):
+                area *= _length([window.source(a, b, size) for a, b in spans if b > a])
+        yield read.tensor, area * source.pixel
 
 
 def runs_of(cascade: Cascade) -> int:
@@ -162,19 +186,6 @@ def sums_of(graph: AccessGraph, region: CascadeRegion) -> int:
     if is_accumulated(graph, region):
         return last.partial if last.partial > graph.tensors[last.outputs[0]].bytes else 0
     return last.sums if last.role == "sum" and region.kind != "channels" else 0
-
-
-def _traffic_by_channels(graph: AccessGraph, region: CascadeRegion, v: int) -> int:
-    """Return the bytes that one operation reads and writes; its constants are cut like its channels."""
-    row, steps = graph.operations[v], region.trips
-    total = row.weights + graph.tensors[row.outputs[0]].bytes
-    for read in row.reads:
-        maker = graph.maker[read.tensor]
-        again = read.channels == "all" and (maker is None or maker < region.first)
-        total += graph.tensors[read.tensor].bytes * (steps if again else 1)
-    if v == region.end - 1 and is_accumulated(graph, region):
-        total += 2 * steps * row.partial
-    return total
 
 
 def steps_of(region: CascadeRegion) -> product[tuple[int, int]]:
