@@ -70,7 +70,12 @@ CertificateFile = Annotated[
     typer.Option("--certificate", metavar="FILE", help="Write what proves the plan here; checkers/ checks it."),
 ]
 SweepOf = Annotated[
-    str | None, typer.Option("--sweep", metavar="[NAME=]FROM:TO:STEP", help="Cost and peaks for each size of a pool.")
+    list[str] | None,
+    typer.Option(
+        "--sweep",
+        metavar="[NAME=]FROM:TO:STEP",
+        help="Cost and peaks for each size of a pool; for several pools, repeat it.",
+    ),
 ]
 KeptPlan = Annotated[
     str | None,

@@ -41,6 +41,7 @@ from memplan.api.cli.streams import (
     read_problem,
     refuse_unwritable,
     say,
+    warn,
     write,
 )
 from memplan.api.reports.plan_formats import write_plan
@@ -150,6 +151,9 @@ def _refuse_unknown_report(path: str) -> None:
 
 
 def _tell(found: CheckResult) -> None:
+    warn(found.plan.findings)
+    if found.plan.reproducible is False:
+        say(f"memplan: warning: not reproducible: the search was ended, or changed, by: {found.plan.disturbed_by}")
     for failure in found.failures:
         say(f"memplan: {failure.rule}: {failure.message}")
     for pool in found.pools:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -40,6 +40,7 @@ from memplan.api.cli.arguments import (
 )
 from memplan.api.cli.certificates import certified
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import (
     STANDARD,
@@ -57,6 +58,7 @@ from memplan.api.reports.plan_formats import write_plan
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError
 from memplan.planner.errors import shown as shown_value
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import KeptPlaces, Plan
 from memplan.planner.model.problem import Problem
@@ -67,7 +69,7 @@ from memplan.solvers.studies.replay.source_file import SourceFile
 
 if TYPE_CHECKING:
     from memplan.api.cli.reorder import Reordering
-    from memplan.api.cli.sweep import SweepRequest
+    from memplan.api.cli.sweep import SweepRun
 
 NOTHING_FITS = 1
 
@@ -77,6 +79,9 @@ def plan(
     output: PlanOutput = None,
     capacity: Capacities = None,
     inclusive: Inclusive = None,
+    dim: Dims = None,
+    views: ViewsOfModel = None,
+    alignment: AlignmentOfModel = None,
     time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
     solver: SolverName = "auto",
     accept: Accepted = None,
@@ -105,31 +110,28 @@ def plan(
     is_table = shown == TABLE or (shown is None and output is None and not quiet and is_terminal(sys.stdout))
     plan_format = format_for(output, None if shown == TABLE else shown)
     _refuse_unwritable(picture_file, output, page_file, bundle_file, certificate_file)
-    others = {"sweep": swept, "keep": keep, "server": server, "inclusive": inclusive}
+    others = {"sweep": ", ".join(swept) if swept else None, "keep": keep, "server": server, "inclusive": inclusive}
     reordering = _reordering(reorder, order_file, reordered_file, quiet, others)
-    file, problem = _read(problem_file, inclusive, capacity or [], is_put_off=reordering is not None)
+    model = model_options(dim, views, alignment)
+    file, problem = _read(problem_file, inclusive, capacity or [], model, is_put_off=reordering is not None)
     _refuse_together(bundle=bundle_file, keep=keep, sweep=swept, server=server, reorder=reordering)
-    sweep = None if swept is None else _read_sweep(swept, problem, plan_format, picture_file, server)
+    sweep = _read_sweep(swept, problem, (output, plan_format, is_table, quiet, page_file), picture_file, server)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
-    options = _options(time_limit_s=time_limit, solver=solver, accept=accept, seed=seed, deterministic=deterministic)
-    options["profile"] = profile
+    options = _options(time_limit_s=time_limit, solver=solver, accept=accept, seed=seed, profile=profile)
+    options["deterministic"] = deterministic
     with graceful_interrupts() as cancelled:
         deadline = None if deterministic and reordering is None else Deadline.after(time_limit, started)
         control = SolveControl(deadline, cancelled, line.take)
         if sweep is not None:
-            _sweep(sweep, problem, options, control, line, output, plan_format, is_table, quiet, page_file)
+            raise typer.Exit(sweep.run(problem, options, control, line))
         if reordering is not None:
-            problem, control = reordering.run(problem_file, capacity, options, control)
-        planning = _planning(problem, options, control, server, keep, eps)
-        answer = run_in_thread(planning, lambda: line.draw(time.monotonic() - started))
-        line.erase()
+            problem, control = reordering.run(problem_file, capacity, model, options, control)
+        answer = _run(_planning(problem, options, control, server, keep, eps), line, started)
         answer = certified(problem, answer, certificate_file, time_limit, cancelled, quiet)
-        _warn(problem, answer, quiet)
         if output is not None or not is_table:
             write(output, write_plan(answer, problem, plan_format))
         _draw(problem, answer, picture_file, page_file, problem_file)
-        if bundle_file is not None:
-            write(bundle_file, _bundle(file, problem, options, answer))
+        _write_bundle(bundle_file, file, problem, options, answer)
     _show(problem, answer, is_table, quiet)
     raise typer.Exit(_status(answer, cancelled.is_set()))
 
@@ -154,6 +156,13 @@ def _refuse_unwritable(picture_file: str | None, *targets: str | None) -> None:
         picture.format_of_name(picture_file)
 
 
+def _run(planning: Callable[[], Plan], line: ProgressLine, started: float) -> Plan:
+    """Return the plan that a call makes, with its progress on a line meanwhile."""
+    answer = run_in_thread(planning, lambda: line.draw(time.monotonic() - started))
+    line.erase()
+    return answer
+
+
 def _options(**options: Any) -> dict[str, Any]:
     return options
 
@@ -165,21 +174,25 @@ def _refuse_together(**given: object) -> None:
         raise OptionError(f"{names[0]}: must not be given with {' and '.join(names[1:])}")
 
 
-def _read(path: str, inclusive: bool | None, capacity: list[str], is_put_off: bool) -> tuple[SourceFile, Problem]:
+def _read(
+    path: str, inclusive: bool | None, capacity: list[str], model: ImportOptions, is_put_off: bool
+) -> tuple[SourceFile, Problem]:
     """Return a file as a bundle keeps it, and the problem in it with the capacities; neither, where that is put off."""
     if is_put_off:
         return SourceFile(b""), Problem(buffers=[])
-    data, problem = read_as(path, lambda data: (data, problem_in(data, path, None, inclusive)[0]))
+    data, problem = read_as(path, lambda data: (data, problem_in(data, path, model, inclusive)[0]))
     name = None if path == STANDARD else Path(path).name
-    return SourceFile(data, name, tuple(capacity), inclusive), with_capacities(problem, capacity)
+    return SourceFile(data, name, tuple(capacity), inclusive, model), with_capacities(problem, capacity)
 
 
-def _bundle(file: SourceFile, problem: Problem, options: dict[str, Any], answer: Plan) -> bytes:
-    """Return the replay bundle of a plan."""
+def _write_bundle(path: str | None, file: SourceFile, problem: Problem, options: dict[str, Any], answer: Plan) -> None:
+    """Write the replay bundle of a plan, where one is asked for."""
+    if path is None:
+        return
     # Imported here: few plans are to be replayed.
     from memplan.solvers.studies.replay.bundle import write_bundle
 
-    return write_bundle(file, problem, SolveOptions.model_construct(**options), answer)
+    write(path, write_bundle(file, problem, SolveOptions.model_construct(**options), answer))
 
 
 def _draw(
@@ -232,44 +245,26 @@ def _keeping(
     return partial(replan, problem, old, eps=eps, **limits, control=control)
 
 
-def _sweep(
-    sweep: SweepRequest,
-    problem: Problem,
-    options: dict[str, Any],
-    control: SolveControl,
-    line: ProgressLine,
-    output: str | None,
-    written: str,
-    is_table: bool,
-    quiet: bool,
-    page_file: str | None,
-) -> NoReturn:
-    """Plan each size of a pool, tell what it is worth, and exit."""
-    from memplan.api.cli.sweep import WRITERS, page_of, run_sweep, show_points, status_of
-
-    points = run_sweep(sweep, problem, options, control, line)
-    if page_file is not None:
-        write(page_file, page_of(sweep, problem, points))
-    if output is not None or not is_table:
-        write(output, WRITERS[written](points))
-    if is_table or (is_terminal(sys.stdout) and not quiet):
-        show_points(points, sweep.pool)
-    raise typer.Exit(status_of(points, control.cancelled is not None and control.cancelled.is_set()))
-
-
 def _read_sweep(
-    text: str, problem: Problem, written: str, picture_file: str | None, server: str | None
-) -> SweepRequest:
+    texts: list[str] | None,
+    problem: Problem,
+    output: tuple[str | None, str, bool, bool, str | None],
+    picture_file: str | None,
+    server: str | None,
+) -> SweepRun | None:
+    """Return the sweep that is asked for, if any; `output` are the fields of SweepOutput. Raises OptionError."""
+    if not texts:
+        return None
     if server is not None:
         raise OptionError("server: must not be asked for a sweep, which is many plans")
     if picture_file is not None:
         raise OptionError("picture: must not be asked of a sweep, which is many plans")
     # Imported here: few plans are sweeps.
-    from memplan.api.cli.sweep import WRITERS, SweepRequest
+    from memplan.api.cli.sweep import WRITERS, SweepOutput, SweepRequest, SweepRun
 
-    if written not in WRITERS:
-        raise OptionError(f"format: must be json, csv or table for a sweep, got {written}")
-    return SweepRequest.read(text, problem)
+    if output[1] not in WRITERS:
+        raise OptionError(f"format: must be json, csv or table for a sweep, got {output[1]}")
+    return SweepRun(SweepRequest.read(texts, problem), SweepOutput(*output))
 
 
 def _ask(server: str, problem: Problem, cancelled: threading.Event, options: dict[str, Any]) -> Plan:
@@ -280,14 +275,11 @@ def _ask(server: str, problem: Problem, cancelled: threading.Event, options: dic
     return ask(server, problem, read_options(options), cancelled)
 
 
-def _warn(problem: Problem, answer: Plan, quiet: bool) -> None:
+def _show(problem: Problem, answer: Plan, is_table: bool, quiet: bool) -> None:
+    """Warn people of what lint finds, and show them a plan, or why there is none."""
     if not quiet:
         warn(lint(problem))
         _tell_kept(answer.kept)
-
-
-def _show(problem: Problem, answer: Plan, is_table: bool, quiet: bool) -> None:
-    """Show a plan to people, or why there is none."""
     if is_table or (is_terminal(sys.stdout) and not quiet):
         _report(problem, answer, is_table)
     elif not quiet and answer.explanation is not None:

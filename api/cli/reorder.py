@@ -15,6 +15,7 @@ from memplan.api.reports.reordering import reorder
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveControl
 
@@ -48,12 +49,18 @@ class Reordering:
         return cls(order_file, problem_file, quiet)
 
     def run(
-        self, path: str, capacity: list[str] | None, options: Mapping[str, Any], control: SolveControl
+        self,
+        path: str,
+        capacity: list[str] | None,
+        model: ImportOptions,
+        options: Mapping[str, Any],
+        control: SolveControl,
     ) -> tuple[Problem, SolveControl]:
         """Reorder the operations in a file; return the problem to plan, and a control with the plan to start from."""
         work = partial(
             reorder,
             name=path,
+            options=model,
             time_limit_s=_SHARE * options["time_limit_s"],
             deterministic=options["deterministic"],
             cancelled=control.cancelled,

@@ -41,7 +41,7 @@ def replay(
     bundle = read_as(bundle_file, read_bundle)
 
     def read(file: SourceFile) -> Problem:
-        return with_capacities(problem_in(file.data, file.name or "", None, file.inclusive)[0], file.capacity)
+        return with_capacities(problem_in(file.data, file.name or "", file.model, file.inclusive)[0], file.capacity)
 
     with graceful_interrupts() as cancelled:
         control = SolveControl(cancelled=cancelled)

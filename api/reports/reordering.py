@@ -47,6 +47,7 @@ def reorder(
     name: str,
     *,
     time_limit_s: float,
+    options: ImportOptions | None = None,
     deterministic: bool = False,
     cancelled: threading.Event | None = None,
 ) -> Reordered:
@@ -56,7 +57,8 @@ def reorder(
     """
     operations, reading, facts = None, Reading(), None
     if importers.detect(data, name) is not None:
-        imported = importers.read_model(data, name, ImportOptions(facts=True))
+        wanted = (options or ImportOptions()).model_copy(update={"facts": True})
+        imported = importers.read_model(data, name, wanted)
         operations, facts = imported.operations, imported.facts
         if operations is None:
             raise OptionError("reorder: must be asked for a file that has operations, got one that has lifetimes")

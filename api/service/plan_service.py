@@ -77,7 +77,8 @@ class PlanService:
             result = await self._profiled(request, profile, cancelled, on_progress)
         if request.deadline.left_s < -_LATE_S:
             self._metrics.missed_deadline()
-        return (result or nothing_known(problem)).answer(options.deterministic, request.deadline.passed_s)
+        answer = (result or nothing_known(problem)).answer(options.deterministic, request.deadline.passed_s)
+        return answer.model_copy(update={"findings": problem.findings}) if problem.findings else answer
 
     async def _found(
         self, request: PlanRequest, cancelled: asyncio.Event, on_progress: OnProgress | None

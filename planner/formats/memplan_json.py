@@ -85,13 +85,13 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:
-    """Write a plan; absent facts are null."""
+    """Write a plan; absent facts are null, but where lint found nothing, nothing is said of findings."""
     table = plan.placements
     ids = [encode_basestring(name) if isinstance(name, str) else name for name in table.ids]
     pools = [f',"pool":{encode_basestring(name)},"offset":' for name in table.pool_names]
     rows = zip(ids, table.pool.tolist(), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pools[pool]}{offset}}}' for name, pool, offset in rows])
     # Rows by themselves, as pydantic takes twice as long; the quotes of other texts are escaped.
-    unsaid = {"placements"} if plan.profile is not None else {"placements", "profile"}
-    rest = plan.model_dump_json(exclude=unsaid)
+    unsaid = {name for name in ("profile", "findings") if not getattr(plan, name)}
+    rest = plan.model_dump_json(exclude={"placements", *unsaid})
     return rest.replace(',"shared":', f',"placements":[{placements}],"shared":', 1).encode() + b"\n"

@@ -16,6 +16,7 @@ from pydantic_core import core_schema
 
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.planned import problem_of
 from memplan.planner.model.problem_fields import Profile
@@ -29,6 +30,18 @@ ProofKind = Literal[
 ]
 ReasonKind = Literal["live-set", "stretch", "core"]
 Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple)]
+
+
+def _as_finding(value: object) -> object:
+    """Return the finding that an object of JSON writes down; what is none as it is."""
+    if isinstance(value, dict) and value.keys() <= _FINDING and all(type(value.get(key)) is str for key in _SAID):
+        return Finding(value["rule"], value["message"], tuple(value.get("buffers", ())))
+    return value
+
+
+_SAID = ("rule", "message")
+_FINDING = {*_SAID, "buffers"}
+Findings = Annotated[tuple[Annotated[Finding, BeforeValidator(_as_finding)], ...], BeforeValidator(as_tuple)]
 Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
 
 _SHOWN_AT_MOST = 100_000
@@ -158,7 +171,7 @@ class Plan(PlanValue):
     `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.
     `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
-    the work done, decided.
+    the work done, decided. `findings` are those of lint about the problem.
     """
 
     status: Status = "feasible"
@@ -179,6 +192,7 @@ class Plan(PlanValue):
     kept: KeptPlaces | None = None
     reproducible: bool | None = None
     disturbed_by: Disturbance | None = None
+    findings: Findings = ()
     wall_time_s: float | None = None
     problem_hash: str | None = None
     version: str | None = None

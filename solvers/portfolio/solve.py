@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypedDict, Unpack
 
+from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.portfolio.one_search import solve_objective
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
+from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import SolveResult
 
 __all__ = ["Steered", "solve", "solve_request"]
@@ -48,9 +51,13 @@ def solve(
         deterministic=deterministic,
         profile=profile,
     )
-    return with_problem(
-        solve_request(problem, options, steered.get("control", _UNSTEERED)).answer(deterministic), problem
-    )
+    options.target()
+    control = steered.get("control", _UNSTEERED)
+    if control.deadline is None and not deterministic:
+        control = replace(control, deadline=Deadline.after(time_limit_s))
+    findings = {"findings": lint(problem)}
+    answer = solve_request(problem, options, control).answer(deterministic)
+    return with_problem(answer.model_copy(update=findings), problem)
 
 
 def solve_request(problem: Problem, options: SolveOptions, control: SolveControl = _UNSTEERED) -> SolveResult:

@@ -1,45 +1,88 @@
-"""One problem at many sizes of one pool: what each more byte of it is worth."""
+"""One problem at many sizes of one pool or several: what each more byte of them is worth."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
+MOST_SIZES = 1000
+"""The most combinations of sizes of a sweep."""
+
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """The plan for one size of the pool, in bytes."""
+    """The plan for one combination of sizes, in bytes: one for each pool that is swept, in the sweep's order."""
 
-    size: int
+    sizes: tuple[int, ...]
     plan: Plan
+
+    def facts(self, pools: Sequence[str]) -> dict[str, Any]:
+        """Return the sizes of the pools, the quality of the plan, and its use in bytes; None if not known.
+
+        `size` is there for one pool only.
+        """
+        plan = self.plan
+        return {
+            **({"size": self.sizes[0]} if len(pools) == 1 else {}),
+            "sizes": dict(zip(pools, self.sizes, strict=True)),
+            "status": plan.status,
+            "stop_reason": plan.stop_reason,
+            "cost": plan.cost,
+            "cost_lower_bound": plan.cost_lower_bound,
+            "peak": plan.peak,
+            "lower_bound": plan.lower_bound,
+            "pools": [use.model_dump() for use in plan.pools],
+            "solver": plan.solver,
+            "reproducible": plan.reproducible,
+        }
 
 
 def sweep(
-    problem: Problem, pool: str, sizes: Iterable[int], plan_one: Callable[[Problem, Plan | None], Plan]
+    problem: Problem, sizes: Mapping[str, Iterable[int]], plan_one: Callable[[Problem, Plan | None], Plan]
 ) -> Iterator[SweepPoint]:
-    """Yield a plan for each size of a pool, from the smallest to the largest; none is worse than one before it.
+    """Yield a plan for each combination of the pools' sizes, the last pool's going fastest, from the smallest up.
 
-    `plan_one(problem, start)` plans a problem, no worse than the plan `start` that is start already: what fits a small
-    pool fits a larger one. Raises OptionError for a pool that the problem does not have.
+    None is worse than one whose pools are all as small or smaller: `plan_one(problem, start)` plans a problem, no worse
+    than the plan `start`, which is right for smaller pools and so for it. Raises OptionError for a pool that the
+    problem does not have, for no pool, and for more than MOST_SIZES combinations.
     """
-    start: Plan | None = None
-    for size in sorted(set(sizes)):
-        plan = plan_one(with_size(problem, pool, size), start)
-        yield SweepPoint(size, plan)
-        start = plan if is_found(plan) else start
+    axes = [sorted(set(values)) for values in sizes.values()]
+    if not sizes or prod(map(len, axes)) > MOST_SIZES:
+        raise OptionError(f"sweep: must have 1 to {MOST_SIZES} combinations of sizes, got {_count(axes)}")
+    found: dict[tuple[int, ...], Plan] = {}
+    for place in product(*(range(len(axis)) for axis in axes)):
+        chosen = tuple(axis[k] for axis, k in zip(axes, place, strict=True))
+        starts = [found[below] for below in _steps(place, -1) if below in found and is_found(found[below])]
+        start = min(starts, key=lambda plan: tuple(value or 0 for value in _score(plan)), default=None)
+        found[place] = plan_one(with_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
+        yield SweepPoint(chosen, found[place])
 
 
-def with_size(problem: Problem, pool: str, size: int) -> Problem:
-    """Return the problem with another size of one pool; raises OptionError for an unknown pool."""
+def _count(axes: Sequence[Sequence[int]]) -> int:
+    return prod(map(len, axes)) if axes else 0
+
+
+def _steps(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
+    """Yield the places that are one step away along one axis."""
+    for axis in range(len(place)):
+        yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
+
+
+def with_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
+    """Return the problem with other sizes of some pools; raises OptionError for an unknown pool."""
     names = [row.name for row in problem.pools]
-    if pool not in names:
-        raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {shown(pool)}")
+    for pool in sizes:
+        if pool not in names:
+            raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {shown(pool)}")
     fields = {name: getattr(problem, name) for name in Problem.model_fields}
-    pools = [dict(row) | ({"size": size} if row.name == pool else {}) for row in problem.pools]
+    pools = [dict(row) | ({"size": sizes[row.name]} if row.name in sizes else {}) for row in problem.pools]
     return Problem.model_validate(fields | {"pools": pools})
 
 
@@ -49,11 +92,15 @@ def informed(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     So the bound on the cost for a size is never below that for a larger one, and a plan that is no worse than the
     best one for a larger size is optimal.
     """
-    told: list[SweepPoint] = []
+    axes = [sorted(set(values)) for values in zip(*(point.sizes for point in points), strict=True)]
+    told: dict[tuple[int, ...], Plan] = {}
     for point in reversed(points):
-        plan = _told_by(told[-1].plan, point.plan) if told else point.plan
-        told.append(SweepPoint(point.size, plan))
-    return told[::-1]
+        place = tuple(axis.index(size) for axis, size in zip(axes, point.sizes, strict=True))
+        told[place] = point.plan
+        for above in _steps(place, 1):
+            if above in told:
+                told[place] = _told_by(told[above], told[place])
+    return [SweepPoint(point.sizes, plan) for point, plan in zip(points, reversed(told.values()), strict=True)]
 
 
 def _told_by(larger: Plan, plan: Plan) -> Plan:

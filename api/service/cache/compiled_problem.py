@@ -10,7 +10,9 @@ from memplan.api.options import Options
 from memplan.planner.instance.canonical import canonical_order, problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
+from memplan.planner.lint.problems import lint
 from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 
 _SMALL_BUFFERS = 500
@@ -24,9 +26,10 @@ _LARGEST_PART = 8
 
 @dataclass(frozen=True, eq=False)
 class CompiledProblem:
-    """A problem as a caller wrote it, and its canonical form; `order` lists its instance's buffers, (n,).
+    """A problem as a caller wrote it, its canonical form, and what lint finds.
 
-    Work on one that `is_small`, and is no search, takes less time than handing it to a thread under load.
+    `order` lists its instance's buffers, (n,). Work on one that `is_small`, and is no search, takes less time than
+    handing it to a thread under load.
     """
 
     problem: Problem
@@ -34,13 +37,14 @@ class CompiledProblem:
     hash: str
     order: I64
     is_small: bool
+    findings: tuple[Finding, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem) -> CompiledProblem:
-        """Compile and hash a problem. O(m log m)."""
+        """Compile, hash and lint a problem. O(m log m)."""
         instance = compile_problem(problem)
         order = canonical_order(instance)
-        return cls(problem, instance, problem_hash(problem, instance, order), order, _is_small(instance))
+        return cls(problem, instance, problem_hash(problem, instance, order), order, _is_small(instance), lint(problem))
 
 
 def _is_small(instance: Instance) -> bool:

@@ -10,7 +10,7 @@ from memplan.api.service.kinds.bodies import parsed_fields
 from memplan.api.service.kinds.kind import JobKind
 
 _MODULES = (
-    *("audit", "certificate", "compare", "explain", "imports", "repairs", "replan", "scenarios", "what_if"),
+    *("audit", "certificate", "compare", "explain", "imports", "repairs", "replan", "scenarios", "sweep", "what_if"),
     *("operations.cascade", "operations.liveness", "operations.order"),
 )
 """The modules of this package that have a `KIND`."""

@@ -13,6 +13,7 @@ from memplan.planner.errors import InvalidPlanError, OptionError, shown
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import total_cost
+from memplan.planner.lint.problems import lint
 from memplan.planner.model.buffer_table import ABSENT, I64, Bool, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import KeptPlaces, Plan, StopReason
@@ -59,14 +60,16 @@ def replan(
     part = read_eps(eps)
     if least not in ("buffers", "bytes"):
         raise OptionError(f"least: must be buffers or bytes, got {shown(least)}")
+    findings = {"findings": lint(problem)}
     options = SolveOptions.model_construct(time_limit_s=time_limit_s, seed=seed)
     half = replace(control, deadline=deadline.within(max(0.05, deadline.left_s * _BASE_SHARE)), start=old_plan)
     base = solve_objective(problem, options, half)
     if not len(base.plan.placements) or base.bound is None:
-        return base.answer(deterministic=False)
+        return base.answer(deterministic=False).model_copy(update=findings)
     question = limited(problem, ends_for(problem, base.plan, part), base.plan)
     old = old_places(question, old_plan)
-    return _Replan(problem, question, base.plan, base.bound, old, part, least, deadline, control, seed).run()
+    run = _Replan(problem, question, base.plan, base.bound, old, part, least, deadline, control, seed).run
+    return run().model_copy(update=findings)
 
 
 @dataclass(eq=False)

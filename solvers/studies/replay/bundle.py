@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from memplan.planner.errors import FormatError, InputError, PlanError
 from memplan.planner.formats import memplan_json
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -41,6 +42,7 @@ class KeptFile(Value):
     sha256: str
     capacity: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()
     inclusive: bool | None = None
+    model: ImportOptions = ImportOptions()
 
     @property
     def file(self) -> SourceFile:
@@ -51,7 +53,7 @@ class KeptFile(Value):
             raise FormatError(f"problem.content: must be {self.encoding}: {error}") from None
         if (found := _sha256(data)) != self.sha256:
             raise FormatError(f"problem.sha256: must be that of the content ({found}), got {self.sha256}")
-        return SourceFile(data, self.name, self.capacity, self.inclusive)
+        return SourceFile(data, self.name, self.capacity, self.inclusive, self.model)
 
 
 class ReplayBundle(Value):
@@ -151,8 +153,8 @@ def replay(bundle: ReplayBundle, read: ReadProblem, control: SolveControl | None
 
 
 def without_time(plan: Plan) -> Plan:
-    """Return a plan without the seconds that it took, which are never the same."""
-    return plan.model_copy(update={"wall_time_s": None})
+    """Return a plan without the seconds that it took, which are never the same, and what lint says of its problem."""
+    return plan.model_copy(update={"wall_time_s": None, "findings": ()})
 
 
 def _value(plan: Plan) -> tuple[Any, ...]:
@@ -162,6 +164,7 @@ def _value(plan: Plan) -> tuple[Any, ...]:
 def _kept(file: SourceFile) -> dict[str, Any]:
     row: dict[str, Any] = {"name": file.name, "encoding": "utf-8", "sha256": _sha256(file.data)}
     row |= {"capacity": file.capacity, "inclusive": file.inclusive}
+    row |= {} if file.model == ImportOptions() else {"model": file.model.model_dump(mode="json")}
     try:
         return row | {"content": file.data.decode()}
     except UnicodeDecodeError:

@@ -130,3 +130,15 @@ def test_a_models_operations_are_read_by_liveness(file: str, tmp_path: Path, cap
     problem = tmp_path / "problem.json"
     assert main(["convert", file, str(problem), "-q"]) == 0
     assert main(["convert", str(problem), "-", "--operations"]) == 2
+
+
+def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Captured) -> None:
+    for options in ([], ["--alignment", "1"], ["--views", "separate"]):
+        asked = compared(capfd, file, *options)
+        assert main(["plan", file, *options, "--bundle", str(tmp_path / "bundle.json"), "--deterministic", "-q"]) == 0
+        assert json.loads(capfd.readouterr().out)["peak"] == asked["memplan"]["peak"]
+        assert main(["replay", str(tmp_path / "bundle.json"), "-q"]) == 0
+        assert json.loads(capfd.readouterr().out)["same"] == "bytes"
+    (tmp_path / "a.json").write_text('{"buffers": []}')
+    assert main(["plan", str(tmp_path / "a.json"), "--dim", "batch=1"]) == 2
+    assert "dim, views, alignment: must be given for models only" in capfd.readouterr().err

@@ -104,3 +104,24 @@ def test_exit_status_1_says_that_nothing_fits_at_any_size(one_pool: str, capfd: 
 def test_what_cannot_be_swept_is_one_sentence(problem: str, options: list[str], sentence: str, capfd: Captured) -> None:
     assert main(["plan", problem, "--sweep", *options]) == 2
     assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")
+
+
+def test_sizes_of_several_pools_are_combined(problem: str, capfd: Captured) -> None:
+    assert main(["plan", problem, "--sweep", "sram=32:96:64", "--sweep", "dram=32:64:32"]) == 0
+    rows = json.loads(capfd.readouterr().out)
+    assert [(*row["sizes"].values(), row["status"], row["cost"]) for row in rows] == [
+        (32, 32, "infeasible", None),
+        (32, 64, "optimal", 64.0),
+        (96, 32, "optimal", 0.0),
+        (96, 64, "optimal", 0.0),
+    ]
+    assert main(["plan", problem, "--sweep", "sram=1:1:1", "--sweep", "sram=1:1:1"]) == 2
+    assert 'sweep: must be given once for each pool, got "sram" again' in capfd.readouterr().err
+    assert main(["plan", problem, "--sweep", "sram=1:500:1", "--sweep", "dram=1:3:1"]) == 2
+    assert "sweep: must have at most 1000 combinations of sizes, got 1500" in capfd.readouterr().err
+
+
+def test_columns_that_say_nothing_are_left_out(one_pool: str, capfd: Captured) -> None:
+    assert main(["plan", one_pool, "--sweep", "96:96:1", "--format", "table"]) == 0
+    heading = capfd.readouterr().err.splitlines()[0].split()
+    assert heading == ["size", "of", "default", "status", "default", "used"]

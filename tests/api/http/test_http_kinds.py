@@ -166,6 +166,34 @@ def test_a_grid_of_changes_is_planned(server: Running) -> None:
     assert many.json()["detail"] == "scenarios: must be at most 10000 combinations, got 40000"
 
 
+def test_sizes_of_pools_are_swept(server: Running) -> None:
+    asked = dict(KINDS["sweep"].example)
+    found = server.client.post("/v1/sweep", json=asked).json()
+    assert found["combinations"] == 3
+    assert [(row["size"], row["cost"], row["status"]) for row in found["points"]] == [
+        (0, 112.0, "optimal"),
+        (64, 48.0, "optimal"),
+        (128, 0.0, "optimal"),
+    ]
+    both = {"sram": [128, 64], "dram": {"first": 64, "last": 112, "step": 48}}
+    rows = server.client.post("/v1/sweep", json=asked | {"sizes": both}).json()["points"]
+    sizes = [{"sram": a, "dram": b} for a in (64, 128) for b in (64, 112)]
+    assert [row["sizes"] for row in rows] == sizes
+    wrongs: list[tuple[Any, str]] = [
+        (5, "sizes: must be an object, got 5"),
+        ({}, "sizes: "),
+        ({"sram": []}, "sizes.sram"),
+        ({"sram": [-1]}, "sizes.sram"),
+        ({"sram": {"first": 2, "last": 1, "step": 1}}, "sizes.sram: must not end below where it starts"),
+        ({"sram": {"first": 0, "last": 1, "step": 0}}, "sizes.sram"),
+        ({"sram": {"first": 0, "last": 2**61, "step": 1}}, "sizes: must have at most 1000 combinations"),
+        ({"rom": [1]}, 'sweep: must name a pool of the problem (sram, dram), got "rom"'),
+    ]
+    for wrong, sentence in wrongs:
+        refused = server.client.post("/v1/sweep", json=asked | {"sizes": wrong})
+        assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True), refused.json()["detail"]
+
+
 def test_buffers_are_worth_what_the_peak_falls_without_them(server: Running) -> None:
     found = server.client.post("/v1/what-if", json=PROBLEM_EXAMPLE).json()
     assert {row["id"]: row["gain_if_dropped"] for row in found["buffers"]} == {

@@ -1,31 +1,21 @@
-"""The same problem and options give the same bytes in any process, in whatever order it goes through sets of names."""
+"""Deterministic commands answer with the same bytes in other processes; `tests/determinism.py` tries many states."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from memplan.planner.instance.compile import compile_problem
-from memplan.solvers.portfolio.registry import CONSTRAINTS, EVERYTHING
-from tests.support.fixed_plans import EVERY_FEATURE, planned
+from tests.determinism import compare_states, compared, says_so
 
-
-def test_a_case_has_every_feature() -> None:
-    assert compile_problem(EVERY_FEATURE).features >= (EVERYTHING | CONSTRAINTS)
+SAID = b'{"reproducible": false, "disturbed_by": "time_limit"}'
 
 
 @pytest.mark.slow
-def test_fresh_processes_give_equal_bytes() -> None:
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.support.fixed_plans"],
-            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdout=subprocess.PIPE,
-        )
-        for seed in ("1", "2")
-    ]
-    first, second = (process.communicate()[0] for process in running)
-    assert first == second == planned()
+def test_another_hash_seed_makes_no_difference() -> None:
+    for found in compare_states(4, "0.02", ["warm", "other hash seed"]):
+        assert (found.untold, found.same + len(found.told)) == ((), 5)
+
+
+def test_what_differs_must_say_so() -> None:
+    found = compared("warm", {"a": b"{}", "b": b"{}", "c": b"{}"}, {"a": b"{}", "b": SAID, "c": b'{"peak": 1}'})
+    assert (found.same, found.told, found.untold) == (1, ("b",), ("c",))
+    assert not says_so(b'{"reproducible": false, "disturbed_by": null}')
