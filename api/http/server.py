@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from memplan.api.cluster.cluster import WorkersAt
 from memplan.api.http.app import create_app
 from memplan.api.http.app_state import Service
+from memplan.api.http.limits.descriptors import take_all_descriptors
 from memplan.api.http.limits.turns import Turns
 from memplan.api.http.processes import ServerProcesses
 from memplan.api.http.uvicorn import WAITING_CONNECTIONS, UvicornServer
@@ -48,6 +49,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     Raises OptionError, also where the store cannot be used, or where keys are needed and there is none.
     """
     settings = read_settings()
+    take_all_descriptors()
     logging.config.dictConfig(log_config(settings.log_format, settings.log_problems))
     with listening(host, port) as listener:
         settings = decided(settings, listener, without_keys)

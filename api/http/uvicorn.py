@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +16,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from memplan.api.http.limits.descriptors import most_connections
 from memplan.api.http.limits.turns import Turns
 from memplan.api.settings import Settings
 
@@ -51,7 +52,7 @@ class UvicornServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=protocol(settings.header_timeout_s),
+                http=protocol(settings.header_timeout_s, most_connections()),
                 ws="none",
                 log_config=None,
                 log_level=log_level,
@@ -130,8 +131,11 @@ async def _readable(loop: asyncio.AbstractEventLoop, listener: socket.socket) ->
         loop.remove_reader(listener)
 
 
-def protocol(header_timeout_s: float) -> type[H11Protocol]:
-    """Return uvicorn's protocol, which has no limit for the time to the headers of a request, with such a limit."""
+def protocol(header_timeout_s: float, most: int) -> type[H11Protocol]:
+    """Return uvicorn's protocol with what it lacks: a limit for the time to the headers of a request, and one for
+    connections; where there are more than `most`, the one that has been silent for longest is closed.
+    """
+    silent: dict[H11Protocol, None] = {}
 
     class HeaderTimeoutProtocol(H11Protocol):
         """Closes connections that send no request, an incomplete request, or data after the response."""
@@ -141,6 +145,8 @@ def protocol(header_timeout_s: float) -> type[H11Protocol]:
         def connection_made(self, transport: Any) -> None:
             """Begin to wait for a request."""
             super().connection_made(transport)
+            if len(self.connections) > most:
+                _close_one(silent, self)
             self._wait_for_headers()
 
         def data_received(self, data: bytes) -> None:
@@ -163,10 +169,21 @@ def protocol(header_timeout_s: float) -> type[H11Protocol]:
                 self._stop_waiting()
             elif self._timeout is None:
                 self._timeout = self.loop.call_later(header_timeout_s, self.transport.abort)
+                silent[self] = None
 
         def _stop_waiting(self) -> None:
             if self._timeout is not None:
                 self._timeout.cancel()
                 self._timeout = None
+                silent.pop(self, None)
 
     return HeaderTimeoutProtocol
+
+
+def _close_one(silent: dict[H11Protocol, None], newest: H11Protocol) -> None:
+    """Close the connection that waits longest for a request, or one between requests, or else the newest."""
+    idle: Iterator[Any] = (one for one in newest.connections if getattr(one, "timeout_keep_alive_task", None))
+    closed: Any = next(iter(silent), None) or next(idle, newest)
+    silent.pop(closed, None)
+    newest.connections.discard(closed)
+    closed.transport.abort()

@@ -97,7 +97,7 @@ def test_a_connection_waits_for_a_request_until_its_headers_are_whole() -> None:
 
 def test_the_time_for_the_headers_ends_the_connection() -> None:
     async def day() -> None:
-        talk, pipe = connected(protocol(0.05))
+        talk, pipe = connected(protocol(0.05, 9))
         talk.data_received(b"GET / HTTP/1.1\r\n")
         await asyncio.sleep(0.15)
         assert pipe.is_aborted
@@ -106,9 +106,30 @@ def test_the_time_for_the_headers_ends_the_connection() -> None:
     asyncio.run(day())
 
 
+def test_where_there_are_too_many_connections_the_silent_give_way() -> None:
+    async def day() -> list[bool]:
+        kind, state = protocol(60.0, 3), ServerState()
+        config = uvicorn.Config(app, http=kind, log_config=None)
+        config.load()
+        talks: list[Any] = [kind(config, state, {}) for _ in range(6)]
+        pipes = [Pipe() for _ in talks]
+        for k, (talk, pipe) in enumerate(zip(talks, pipes, strict=True)):
+            talk.connection_made(pipe)
+            if k != 1:
+                talk.data_received(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n")
+        found = [pipe.is_aborted for pipe in pipes]
+        for talk in talks:
+            talk.connection_lost(None)
+        assert not state.connections
+        return found
+
+    # The second is silent; then all are at work, and what comes finds no room.
+    assert asyncio.run(day()) == [False, True, False, False, True, True]
+
+
 def test_a_connection_whose_request_was_answered_is_not_ended() -> None:
     async def day() -> None:
-        talk, pipe = connected(protocol(0.05))
+        talk, pipe = connected(protocol(0.05, 9))
         talk.data_received(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
         await asyncio.sleep(0.15)
         assert pipe.written.startswith(b"HTTP/1.1 204")
