@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,11 @@ from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 PREFIX = "MEMPLAN_"
 _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")
 _LEAST_SECRET = 32
+_LEAST_WORKER_BYTES = 384 * 2**20
+"""The memory with which a worker starts, and has some left for a problem."""
+_OTHERS = ("KERNELS", "SERVER", "KEY", "BUILD_KERNELS")
+_OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
+"""The beginnings of what Kubernetes tells of a service that is named memplan."""
 
 
 def _database(url: str) -> str:
@@ -75,7 +81,7 @@ class Settings(BaseSettings):
     # Workers
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=0)
     solves: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
-    worker_memory_bytes: int | None = Field(default=None, ge=64 * 2**20)
+    worker_memory_bytes: int | None = Field(default=None, ge=_LEAST_WORKER_BYTES)
     scheduler: Annotated[str, AfterValidator(_address)] | None = None
 
     # Limits
@@ -127,6 +133,13 @@ class Settings(BaseSettings):
         except RuntimeError:
             rule = "must be a folder without ~, since there is no home folder, got {shown}"
             raise PydanticCustomError("rule", rule, {"shown": shown(str(folder))}) from None
+
+
+def unknown_names(environment: Mapping[str, str]) -> list[str]:
+    """Return the variables that are named like settings, and are none: most likely misspelt ones."""
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | {f"{PREFIX}{name}" for name in _OTHERS}
+    named = (name for name in sorted(environment) if name.startswith(PREFIX) and name not in known)
+    return [name for name in named if not name.startswith(_OF_KUBERNETES)]
 
 
 def read_settings(**given: Any) -> Settings:

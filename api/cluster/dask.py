@@ -22,7 +22,8 @@ LOST = (CancelledError, KilledWorker, OSError)
 """The errors of a future whose worker is gone, or the connection to its scheduler."""
 MEMORY_BYTES: int = MEMORY_LIMIT
 """The memory of this machine, or what its container may use."""
-_NO_PAGES = "127.0.0.1:0"
+_LOOPBACK = "127.0.0.1"
+_NO_PAGES = f"{_LOOPBACK}:0"
 """The address of Dask's pages, of which there are none; it cannot be kept from listening."""
 _WITHOUT = ("spans", "stealing")
 """Extensions of a scheduler that are left out: statistics that keep something of every task for ever; moving tasks."""
@@ -107,7 +108,13 @@ def scheduler(host: str | None, port: int = 0, protocol: str = "tcp", security: 
 def worker(scheduler: str, threads: int = 1, security: Security | None = None) -> Worker:
     """Make a worker of a scheduler, in this process; it runs when it is awaited, or for as long as it is entered."""
     return Worker(
-        scheduler, nthreads=threads, security=security, memory_limit=0, dashboard_address=_NO_PAGES, extensions={}
+        scheduler,
+        nthreads=threads,
+        security=security,
+        host=_LOOPBACK if f"://{_LOOPBACK}:" in scheduler else None,  # else it listens on all addresses
+        memory_limit=0,
+        dashboard_address=_NO_PAGES,
+        extensions={},
     )
 
 

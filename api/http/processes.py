@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -17,8 +18,10 @@ import tempfile
 import time
 from asyncio.subprocess import PIPE, Process
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 from typing import Any
 
+import psutil
 from distributed import Security
 
 from memplan.api.cluster import dask
@@ -33,6 +36,7 @@ _START_S = 120.0
 _PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0)
 """The pauses before a server process that ended soon, and again and again, is replaced."""
 _LONG_LIFE_S = 30.0
+_FOLDER = "memplan-counts-"
 _LOG = logging.getLogger("memplan")
 
 
@@ -53,7 +57,8 @@ class ServerProcesses:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         async with AsyncExitStack() as stack:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="memplan-counts-"))
+            remove_left_folders()
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-"))
             workers: dict[str, Any] = {}
             if self._settings.scheduler is None and self._settings.workers > 0:
                 dask.set_up()
@@ -144,6 +149,14 @@ class ServerProcesses:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+def remove_left_folders() -> None:
+    """Remove the folders of servers that were killed, and could not do it themselves."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*"):
+        pid = folder.name.removeprefix(_FOLDER).partition("-")[0]
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)  # those of other users stay
 
 
 def _told(address: str, security: Security | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import logging.config
+import os
 import socket
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -17,7 +18,7 @@ from memplan.api.http.limits.turns import Turns
 from memplan.api.http.processes import ServerProcesses
 from memplan.api.http.uvicorn import WAITING_CONNECTIONS, UvicornServer
 from memplan.api.logs import log_config
-from memplan.api.settings import Settings, read_settings
+from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
@@ -51,6 +52,8 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     settings = read_settings()
     take_all_descriptors()
     logging.config.dictConfig(log_config(settings.log_format, settings.log_problems))
+    for name in unknown_names(os.environ):
+        _LOG.warning("%s: is not a known setting", name)
     with listening(host, port) as listener:
         settings = decided(settings, listener, without_keys)
         _check_store(settings)

@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.settings import PREFIX, Settings, read_settings
+from memplan.api.settings import PREFIX, Settings, read_settings, unknown_names
 from memplan.planner.errors import OptionError
 
 OPERATIONS = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()
 ROWS = dict(re.findall(r"^\| `MEMPLAN_([A-Z_]+)` \| [^|]+ \| ([^|]+) \|$", OPERATIONS, re.MULTILINE))
+
+
+def test_variables_that_are_no_settings_are_told() -> None:
+    names = ("MEMPLAN_WORKRES", "MEMPLAN_WORKERS", "MEMPLAN_KEY", "MEMPLAN_PORT_80_TCP", "MEMPLAN_SERVICE_HOST", "PATH")
+    assert unknown_names(dict.fromkeys(names, "")) == ["MEMPLAN_WORKRES"]
 
 
 def test_the_documentation_has_a_row_for_every_setting_in_their_order() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import tempfile
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
 
+from memplan.api.http.processes import remove_left_folders
 from tests.support.machines import Machine, answers, machines, server, soon
 
 _PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "size": 4, "start": 1, "end": 3}]}
@@ -61,3 +64,16 @@ def test_server_processes_end_with_their_parent(tmp_path: Path) -> None:
         left = processes(both)
         both.kill(signal.SIGKILL)
         soon(lambda: not any(process.is_running() for process in left), "they end", 10.0)
+
+
+def test_folders_of_servers_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    kept = [
+        tmp_path / f"memplan-counts-{os.getpid()}-a",
+        tmp_path / "memplan-counts-x-b",
+        tmp_path / "other-99999999-c",
+    ]
+    for folder in (*kept, tmp_path / "memplan-counts-99999999-d"):
+        folder.mkdir()
+    remove_left_folders()
+    assert sorted(tmp_path.iterdir()) == sorted(kept)

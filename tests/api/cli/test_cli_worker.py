@@ -21,7 +21,7 @@ from tests.support.processes import ROOT, WORKER, below, command, runs
     [
         (["worker"], "scheduler: must be given, or be in MEMPLAN_SCHEDULER"),
         (["worker", "there:8786"], "MEMPLAN_SCHEDULER: must begin with tcp:// or tls://"),
-        (["worker", NOWHERE, "--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 67108864, got 1"),
+        (["worker", NOWHERE, "--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 402653184, got 1"),
         (
             ["worker", NOWHERE, "--memory-limit", "much"],
             'memory-limit: must be a size such as 4096, 64kB or 1MiB, got "much"',
