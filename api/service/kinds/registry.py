@@ -11,6 +11,7 @@ from memplan.api.service.kinds.kind import JobKind
 
 _MODULES = (
     *("audit", "certificate", "compare", "explain", "imports", "repairs", "replan", "scenarios", "sweep", "what_if"),
+    "plans.replay",
     *("operations.cascade", "operations.liveness", "operations.order"),
 )
 """The modules of this package that have a `KIND`."""

@@ -107,7 +107,11 @@ def write_bundle(file: SourceFile, problem: Problem, options: SolveOptions, answ
 
 def read_bundle(data: bytes) -> ReplayBundle:
     """Read a bundle; raises FormatError."""
-    value = memplan_json.parse(data)
+    return bundle_from(memplan_json.parse(data))
+
+
+def bundle_from(value: object) -> ReplayBundle:
+    """Validate a bundle that has been parsed; raises FormatError."""
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise FormatError(f"format: must be {FORMAT}")
     try:
@@ -120,7 +124,8 @@ def read_bundle(data: bytes) -> ReplayBundle:
 def replay(bundle: ReplayBundle, read: ReadProblem, control: SolveControl | None = None) -> tuple[ReplayResult, Plan]:
     """Solve once more as a bundle says, and compare; `read` makes a problem of a file.
 
-    Raises InputError where the bundle contradicts itself.
+    What was reproducible may take as long as it needs, unless `control` has a deadline. Raises InputError where the
+    bundle contradicts itself.
     """
     problem = read(bundle.problem.file)
     if (found := problem_hash(problem)) != bundle.problem_hash:
@@ -128,8 +133,9 @@ def replay(bundle: ReplayBundle, read: ReadProblem, control: SolveControl | None
     before = memplan_json.write_plan(bundle.answer, problem)
     if (found := _sha256(before)) != bundle.answer_sha256:
         raise InputError(f"answer_sha256: must be that of the answer ({found}), got {bundle.answer_sha256}")
-    # What has been reproducible may take as long as it needs: this machine may be slower, or busier.
-    deadline = Deadline.after(MAX_TIME_LIMIT_S) if bundle.reproducible else None
+    deadline = None if control is None else control.deadline
+    if deadline is None and bundle.reproducible:  # this machine may be slower, or busier
+        deadline = Deadline.after(MAX_TIME_LIMIT_S)
     cancelled = None if control is None else control.cancelled
     result = solve_request(problem, bundle.options, SolveControl(deadline, cancelled, start=bundle.start))
     plan = without_time(result.answer(bundle.options.deterministic))

@@ -1,0 +1,1 @@
+"""Kinds of jobs about plans that were made before."""
