@@ -46,7 +46,7 @@ def _rows(draw: random.Random, most: int) -> list[dict[str, Any]]:
 
 
 def _new(draw: random.Random) -> bytes:
-    return posted("/v1/plan", {"problem": {"buffers": _rows(draw, 150)}, "options": {"time_limit_s": 0.1}})
+    return posted("/v1/plan", {"problem": {"buffers": _rows(draw, 300)}, "options": {"time_limit_s": 0.1}})
 
 
 def _again(draw: random.Random) -> bytes:
@@ -117,7 +117,7 @@ async def _steady(own: Served, count: int, draw: random.Random) -> dict[str, Any
         await asyncio.gather(*(ask_on() for _ in range(_CONNECTIONS)))
         memory.append(own.memory_bytes())
         descriptors.append(own.descriptors())
-        print(f"{memory[-1] / 2**20:.1f} MiB, {descriptors[-1]} descriptors", flush=True)
+        print(f"{memory[-1] / 2**20:.1f} MiB, {descriptors[-1]} descriptors", own.memory_by_process(), flush=True)
     return {
         "requests": count // _TENTHS * _TENTHS,
         "memory_mib": [round(value / 2**20, 1) for value in memory],

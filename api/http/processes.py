@@ -37,6 +37,8 @@ _PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0)
 """The pauses before a server process that ended soon, and again and again, is replaced."""
 _LONG_LIFE_S = 30.0
 _FOLDER = "memplan-counts-"
+_ARENAS = "2"
+"""The arenas of the C library's allocator: by default each thread has one of its own, which keeps what others freed."""
 _LOG = logging.getLogger("memplan")
 
 
@@ -129,7 +131,7 @@ class ServerProcesses:
             *(sys.executable, "-P", "-m", "memplan.api.http.server_process"),
             stdin=PIPE,
             stdout=PIPE,
-            env=os.environ | {COUNTS_FOLDER: folder},
+            env={"MALLOC_ARENA_MAX": _ARENAS} | os.environ | {COUNTS_FOLDER: folder},
             pass_fds=(self._listener.fileno(),),
             start_new_session=True,  # a Ctrl-C at the terminal is for the parent
         )

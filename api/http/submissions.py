@@ -13,6 +13,7 @@ from memplan.api.http.bodies import FORMAT_OF, JSON
 from memplan.api.http.problem_details import TooLargeError
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.reports.sizes import with_capacities
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.kinds.bodies import plan_of, problem_of
 from memplan.api.service.kinds.kind import Subject
 from memplan.api.settings import Settings
@@ -52,11 +53,16 @@ def submission_from(content: dict[str, Any], query: QueryParams) -> tuple[Proble
 
 @dataclass(frozen=True)
 class BegunSubmission:
-    """A submission whose options were read; `problem` reads the rest, and raises InputError; `rows` are its buffers."""
+    """A submission whose options were read; `problem` reads the rest, and raises InputError; `rows` are its buffers.
+
+    Where another process reads it, `compiled` waits for the problem, checked and compiled, and `end` ends that process.
+    """
 
     options: Options
     problem: Callable[[], Problem]
     rows: int
+    compiled: Callable[[], CompiledProblem] | None = None
+    end: Callable[[], object] | None = None
 
 
 def begin_submission(kind: str, body: bytes, query: QueryParams) -> BegunSubmission:

@@ -37,6 +37,10 @@ class Served:
         """Return the memory of all its processes that nobody else has."""
         return sum(int(one.memory_full_info().uss) for one in self._family())
 
+    def memory_by_process(self) -> dict[int, float]:
+        """Return the same of each process, by its number, in MiB."""
+        return {one.pid: round(one.memory_full_info().uss / 2**20, 1) for one in self._family()}
+
     def descriptors(self) -> int:
         """Return the open descriptors of all its processes."""
         return sum(int(one.num_fds()) for one in self._family())

@@ -16,6 +16,7 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
 from memplan.api.http.bodies import CSV, FORMAT_OF, JSON, format_of_answer, links_of, media_type, plan_answer, read_body
 from memplan.api.http.keeping import WORD, Keeping, kept_plan, read_keeping
+from memplan.api.http.limits.reading_process import begin_apart, is_read_apart
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.submissions import BegunSubmission, begin_submission, check_size, check_time_limit
@@ -58,7 +59,8 @@ async def plan(request: Request) -> Response:
     service: Service = request.app.state.service
     kind = media_type(request, *FORMAT_OF)
     body = await read_body(request, service.settings.max_body_bytes)
-    name = kind, request.scope["query_string"], sha256(body).digest()
+    digest = sha256(body) if len(body) <= _SHORT_BYTES else await service.briefly(partial(sha256, body), request)
+    name = kind, request.scope["query_string"], digest.digest()
     accept = request.headers.get("accept")
     if not PROBLEMS.isEnabledFor(logging.INFO) and (written := service.written.find((name, accept))) is not None:
         service.solving.answered_again(written.problem_hash)
@@ -73,8 +75,10 @@ async def plan(request: Request) -> Response:
         return await asking.answer(reading, len(body) <= _SHORT_BYTES)
     if _is_short(kind, body):
         return await asking.answer(asking.read(begin_submission(kind, body, request.query_params)))
-    begun = await service.briefly(partial(begin_submission, kind, body, request.query_params), request)
-    return await asking.answer_in_time(begun)
+    begin = partial(begin_submission, kind, body, request.query_params)
+    if is_read_apart(body):
+        begin = partial(begin_apart, kind, body, str(request.query_params), service.settings)
+    return await asking.answer_in_time(await service.briefly(begin, request))
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ class _Asking:
     def read(self, begun: BegunSubmission) -> Reading:
         """Read, check and compile the problem; raises InputError."""
         check_time_limit("time_limit_s", begun.options.time_limit_s, self.service.settings.max_time_limit_s)
+        if begun.compiled is not None:
+            return begun.compiled(), begun.options
         problem = begun.problem()
         check_size(problem, self.service.settings)
         return CompiledProblem.of(problem), begun.options
@@ -117,8 +123,15 @@ class _Asking:
     async def answer_in_time(self, begun: BegunSubmission) -> Response:
         """Answer what may take long to read and compile: where that takes all the time, that nothing is known.
 
-        A thread cannot be stopped; its work ends unheard.
+        A thread cannot be stopped; its work ends unheard. A process that reads is ended.
         """
+        try:
+            return await self._answer_in_time(begun)
+        finally:
+            if begun.end is not None:
+                asyncio.get_running_loop().run_in_executor(None, begun.end)
+
+    async def _answer_in_time(self, begun: BegunSubmission) -> Response:
         deadline = Deadline.after(begun.options.time_limit_s, self.arrived)
         if begun.rows * _ROW_S > deadline.left_s + _GRACE_S:
             return self._too_late(begun)

@@ -1,0 +1,128 @@
+"""Reads large bodies in processes of their own, one each, which are killed at limits of time and memory.
+
+A parser holds the interpreter until it is done, so that nothing else of a process goes on meanwhile; and what it makes
+of a body may be many times as large. The child sends what it read, pickled: first the options, which say for how long
+the caller waits, then the problem, compiled; or what is wrong. Only this module's two sides use these pipes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+from typing import IO, Any
+
+from starlette.datastructures import QueryParams
+
+from memplan.api.http.problem_details import TooLargeError
+from memplan.api.http.submissions import BegunSubmission, begin_submission, check_size
+from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.settings import Settings
+from memplan.planner.errors import InputError
+
+_LARGE_BYTES, _DENSE_BYTES = 16 * 2**20, 2**20
+"""Bodies from the first size on are read apart; those of the second where they are of tiny values."""
+_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
+"""The memory that a child may take: a gigabyte, and so many bytes for each byte of the body."""
+
+
+def is_read_apart(body: bytes) -> bool:
+    """Return True for a body whose reading would hold the interpreter for long; O(its bytes), quickly."""
+    if len(body) < _DENSE_BYTES:
+        return False
+    return len(body) >= _LARGE_BYTES or 3 * sum(map(body.count, (b",", b"{", b"["))) > len(body)
+
+
+def begin_apart(kind: str, body: bytes, query: str, settings: Settings) -> BegunSubmission:
+    """Read a body in a child process, as `begin_submission` does, for any thread; raises InputError.
+
+    The problem that the submission has is compiled; where the child is ended, it raises TooLargeError.
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "memplan.api.http.limits.reading_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    answers = child.stdout
+    try:
+        with contextlib.suppress(BrokenPipeError), child.stdin as pipe:
+            pickle.dump((kind, query, settings, len(body)), pipe)
+            pipe.flush()
+            pipe.write(body)
+        options, rows = _heard(answers, body)
+    except BaseException:
+        _ended(child)
+        raise
+
+    def compiled() -> CompiledProblem:
+        try:
+            found: CompiledProblem = _heard(answers, body)
+        finally:
+            _ended(child)
+        return found
+
+    return BegunSubmission(options, lambda: compiled().problem, rows, compiled, lambda: _ended(child))
+
+
+def _heard(answers: IO[bytes], body: bytes) -> Any:
+    """Return what the child says next; raises what it says is wrong."""
+    try:
+        is_right, *content = pickle.load(answers)
+    except (EOFError, ValueError, pickle.UnpicklingError):
+        most = _memory_bytes(len(body))
+        raise TooLargeError(f"body: must be read within its time limit, and with {most} bytes of memory") from None
+    if is_right:
+        return content[0]
+    kind, sentences = content
+    raise kind(*sentences)
+
+
+def _ended(child: subprocess.Popen[bytes]) -> None:
+    """End a child, and wait for that."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def _memory_bytes(count: int) -> int:
+    return max(_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE * count)
+
+
+def _say(told: IO[bytes], *content: Any) -> None:
+    pickle.dump(content, told, protocol=pickle.HIGHEST_PROTOCOL)
+    told.flush()
+
+
+def main() -> None:
+    """Run the child: one body from standard input, what it says to standard output."""
+    output = os.dup(1)
+    os.dup2(2, 1)  # what a library prints is no answer
+    kind, query, settings, count = pickle.load(sys.stdin.buffer)
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = _memory_bytes(count)
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
+    with os.fdopen(output, "wb") as told:
+        try:
+            begun = begin_submission(kind, sys.stdin.buffer.read(), QueryParams(query))
+            _say(told, True, (begun.options, begun.rows))
+            problem = begun.problem()
+            check_size(problem, settings)
+            _say(told, True, CompiledProblem.of(problem))
+        except InputError as error:
+            _say(told, False, type(error), error.sentences)
+
+
+if __name__ == "__main__":
+    main()
