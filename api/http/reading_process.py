@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import resource
 import signal
 import subprocess
 import sys
+import threading
+import time
 from typing import IO, Any
 
+import psutil
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
@@ -27,7 +29,8 @@ from memplan.planner.errors import InputError
 _LARGE_BYTES, _DENSE_BYTES = 16 * 2**20, 2**20
 """Bodies from the first size on are read apart; those of the second where they are of tiny values."""
 _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
-"""The memory that a child may take: a gigabyte, and so many bytes for each byte of the body."""
+"""The memory that a child may take: a gigabyte, or so many bytes for each byte of a large body."""
+_LOOK_EVERY_S = 0.05
 
 
 def is_read_apart(body: bytes) -> bool:
@@ -43,7 +46,7 @@ def begin_apart(kind: str, body: bytes, query: str, settings: Settings) -> Begun
     The problem that the submission has is compiled; where the child is ended, it raises TooLargeError.
     """
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "memplan.api.http.limits.reading_process"],
+        [sys.executable, "-P", "-m", "memplan.api.http.reading_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -52,9 +55,10 @@ def begin_apart(kind: str, body: bytes, query: str, settings: Settings) -> Begun
     assert child.stdin is not None
     assert child.stdout is not None
     answers = child.stdout
+    threading.Thread(target=_watch, args=(child, _memory_bytes(len(body))), daemon=True).start()
     try:
         with contextlib.suppress(BrokenPipeError), child.stdin as pipe:
-            pickle.dump((kind, query, settings, len(body)), pipe)
+            pickle.dump((kind, query, settings), pipe)
             pipe.flush()
             pipe.write(body)
         options, rows = _heard(answers, body)
@@ -85,6 +89,16 @@ def _heard(answers: IO[bytes], body: bytes) -> Any:
     raise kind(*sentences)
 
 
+def _watch(child: subprocess.Popen[bytes], most_bytes: int) -> None:
+    """Kill a child that takes more memory; a limit of the system's would let the parser wait for ever (`abort`)."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(child.pid)
+        while child.poll() is None and process.memory_info().rss <= most_bytes:
+            time.sleep(_LOOK_EVERY_S)
+    if child.poll() is None:
+        child.kill()
+
+
 def _ended(child: subprocess.Popen[bytes]) -> None:
     """End a child, and wait for that."""
     with contextlib.suppress(ProcessLookupError):
@@ -109,10 +123,7 @@ def main() -> None:
     """Run the child: one body from standard input, what it says to standard output."""
     output = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no answer
-    kind, query, settings, count = pickle.load(sys.stdin.buffer)
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    most = _memory_bytes(count)
-    resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
+    kind, query, settings = pickle.load(sys.stdin.buffer)
     with os.fdopen(output, "wb") as told:
         try:
             begun = begin_submission(kind, sys.stdin.buffer.read(), QueryParams(query))
