@@ -11,7 +11,17 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListDisplay, ListFormat, Quiet, StudyPage
+from memplan.api.cli.arguments import Quiet, StudyPage
+from memplan.api.cli.cascade_forms import (
+    FORMS,
+    CascadeDisplay,
+    CascadeFormat,
+    CascadeOutput,
+    PointAlone,
+    StripeSize,
+    refuse_unwritable_form,
+    write_form,
+)
 from memplan.api.cli.graph_input import ModelFile, graph_in
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import Dims
@@ -25,6 +35,7 @@ from memplan.solvers.cascade.solve import TIME_LIMIT_S, CascadeResult, with_poin
 from memplan.solvers.cascade.solve import cascade as cascades_of
 
 NOT_WITHIN = 1
+_STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
 _EXTRA = re.compile(r"\+?([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%", re.ASCII)
 
 
@@ -53,9 +64,7 @@ class Overlap(StrEnum):
 
 def cascade(
     model: ModelFile,
-    output: Annotated[
-        str | None, typer.Option("--json", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
-    ] = None,
+    output: CascadeOutput = None,
     fit: Annotated[str | None, typer.Option(metavar="BYTES", help="Show points of at most so many bytes.")] = None,
     macs: Annotated[str | None, typer.Option(metavar="+N%", help="Recompute at most so much more.")] = None,
     source: Annotated[Delivery, typer.Option("--input", help="Inputs lie whole in memory, or come in pieces.")] = (
@@ -69,22 +78,21 @@ def cascade(
     pool: PoolSizes = None,
     alignment: Annotated[int, typer.Option(min=1, help="Round buffers up to multiples of so many bytes.")] = 1,
     brick: Annotated[int, typer.Option(min=1, help="Pad channels to a multiple of this.")] = 1,
-    point: Annotated[
-        int | None, typer.Option(metavar="K", help="Tell point K alone, counted from 0; -1 is the least peak.")
-    ] = None,
+    stripe: StripeSize = None,
+    point: PointAlone = None,
     check: Annotated[bool, typer.Option("--check", help="Execute the points by value in their planned arena.")] = False,
     dim: Dims = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search and the plans.")] = TIME_LIMIT_S,
     page_file: StudyPage = None,
-    shown: ListFormat = None,
+    shown: CascadeFormat = None,
     quiet: Quiet = False,
 ) -> None:
     """Run operations in stripes: peaks, what they cost in recomputation, each one a verified plan.
 
     Exit status: 0 there are points, 1 none is within the bounds, 2 wrong input.
     """
-    for path in (output, page_file):
-        refuse_unwritable(path)
+    refuse_unwritable_form(shown, output)
+    refuse_unwritable(page_file)
     options = CascadeOptions(
         input=source.value,
         output=target.value,
@@ -92,6 +100,8 @@ def cascade(
         alignment=alignment,
         fit=None if fit is None else _bytes(fit),
         macs=None if macs is None else _ratio(macs),
+        channels=shown is not CascadeDisplay.c,
+        stripe=None if stripe is None else _stripe(stripe),
         objectives=tuple(objectives.split(",")),  # type: ignore[arg-type]  # refused there
         pools=tuple(map(_pool, pool or ())),
     )
@@ -104,22 +114,29 @@ def cascade(
     if point is not None and result.points:
         result = with_point_alone(result, point)
     if page_file is not None:
-        # Imported here: few cascades are looked at.
-        from memplan.api.reports.page.studies import cascade_page
-
-        write(page_file, cascade_page(result.graph.name or Path(model).name, result))
-    _tell(result, output, shown, quiet=quiet)
+        _draw(page_file, result, model)
+    if shown in FORMS and result.points:
+        write_form(shown, result, graph, output)
+    else:
+        _tell(result, output, shown, quiet=quiet)
     raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if result.points else NOT_WITHIN)
 
 
-def _tell(result: CascadeResult, output: str | None, shown: ListDisplay | None, *, quiet: bool) -> None:
+def _draw(page_file: str, result: CascadeResult, model: str) -> None:
+    # Imported here: few cascades are looked at.
+    from memplan.api.reports.page.studies import cascade_page
+
+    write(page_file, cascade_page(result.graph.name or Path(model).name, result))
+
+
+def _tell(result: CascadeResult, output: str | None, shown: CascadeDisplay | None, *, quiet: bool) -> None:
     """Write the JSON to a file and show the table beside it, or write one of them to standard output."""
     told = to_json(facts(result)) + b"\n"
     if output is not None:
         write(output, told)
         if not quiet:
             say("\n".join(lines(result)))
-    elif wants_table(shown):
+    elif wants_table(shown) or shown in FORMS:
         write(None, "".join(f"{line}\n" for line in lines(result)).encode())
     else:
         write(None, told)
@@ -137,6 +154,13 @@ def _pool(text: str) -> tuple[str, int]:
     if not is_named or not name:
         raise OptionError(f"--pool: must be NAME=SIZE, a fast memory and then a slow one, got {text!r}")
     return name, _bytes(size, "--pool")
+
+
+def _stripe(text: str) -> tuple[int, int]:
+    match = _STRIPE.fullmatch(text.strip())
+    if match is None:
+        raise OptionError(f"--stripe: must be rows, or rows x columns, such as 4 or 6x6, got {text!r}")
+    return int(match[1]), int(match[2] or 0)
 
 
 def _ratio(text: str) -> float:

@@ -17,8 +17,9 @@ MOST_BARRIERS = 10
 def facts(result: CascadeResult) -> dict[str, Any]:
     """Return what a program is told; sizes are in bytes, operations and tensors are positions in the graph."""
     options = result.options
+    graph = result.graph
     return {
-        "name": result.graph.name or None,
+        "name": graph.name or None,
         "conventions": {
             "input": options.input,
             "output": options.output,
@@ -32,6 +33,14 @@ def facts(result: CascadeResult) -> dict[str, Any]:
         "layers_peak": result.layers_peak,
         "layers_macs": result.graph.macs,
         "layers_traffic": result.layers.traffic,
+        "tensors": [
+            {"name": row.name, "bytes": row.bytes, "rows": row.rows, "columns": row.columns, "pixel": row.pixel}
+            for row in graph.tensors
+        ],
+        "operations": [
+            {"kind": row.kind, "name": row.name, "in": [read.tensor for read in row.reads], "out": row.outputs}
+            for row in graph.operations
+        ],
         "points": [_point(point, k in result.checked) for k, point in enumerate(result.points)],
         "barriers": [asdict(barrier) for barrier in result.barriers[:MOST_BARRIERS]],
         "exhausted": asdict(result.exhausted),
@@ -62,7 +71,7 @@ def _region(number: int, region: CascadeRegion, point: CascadePoint) -> dict[str
     graph = point.cascade.graph
     told: dict[str, Any] = {"id": f"r{number}", "ops": list(range(region.first, region.end)), "kind": region.kind}
     if region.kind == "whole":
-        return told
+        return {**told, "stride": None, "steps": (1, 1)}
     return {
         **told,
         "stride": region.stride,

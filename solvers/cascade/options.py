@@ -28,6 +28,7 @@ class CascadeOptions:
     `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
     one, whole tensors are in either; `peak` is then that of the fast one.
     `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if asked.
+    `stripe`: the rows and columns of all stripes, instead of those that the search tries; 0 columns for whole rows.
     """
 
     input: Delivery = "resident"
@@ -41,11 +42,16 @@ class CascadeOptions:
     channels: bool = True
     objectives: tuple[Objective, ...] = FRONTS[0]
     pools: tuple[tuple[str, int], ...] = ()
+    stripe: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for name in ("input", "output"):
             if getattr(self, name) not in ("resident", "streamed"):
                 raise OptionError(f"{name}: must be resident or streamed, got {getattr(self, name)!r}")
+        if self.stripe is not None and not (1 <= self.stripe[0] <= 1 << 20 and 0 <= self.stripe[1] <= 1 << 20):
+            raise OptionError(
+                f"stripe: must be at least 1 row, and at most {1 << 20} rows or columns, got {self.stripe}"
+            )
         if self.objectives not in FRONTS:
             raise OptionError(f"objectives: must be peak,macs or peak,macs,traffic, got {','.join(self.objectives)!r}")
         if not 1 <= self.alignment <= 1 << 30 or self.alignment & (self.alignment - 1):

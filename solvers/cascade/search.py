@@ -108,7 +108,7 @@ class RegionSearch:
     def _ending_at(self, j: int) -> Rows:
         self._answer[COUNT] = 0
         rows, columns = driven(self.graph, j - 1).sizes
-        for height in strides_of(rows):
+        for height in self._heights(rows):
             steps = WARM_UP // height + -(-rows // height)
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
@@ -117,7 +117,7 @@ class RegionSearch:
             asked = self._rows._replace(j=j, height=height, warm_up=WARM_UP // height, steps=steps)
             grow_rows(self._access, ranges, Reference(asked))
             grow_rows(self._access, ranges, Reference(asked._replace(can_roll=False)))
-        strides = [strides_of(rows), strides_of(columns)]
+        strides = [self._tiled(rows, 0), self._tiled(columns, 1)]
         if columns > 1 and all(strides):
             self._tile(j, strides, max(rows, columns) + WARM_UP)
         self.effort.evaluated += int(self._answer[EVALUATED])
@@ -125,12 +125,26 @@ class RegionSearch:
         self.effort.lost += int(self._answer[LOST])
         self._answer[1:] = 0
         found = self._found[: self._answer[COUNT]]
-        if self.options.channels:
+        if self.options.channels and self.options.stripe is None:
             most = max(row.channels for row in (self.graph.tensors[t] for t in self._around(j)))
             along = channel_regions(self.graph, self.options, self.tables, j, strides_of(most))
             self.effort.evaluated += len(along)
             found = np.concatenate([found, along])
         return worth_having(found)
+
+    def _heights(self, rows: int) -> list[int]:
+        """Return the heights of stripes that are whole rows."""
+        stripe = self.options.stripe
+        if stripe is None:
+            return strides_of(rows)
+        return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
+
+    def _tiled(self, size: int, axis: int) -> list[int]:
+        """Return the heights, or the widths, of tiles."""
+        stripe = self.options.stripe
+        if stripe is None:
+            return strides_of(size)
+        return [stripe[axis]] if stripe[1] > 0 and stripe[axis] < size else []
 
     def _around(self, j: int) -> list[int]:
         row = self.graph.operations[j - 1]

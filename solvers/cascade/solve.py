@@ -162,7 +162,7 @@ def _exhausted(graph: AccessGraph, options: CascadeOptions, search: RegionSearch
     return Exhausted(
         intervals=search.reached == len(graph.operations) and effort.lost == 0,
         longest=options.longest,
-        strides=tuple(strides_of(most)),
+        strides=tuple(strides_of(most) if options.stripe is None else filter(None, options.stripe)),
         modes=effort.beam_cuts == 0,
         beam_cuts=effort.beam_cuts,
         skipped_strides=effort.skipped_strides,

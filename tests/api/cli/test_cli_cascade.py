@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -50,6 +51,39 @@ def test_a_point_is_told_alone(capfd: Captured) -> None:
     assert "point: must be from -1 to 0, got 7" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "peak", "kind", "steps", "bytes_"),
+    [
+        (["--stripe", "6x6"], 7_788, "tiles", [4, 4], 1_152),
+        (["--stripe", "1"], 7_404, "rows", [56, 1], 768),
+        (["--stripe", "1", "--overlap", "sliding"], 5_610, "rows", [56, 1], 768),
+    ],
+)
+def test_the_example_of_the_document(
+    arguments: list[str], peak: int, kind: str, steps: list[int], bytes_: int, capfd: Captured
+) -> None:
+    assert main(["cascade", SMALL, *arguments, "--check", "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert [row["bytes"] for row in told["tensors"] if row["bytes"]] == [2_028, 18_432, 4_608]
+    (point,) = told["points"]
+    (region,) = point["regions"]
+    assert (point["peak"], point["checked_by_value"], region["kind"], region["steps"]) == (peak, True, kind, steps)
+    assert region["buffers"][0]["bytes"] == bytes_
+
+
+def test_points_are_written_as_c_as_a_script_and_as_a_picture(tmp_path: Path, capfd: Captured) -> None:
+    assert main(["cascade", SMALL, "--stripe", "1", "--format", "c", "-o", str(tmp_path / "net")]) == 0
+    assert "#define NET_ARENA_SIZE 7404u" in (tmp_path / "net" / "net.h").read_text()
+    assert main(["cascade", SMALL, "--format", "c"]) == 2
+    assert "--json: must name a directory for C, got none" in capfd.readouterr().err
+    assert main(["cascade", SMALL, "--stripe", "6x6", "--format", "schedule"]) == 0
+    told = capfd.readouterr().out
+    assert "op1.compute_root().tile(rows, columns, 6, 6, y, x)\nop0.compute_at(op1, x)\n" in told
+    assert main(["cascade", SMALL, "--format", "svg", "-o", str(tmp_path / "front.svg")]) == 0
+    drawn = ElementTree.parse(tmp_path / "front.svg").getroot()
+    assert "6,668 bytes at +0.00 % MACs" in [node.text for node in drawn.iter() if node.tag.endswith("title")]
+
+
 def test_what_does_not_fit_is_status_1(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--fit", "6 kB", "--format", "table"]) == 1
     assert "no cascade is within the bounds" in capfd.readouterr().out
@@ -60,6 +94,8 @@ def test_what_does_not_fit_is_status_1(capfd: Captured) -> None:
     [
         (["--fit", "lots"], "--fit: must be a size such as 4096, 64kB or 1MiB"),
         (["--macs", "much"], "--macs: must be a share such as +10%, got 'much'"),
+        (["--stripe", "0"], "stripe: must be at least 1 row"),
+        (["--stripe", "6*6"], "--stripe: must be rows, or rows x columns, such as 4 or 6x6, got '6*6'"),
         (["--alignment", "3"], "alignment: must be a power of two"),
     ],
 )

@@ -1,0 +1,43 @@
+"""A cascade as a script of tile, compute_at and store_at, for schedulers that have loops but no regions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memplan.planner.operations.cascade.regions import CascadeRegion, Mode
+from memplan.solvers.cascade.points import CascadePoint
+
+
+def schedule(point: CascadePoint) -> Iterator[str]:
+    """Yield the lines of a script: what is cut, and where each operation of a region is computed and stored.
+
+    What rolls is computed in every step and stored outside of the loop, in a fold of so many rows and columns; without
+    `store_at` and `fold` the values are the same, and each step makes again what it needs.
+    """
+    yield f"# {point.peak} bytes, {point.macs} multiplications ({100 * (point.macs_ratio - 1):+.2f} %)"
+    for number, region in enumerate(point.cascade.regions):
+        yield from _region(point, number, region)
+
+
+def _region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator[str]:
+    graph, last = point.cascade.graph, region.end - 1
+    sink = f"op{graph.origin(last)}"
+    if region.kind == "whole":
+        yield f"{sink}.compute_root()  # r{number}, {graph.operations[last].kind or 'operation'}"
+        return
+    yield f"# r{number}: {region.kind}, {region.trips} steps"
+    height, width = region.stride
+    loop, cut = {
+        "rows": ("y", f"split(rows, {height}, y)"),
+        "channels": ("k", f"split(channels, {height}, k)"),
+    }.get(region.kind, ("x", f"tile(rows, columns, {height}, {width}, y, x)"))
+    yield f"{sink}.compute_root().{cut}"
+    for v in range(last - 1, region.first - 1, -1):
+        tensor, name = graph.operations[v].outputs[0], f"op{graph.origin(v)}"
+        hold = region.holds[tensor]
+        outside = {"rows": "root", "panels": f"{sink}, y"}.get(region.kind)
+        stored: dict[Mode, str] = {"whole": ".store_root()", "recompute": "", "roll": ""}
+        if outside is not None and hold.kept:
+            fold = f".fold({hold.rows}, {hold.columns})"
+            stored["roll"] = f".store_{'root()' if outside == 'root' else f'at({outside})'}{fold}"
+        yield f"{name}.compute_at({sink}, {loop}){stored[hold.mode]}"

@@ -1,0 +1,63 @@
+"""Whole networks as cascades in C, beside numpy: `python -m tests.cascade_c_rows`.
+
+Each row: a network, int8; the placed peak layer by layer and that of the point of least peak and of fewest
+multiplications; whether the program is equal to numpy under the sanitizers, and the writable bytes of its objects for a
+Cortex-M4.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.solve import cascade
+from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
+from tests.support.networks import Network, mobilenet_v1, mobilenet_v2
+
+
+def small_unet(size: int = 64, channels: int = 8, dtype: str = "int8") -> OperationGraph:
+    net = Network("small_unet", dtype)
+    x = net.conv(net.input(size, size, 3), channels)
+    y = net.conv(net.conv(net.pool(x), 2 * channels), 2 * channels)
+    z = net.conv(net.conv(net.pool(y), 4 * channels), 4 * channels)
+    y = net.conv(net.concat(net.conv(net.resize(z), 2 * channels, 2), y), 2 * channels)
+    x = net.conv(net.concat(net.conv(net.resize(y), channels, 2), x), channels)
+    net.conv(x, 2, 1)
+    return net.graph()
+
+
+def main() -> None:
+    """Print the rows."""
+    networks = [mobilenet_v1(0.25, 96), mobilenet_v2(0.35, 96), small_unet(), small_unet(32, 4, "float32")]
+    for graph in networks:
+        values = Values.drawn(graph)
+        is_int8 = values.element == "int8"
+        random = np.random.default_rng(1)
+        shape = graph.tensors[0].shape
+        assert shape is not None
+        image = random.integers(-128, 128, shape).astype(np.int8)
+        image = image if is_int8 else (image / 64).astype(np.float32)
+        expected = by_numpy(values, image)
+        for way in ("resident", "streamed"):
+            options = CascadeOptions(channels=False, input="streamed" if way == "streamed" else "resident")
+            found = cascade(graph, options)
+            for k in sorted({0, len(found.points) - 1}):
+                point = found.points[k]
+                with tempfile.TemporaryDirectory() as folder:
+                    sources = written(Path(folder), point, values, streamed=way == "streamed")
+                    got = np.frombuffer(run(sources, image), expected.dtype).reshape(expected.shape)
+                    is_equal = np.array_equal(got, expected) if is_int8 else np.allclose(got, expected, atol=1e-4)
+                    arena = f"{arena_of(sources):,}" if has_cortex() else "no compiler"
+                print(
+                    f"{graph.name} {values.element} {way} point {k}: layers {found.layers_peak:,}, peak {point.peak:,}"
+                    f" at {100 * (point.macs_ratio - 1):+.2f} %, equal {is_equal}, Cortex-M4 {arena}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

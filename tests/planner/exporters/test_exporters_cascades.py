@@ -1,0 +1,102 @@
+"""Cascades in C: compiled with the sanitizers, they make what numpy makes layer by layer, in the planned arena."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memplan.planner.errors import OptionError
+from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
+from memplan.planner.exporters.cascades.ranges import lines_of
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.solve import cascade
+from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
+from tests.support.networks import Network
+
+
+def network(dtype: str = "int8") -> OperationGraph:
+    """All kinds that have reference kernels, small."""
+    net = Network("all_kinds", dtype)
+    x = net.conv(net.input(18, 14, 3), 8, 3, 2, pad=1)
+    y = net.conv(net.depthwise(net.conv(x, 16, 1)), 8, 1)
+    x = net.add(x, y)
+    y = net.conv(net.pool(x, 3, 2, pad=((1, 1), (0, 0))), 8, 3, d=2, groups=2)
+    y = net.conv(net.resize(y), 4, 2)
+    _, rows, columns, _ = net.shapes[y]
+    x = net.conv(x, 4, (net.shapes[x][1] - rows + 1, net.shapes[x][2] - columns + 1), pad="valid")
+    net.dense(net.global_pool(net.conv(net.concat(x, y), 12)), 5)
+    return net.graph()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+@pytest.mark.parametrize(("dtype", "way", "sliding"), [("int8", "resident", True), ("float32", "streamed", False)])
+def test_a_cascade_in_c_makes_what_numpy_makes(dtype: str, way: str, sliding: bool, tmp_path: Path) -> None:
+    graph = network(dtype)
+    values = Values.drawn(graph)
+    options = CascadeOptions(channels=False, sliding=sliding, input="streamed" if way == "streamed" else "resident")
+    point = cascade(graph, options).points[-1]
+    assert any(region.kind != "whole" for region in point.cascade.regions)
+    image = np.random.default_rng(2).integers(-128, 128, (1, 18, 14, 3)).astype(np.int8)
+    image = image if dtype == "int8" else (image / 64).astype(np.float32)
+    expected = by_numpy(values, image)
+    got = np.frombuffer(run(written(tmp_path, point, values, streamed=way == "streamed"), image), expected.dtype)
+    if dtype == "int8":
+        assert len(set(expected.ravel().tolist())) > 3
+        assert got.tolist() == expected.ravel().tolist()
+    else:
+        assert np.allclose(got, expected.ravel(), atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_cortex(), reason="needs arm-none-eabi-gcc")
+def test_a_cortex_m_needs_the_planned_bytes_and_no_more(tmp_path: Path) -> None:
+    graph = network()
+    point = cascade(graph, CascadeOptions(channels=False)).points[0]
+    assert arena_of(written(tmp_path, point, Values.drawn(graph))) == point.peak
+
+
+def test_what_has_no_reference_kernel_is_left_to_the_user() -> None:
+    net = Network("unknown")
+    net.add_op("softmax", [net.conv(net.input(8, 8, 2), 4)], (1, 8, 8, 4), axis=3)
+    graph = net.graph()
+    point = cascade(graph, CascadeOptions(channels=False)).points[-1]
+    files = write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), graph, "4 us")
+    assert b'/* "softmax softmax_1" */\nvoid memplan_4_us_op_1(' in files["memplan_4_us.h"]
+    assert b'/* "softmax": define void memplan_4_us_op_1(' in files["memplan_4_us_reference.c"]
+    assert b"extern const memplan_int8_values memplan_4_us_values_0;" in files["memplan_4_us_values.h"]
+
+
+def test_regions_along_channels_are_refused() -> None:
+    net = Network("channels")
+    net.conv(net.depthwise(net.conv(net.input(1, 1, 8), 512, 1)), 8, 1)
+    point = cascade(net.graph()).points[-1]
+    assert [region.kind for region in point.cascade.regions] == ["channels"]
+    with pytest.raises(OptionError, match="channels: must be off for C"):
+        write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), net.graph(), "net")
+
+
+def test_ranges_in_closed_form_are_exact() -> None:
+    draw, found = random.Random(4), 0
+    for _ in range(300):
+        slope, offset, top, steps = (draw.randint(*ends) for ends in ((0, 4), (-20, 9), (1, 30), (1, 24)))
+        reach = draw.randint(0, 5)
+        spans = []
+        for y in range(steps):
+            first, end = (min(max(slope * y + offset + more, 0), top) for more in (0, reach))
+            spans.append((first, end) if first < end else (0, 0))
+        if draw.random() < 0.3:
+            spans[draw.randrange(steps)] = (0, draw.randint(0, top))
+        lines = lines_of(spans)
+        if lines is not None:
+            found += 1
+            made = [(lines[0].at(y), lines[1].at(y)) for y in range(steps)]
+            assert [span if span[0] < span[1] else (0, 0) for span in made] == [
+                span if span[0] < span[1] else (0, 0) for span in spans
+            ]
+    assert found > 150
