@@ -211,6 +211,20 @@ def mobilenet_v2(
     return net.graph()
 
 
+def msf_chain(width: float = 0.35, size: int = 144) -> OperationGraph:
+    """The chain that msf-CNN analyses as MobileNetV2: channels cut to integers, no residuals, no head."""
+    net = Network("msf_chain")
+    x = net.conv(net.input(size, size, 3), int(32 * width), 3, 2, pad=1)
+    into = 32
+    for expand, channels, count, stride, _ in MOBILENET_V2:
+        for i in range(count):
+            x = net.conv(x, int(into * width) * expand, 1)
+            x = net.conv(net.depthwise(x, 3, stride if i == 0 else 1, pad=1), int(channels * width), 1)
+            into = channels
+    net.conv(x, int(1280 * width), 1)
+    return net.graph()
+
+
 def efficientnet_b0() -> OperationGraph:
     return mobilenet_v2(table=EFFICIENTNET, excite=True)
 
@@ -284,6 +298,6 @@ NETWORKS: dict[str, Callable[[], OperationGraph]] = {
     made.__name__: made
     for made in (
         *(two_convolutions, mobilenet_v1, mobilenet_v2, efficientnet_b0, efficientnet_lite0),
-        *(vgg16, resnet50, espcn, unet, tvm_double_convolution, tvm_depthwise),
+        *(msf_chain, vgg16, resnet50, espcn, unet, tvm_double_convolution, tvm_depthwise),
     )
 }

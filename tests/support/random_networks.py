@@ -21,7 +21,7 @@ from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.tables import streamed_tensors
 from memplan.solvers.kernels.tables import Rows
-from tests.support.networks import Network, Pads
+from tests.support.networks import Network, Pads, inverted
 
 
 def random_network(rng: random.Random, most: int = 7) -> AccessGraph:
@@ -35,6 +35,16 @@ def random_network(rng: random.Random, most: int = 7) -> AccessGraph:
             live.append(made)
     if rng.random() < 0.3 and len(net.ops) > 0:
         net.dense(net.global_pool(len(net.shapes) - 1), 3)
+    return access_graph(net.graph())
+
+
+def random_blocks(rng: random.Random) -> AccessGraph:
+    """Draw two inverted residual blocks on a small image, and dense layers: what is cut along channels."""
+    net = Network()
+    x = net.input(rng.randint(1, 4), rng.randint(1, 4), rng.randint(1, 3))
+    for _ in range(2):
+        x = inverted(net, x, rng.randint(1, 4), rng.randint(2, 5), rng.choice([1, 2]))
+    net.dense(net.dense(net.global_pool(x), 9), 4)
     return access_graph(net.graph())
 
 

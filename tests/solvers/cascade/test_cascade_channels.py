@@ -20,8 +20,8 @@ from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.solve import cascade
 from memplan.solvers.kernels.cascade.rows import KIND_CHANNELS
 from tests.support.cascade_twin import peak_of_region
-from tests.support.networks import Network, inverted
-from tests.support.random_networks import random_cascade, random_network, shrunk, side_by_side
+from tests.support.networks import Network
+from tests.support.random_networks import random_blocks, random_cascade, random_network, shrunk, side_by_side
 
 
 def block(size: int, into: int, dtype: str = "int8") -> OperationGraph:
@@ -84,15 +84,7 @@ def test_random_regions_along_channels_are_counted_and_run_as_their_plain_twins(
     seen = 0
     for seed in range(40):
         rng = random.Random(seed)
-        if seed % 2:
-            net = Network()
-            x = net.input(rng.randint(1, 4), rng.randint(1, 4), rng.randint(1, 3))
-            for _ in range(2):
-                x = inverted(net, x, rng.randint(1, 4), rng.randint(2, 5), rng.choice([1, 2]))
-            net.dense(net.dense(net.global_pool(x), 9), 4)
-            graph = access_graph(net.graph())
-        else:
-            graph = random_network(rng)
+        graph = random_blocks(rng) if seed % 2 else random_network(rng)
         options = CascadeOptions(alignment=rng.choice([1, 16]))
         found = RegionSearch(graph, options).run()
         along = found[found[:, 6] == KIND_CHANNELS]
