@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import detect, read_model
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.order.placement.programs import reorder_program
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.studies.audit.audit import audit
 
 RECORDED = "the plan in the file"
 _OWN: Mapping[str, str] = {"tflite": "reference:tflite-micro-greedy"}
@@ -25,6 +28,25 @@ class OwnPlan:
     name: str
     peak: int | None
     message: str | None = None
+
+
+@dataclass(frozen=True)
+class OwnAudit:
+    """The audit of that plan, where its offsets are known: what it breaks, and how little would mend it.
+
+    `above_line` counts the buffers that end above the best peak, `fewest_moves` those that must leave their places to
+    reach it; none less than `at_least` do.
+    """
+
+    valid: bool
+    peak: int | None
+    best: int | None
+    too_much_bytes: int | None
+    gap: float | None
+    above_line: int
+    fewest_moves: int | None
+    at_least: int | None
+    proved: bool
 
 
 @dataclass(frozen=True)
@@ -58,6 +80,7 @@ class ModelComparison:
     saved: int | None
     saved_percent: float | None
     warnings: tuple[str, ...]
+    own_audit: OwnAudit | None = None
 
 
 def compare(
@@ -71,7 +94,7 @@ def compare(
     shared = read_model(data, name, options)
     plan = _planned(apart.problem, time_limit_s)
     in_place = _planned(shared.problem, time_limit_s) if shared.views.aliases else None
-    own = _own(found, apart, time_limit_s)
+    own, audited = _own(found, (apart, shared), time_limit_s)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
     before = everything if own is None or own.peak is None else own.peak
     after = (in_place or plan).peak
@@ -88,6 +111,7 @@ def compare(
         saved=None if after is None else before - after,
         saved_percent=None if after is None or not before else round(100 * (before - after) / before, 2),
         warnings=tuple(warning.message for warning in shared.warnings),
+        own_audit=audited,
     )
 
 
@@ -111,13 +135,37 @@ def _saved(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else max(0, before - after)
 
 
-def _own(found: str, apart: Imported, time_limit_s: float) -> OwnPlan | None:
+def _own(found: str, read: tuple[Imported, Imported], time_limit_s: float) -> tuple[OwnPlan | None, OwnAudit | None]:
+    """Return the model's own plan, and its audit where its offsets are known.
+
+    `read` has the model with views apart, and with views in their sources: audited is what the plan breaks less of.
+    """
+    apart = read[0]
     if apart.own_peak is not None:
-        return OwnPlan(RECORDED, apart.own_peak)
+        known = [(each.problem, each.own_plan) for each in read if each.own_plan is not None]
+        chosen = min(known, key=lambda pair: len(verify(*pair)), default=None)
+        return OwnPlan(RECORDED, apart.own_peak), None if chosen is None else _audited(*chosen, time_limit_s)
     if found not in _OWN:
-        return None
+        return None, None
     plan = solve(apart.problem, time_limit_s=time_limit_s, solver=_OWN[found])
-    return OwnPlan(_OWN[found], plan.peak, plan.explanation.message if plan.explanation else None)
+    own = OwnPlan(_OWN[found], plan.peak, plan.explanation.message if plan.explanation else None)
+    return own, None if plan.peak is None else _audited(apart.problem, plan, time_limit_s)
+
+
+def _audited(problem: Problem, plan: Plan, time_limit_s: float) -> OwnAudit:
+    found = audit(problem, plan, time_limit_s=time_limit_s)
+    moves = found.moves
+    return OwnAudit(
+        valid=found.valid,
+        peak=found.peak,
+        best=found.best,
+        too_much_bytes=found.too_much_bytes,
+        gap=found.gap,
+        above_line=sum(len(pool.above_line) for pool in found.pools),
+        fewest_moves=None if moves is None else len(moves.moved),
+        at_least=None if moves is None else moves.at_least,
+        proved=moves is not None and moves.proved,
+    )
 
 
 def lines(comparison: ModelComparison) -> list[str]:
@@ -133,6 +181,11 @@ def lines(comparison: ModelComparison) -> list[str]:
     rows.append(("lower bound", bound, ""))
     percent = "" if comparison.saved_percent is None else f"{comparison.saved_percent:.1f} %"
     rows.append(("saved", comparison.saved, percent))
+    audited = comparison.own_audit
+    if audited is not None and audited.fewest_moves is not None:
+        rule = "no fewer do" if audited.proved else f"at least {audited.at_least:,} must"
+        valid = "" if audited.valid else "its own plan is not valid; "
+        rows.append(("moves to the best", audited.fewest_moves, f"{valid}{audited.above_line:,} end above it; {rule}"))
     reordered = comparison.memplan_reordered
     if reordered is not None:
         moved = f"{reordered.status}; the order saves {comparison.saved_by_order or 0:,}"

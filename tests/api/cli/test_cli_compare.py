@@ -43,6 +43,9 @@ def test_a_model_without_a_plan_is_compared_with_its_runtimes_planner(file: str,
     assert found["memplan_with_views"]["buffers"] == 7
     assert found["views"] == {"aliases": 1, "alias_bytes": 64, "apart": 0, "apart_bytes": 0}
     assert found["saved"] == found["own"]["peak"] - 224
+    audited = found["own_audit"]
+    assert (audited["valid"], audited["peak"], audited["best"]) == (True, found["own"]["peak"], 224)
+    assert (audited["too_much_bytes"], audited["above_line"], audited["fewest_moves"]) == (0, 0, 0)
 
 
 def test_a_plan_in_the_file_counts_as_its_own(tmp_path: Path, capfd: Captured) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import re
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,7 @@ MASTER = "a secret of the server, long enough".replace(" ", "-")
 OPEN = Settings(webhook_secret=MASTER, webhook_private=True)
 CLOSED = Settings(webhook_secret=MASTER)
 PATIENCE_S = 20.0
+PAGE = Path(__file__).parents[3] / "docs" / "service.md"
 
 
 class Receiver:
@@ -62,6 +65,24 @@ def tell(store: Store, settings: Settings, receiver: Receiver) -> None:
         server.close()
 
     asyncio.run(day())
+
+
+def test_the_receiver_of_the_page_takes_what_is_signed_and_nothing_else(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    (code,) = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    exec(compile(code, "service.md", "exec"), names)
+    receiver = Receiver(204)
+    with closing(Store.open(None, tmp_path)) as store:
+        tell(store, OPEN, receiver)
+    (sent, body), secret = receiver.told[0], secret_of(MASTER, "key1")
+    headers = {name.title(): value for name, value in sent.items()}
+    assert names["told"](headers, body, secret)["job"]["state"] == "failed"
+    at = int(headers["Memplan-Timestamp"])
+    assert names["told"](headers, body + b" ", secret) is None
+    assert names["told"](headers, body, secret_of(MASTER, "key2")) is None
+    assert names["told"](headers, body, secret, now=at + 301) is None
+    assert names["told"]({**headers, "Memplan-Timestamp": str(at + 1)}, body, secret) is None
+    assert names["told"]({**headers, "Memplan-Signature": "v1=\xe9"}, body, secret) is None
 
 
 def test_the_end_of_a_job_is_told_until_it_is_taken_with_one_id_and_a_signature(tmp_path: Path) -> None:
