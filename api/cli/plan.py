@@ -132,7 +132,7 @@ def plan(
             write(output, write_plan(answer, problem, plan_format))
         _draw(problem, answer, picture_file, page_file, problem_file)
         _write_bundle(bundle_file, file, problem, options, answer)
-    _show(problem, answer, is_table, quiet)
+    _show(problem, answer, file, is_table, quiet)
     raise typer.Exit(_status(answer, cancelled.is_set()))
 
 
@@ -275,7 +275,7 @@ def _ask(server: str, problem: Problem, cancelled: threading.Event, options: dic
     return ask(server, problem, read_options(options), cancelled)
 
 
-def _show(problem: Problem, answer: Plan, is_table: bool, quiet: bool) -> None:
+def _show(problem: Problem, answer: Plan, file: SourceFile, is_table: bool, quiet: bool) -> None:
     """Warn people of what lint finds, and show them a plan, or why there is none."""
     if not quiet:
         warn(lint(problem))
@@ -284,6 +284,12 @@ def _show(problem: Problem, answer: Plan, is_table: bool, quiet: bool) -> None:
         _report(problem, answer, is_table)
     elif not quiet and answer.explanation is not None:
         say(f"memplan: {answer.explanation.message}")
+    if answer.status == "infeasible" and not quiet:
+        # Imported here: most problems fit.
+        from memplan.api.cli.cascade_hint import cascade_hint
+
+        if (hint := cascade_hint(problem, file)) is not None:
+            say(f"memplan: {hint}")
 
 
 def _with_reason(problem: Problem, answer: Plan, control: SolveControl) -> Plan:

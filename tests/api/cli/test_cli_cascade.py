@@ -84,6 +84,16 @@ def test_points_are_written_as_c_as_a_script_and_as_a_picture(tmp_path: Path, ca
     assert "6,668 bytes at +0.00 % MACs" in [node.text for node in drawn.iter() if node.tag.endswith("title")]
 
 
+def test_a_model_that_does_not_fit_is_told_the_cascade_that_does(capfd: Captured) -> None:
+    model = str(Path(__file__).parents[2] / "models" / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["cascade", model, "--alignment", "16", "--format", "json"]) == 0
+    peak = json.loads(capfd.readouterr().out)["points"][0]["peak"]
+    assert main(["plan", model, "--pool", "14000", "--format", "json"]) == 1
+    assert f"memplan: with cascades {peak:,} bytes at +0.0 % MACs: memplan cascade" in capfd.readouterr().err
+    assert main(["plan", model, "--pool", "100", "--format", "json"]) == 1
+    assert "cascades" not in capfd.readouterr().err
+
+
 def test_what_does_not_fit_is_status_1(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--fit", "6 kB", "--format", "table"]) == 1
     assert "no cascade is within the bounds" in capfd.readouterr().out

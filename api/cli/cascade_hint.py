@@ -1,0 +1,39 @@
+"""The hint that a model whose plan does not fit would fit as a cascade."""
+
+from __future__ import annotations
+
+from memplan.planner.errors import InputError
+from memplan.planner.importers import detect
+from memplan.planner.importers.model_graph import read_model_graph
+from memplan.planner.model.problem import Problem
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.solve import cascade
+from memplan.solvers.kernels import built, cache
+from memplan.solvers.kernels.cache import CASCADE
+from memplan.solvers.studies.replay.source_file import SourceFile
+
+LIMIT_S = 5.0
+
+
+def cascade_hint(problem: Problem, file: SourceFile, limit_s: float = LIMIT_S) -> str | None:
+    """Return the sentence that tells the cascade with the fewest multiplications that fits, a verified plan.
+
+    None where the file is no model, its problem has several memories or one without a size, none is found in time, or
+    the kernels for it are not compiled yet.
+    """
+    size = problem.pools[0].size if len(problem.pools) == 1 else None
+    if size is None or detect(file.data, file.name) is None:
+        return None
+    if built.find(CASCADE) is None and cache.find(CASCADE) is None:
+        return None
+    alignment = max((row.alignment for row in problem.buffers), default=1)
+    try:
+        graph = read_model_graph(file.data, file.name, file.model).graph
+        found = cascade(graph, CascadeOptions(fit=size, alignment=alignment), time_limit_s=limit_s)
+    except InputError:
+        return None
+    if not found.points:
+        return None
+    point = found.points[0]
+    more = f"{100 * (point.macs_ratio - 1):+.1f} % MACs"
+    return f"with cascades {point.peak:,} bytes at {more}: memplan cascade {file.name or 'MODEL'} --fit {size}"
