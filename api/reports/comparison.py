@@ -182,7 +182,7 @@ def lines(comparison: ModelComparison) -> list[str]:
     percent = "" if comparison.saved_percent is None else f"{comparison.saved_percent:.1f} %"
     rows.append(("saved", comparison.saved, percent))
     audited = comparison.own_audit
-    if audited is not None and audited.fewest_moves is not None:
+    if audited is not None and audited.fewest_moves:
         rule = "no fewer do" if audited.proved else f"at least {audited.at_least:,} must"
         valid = "" if audited.valid else "its own plan is not valid; "
         rows.append(("moves to the best", audited.fewest_moves, f"{valid}{audited.above_line:,} end above it; {rule}"))

@@ -55,6 +55,13 @@ def test_a_plan_in_the_file_counts_as_its_own(tmp_path: Path, capfd: Captured) -
     found = compared(capfd, str(path))
     assert found["own"] == {"name": "the plan in the file", "peak": 64, "message": None}
     assert (found["saved"], found["saved_percent"]) == (32, 50.0)
+    audited = found["own_audit"]
+    assert (audited["valid"], audited["too_much_bytes"], audited["fewest_moves"], audited["proved"]) == (
+        True,
+        32,
+        1,
+        True,
+    )
 
 
 def test_a_compilers_dump_is_compared_with_the_compilers_layout(capfd: Captured) -> None:
