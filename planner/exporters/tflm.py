@@ -8,7 +8,7 @@ subgraph are the first ones, whichever subgraph it is; so it takes no such plan 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from memplan.planner.errors import FormatError, shown
@@ -16,8 +16,9 @@ from memplan.planner.exporters.c_names import guarded, in_comment, prefix_of, wr
 from memplan.planner.exporters.layout import VerifiedLayout
 from memplan.planner.exporters.tflite_metadata import with_metadata
 from memplan.planner.importers import is_tflite
-from memplan.planner.importers.tflite import ALIGNMENT, OFFLINE_PLAN
-from memplan.planner.importers.tflite_model import TfliteTensor, read_model
+from memplan.planner.importers.tflite import OFFLINE_PLAN
+from memplan.planner.importers.tflite_model import Model, TfliteTensor, read_model
+from memplan.planner.importers.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes
 
 _AT_RUN_TIME = -1
 _VERSION, _SUBGRAPHS = 0, 1
@@ -36,8 +37,27 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
         raise FormatError(f"model.subgraphs: {rule}, got {len(model.subgraphs)}")
     places = _places(layout, "tflm")
     offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
+    _refuse_a_larger_arena(model, offsets)
     content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
     return {"": with_metadata(layout.model, OFFLINE_PLAN, content)}
+
+
+def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
+    """Raise FormatError for offsets with which the arena is larger than without, or may be for all that is known.
+
+    Scratch that is not known here is placed around the plan, where there may be no room for it.
+    """
+    ours, own = arena_head(model, offsets), arena_head(model)
+    if ours.unknown:
+        rule = f"must have kernels whose scratch is known ({KERNELS}), for tflm, got {', '.join(ours.unknown)}"
+        raise FormatError(f"model: {rule}; without a plan, TFLite Micro places all by itself")
+    moved = [
+        tensor for tensor, offset in zip(model.tensors, offsets, strict=True) if tensor.is_variable and offset >= 0
+    ]
+    least = own.size + sum(rounded_bytes(tensor) for tensor in moved)
+    if ours.size > least:
+        rule = f"must take no more of TFLite Micro's arena than its own planner does ({least} bytes with scratch)"
+        raise FormatError(f"plan: {rule}, got {ours.size}; leave the model as it is, or plan it with more time")
 
 
 def write_buffer_plan(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:

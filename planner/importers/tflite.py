@@ -1,26 +1,35 @@
 """TensorFlow Lite models: every tensor one buffer, its lifetime by the order of the operators.
 
 As TFLite Micro runs it, a subgraph has tensors of its own, into which the operator that runs it copies what it is
-given, and from which it copies what it gives; a tensor keeps its place however often its subgraph is run. Kernels'
-scratch buffers are not in the file, and not in the problem. Buffers are aligned to 16 bytes, as in its arena.
+given, and from which it copies what it gives; a tensor keeps its place however often its subgraph is run. Scratch
+buffers of kernels are not in the file; those of TFLite Micro's reference kernels, which follow from types and shapes,
+are buffers of the problem, and where they are not known, that is said. Buffers are aligned to 16 bytes, as in its
+arena.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.draft import OperationsDraft
 from memplan.planner.importers.facts.tflite import operator_facts, tensor_facts
-from memplan.planner.importers.imported import Imported, ImportOptions, element_count, sized
+from memplan.planner.importers.imported import Imported, ImportOptions, element_count, plan_of, sized
 from memplan.planner.importers.tflite_model import Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.planner.importers.tflite_names import BITS, UNSIZED
+from memplan.planner.importers.tflm_arena import ALIGNMENT, KERNELS, arena_head, scratch_of_model
+from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer
 
 OFFLINE_PLAN = "OfflineMemoryAllocation"
 """The metadata in which a file tells TFLite Micro where each tensor lies."""
-ALIGNMENT = 16
+_ETHOS_U = "ethos-u"
+"""The custom operator that Vela makes of all that an Ethos-U runs."""
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "DELEGATE"}
 _MOST_DRAWN = 200_000
@@ -41,7 +50,53 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     offline = program.offline_plan()
     own_peak = None if offline is None else max((offset + size for offset, size in offline.values()), default=0)
     own_offsets = None if offline is None else {name: offset for name, (offset, _) in offline.items()}
-    return program.draft.imported(_open_dimensions(model), own_peak, own_offsets)
+    imported = program.draft.imported(_open_dimensions(model), own_peak, own_offsets)
+    return _with_scratch(model, imported, options)
+
+
+def _with_scratch(model: Model, imported: Imported, options: ImportOptions) -> Imported:
+    """Add what kernels ask for beside tensors, as buffers of their operators, and say what is not known.
+
+    Of models with several subgraphs, whose operators run at several times, it is told only.
+    """
+    asked, unknown = scratch_of_model(model)
+    warnings = [*imported.warnings]
+    if unknown:
+        what = f"what the kernels of {', '.join(unknown[:MAX_LISTED])} ask for besides is not known"
+        warnings.append(Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here"))
+    if asked and len(model.subgraphs) > 1:
+        total = sum(scratch.size for scratch in asked)
+        what = f"scratch of kernels, {total} bytes by {KERNELS}"
+        warnings.append(Finding("unknown-scratch", f"{what}, is not planned in a model of several subgraphs"))
+        asked = ()
+    imported = replace(imported, warnings=tuple(warnings))
+    if not asked:
+        return imported
+    problem, alignment = imported.problem, options.alignment or ALIGNMENT
+    rows = []
+    for scratch in asked:
+        operator = model.subgraphs[0].operators[scratch.operator]
+        result = problem.root_of(f"main/{model.subgraphs[0].tensors[operator.outputs[0]].id}")
+        start = min(first for first, _ in problem.buffers.intervals(result))
+        size = -(-scratch.size // alignment) * alignment
+        rows.append(Buffer(id=scratch.id, size=size, start=start, end=start + 1, alignment=alignment))
+    fields = {name: getattr(problem, name) for name in Problem.model_fields}
+    larger = Problem.model_validate(fields | {"buffers": BufferTable.from_rows((*problem.buffers, *rows))})
+    return replace(imported, problem=larger, **_own_with_scratch(model, imported, larger))
+
+
+def _own_with_scratch(model: Model, imported: Imported, larger: Problem) -> dict[str, Any]:
+    """Return the peak and the plan in a file with the scratch buffers where TFLite Micro puts them, around the plan."""
+    if imported.own_peak is None:
+        return {}
+    offsets = struct.unpack(f"<{len(model.tensors)}i", model.metadata[OFFLINE_PLAN][12:])
+    head = arena_head(model, offsets)
+    plan = imported.own_plan
+    if plan is not None:
+        known: dict[int | str, int] = {row.id: row.offset for row in plan.placements}
+        known.update(head.places.items())
+        plan = plan_of(larger, known)
+    return {"own_peak": max(imported.own_peak, head.size), "own_plan": plan}
 
 
 class _Program:
@@ -98,6 +153,8 @@ class _Program:
         written = set(given)
         for k, operator in enumerate(subgraph.operators):
             self._count(operator.path)
+            if operator.name == _ETHOS_U:
+                self._arenas(subgraph, operator, written)
             self._read(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
                 self._write(subgraph, output, written, operator)
@@ -108,6 +165,18 @@ class _Program:
                 self._operator(subgraph, operator)
         self._read(subgraph, subgraph.outputs, written, subgraph.path)
         self.running.pop()
+
+    def _arenas(self, subgraph: Subgraph, operator: Operator, written: set[int]) -> None:
+        """Write the tensors that Vela gives an Ethos-U operator to work in, which nothing else writes."""
+        found = []
+        for index in operator.inputs:
+            tensor = subgraph.tensors[index]
+            if index >= 0 and index not in written and not tensor.is_constant and not tensor.is_variable:
+                self._declare(tensor)
+                written.add(index)
+                found.append(tensor.id)
+        if found:
+            self.draft.operation(_ETHOS_U, [], found)
 
     def _operator(self, subgraph: Subgraph, operator: Operator) -> None:
         inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]

@@ -9,7 +9,17 @@ from typing import Any, TypeAlias
 Fields: TypeAlias = Mapping[int, Any]
 """From a field's number to (format, number), a text or bytes, fields (a table), a list of fields, or of numbers."""
 FLOAT32, INT8, STRING, INT4 = 0, 9, 5, 17
-CODES = {"ADD": 0, "RESHAPE": 22, "RELU": 19, "CUSTOM": 32, "IF": 118, "WHILE": 119, "CALL_ONCE": 129, "CASE": 209}
+CODES = {
+    "ADD": 0,
+    "RESHAPE": 22,
+    "RELU": 19,
+    "CUSTOM": 32,
+    "MEAN": 40,
+    "IF": 118,
+    "WHILE": 119,
+    "CALL_ONCE": 129,
+    "CASE": 209,
+}
 
 
 def flatbuffer(root: Fields, identifier: bytes = b"TFL3") -> bytes:
