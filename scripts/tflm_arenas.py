@@ -52,15 +52,15 @@ def main(folder: str) -> int:
             after = arena(EXPORTERS["tflm"](lay_out(problem, plan, data), "model")[""])
         except InputError as error:
             counts["refused"] += 1
-            print(f"{path.name}: {error}")
+            sys.stdout.write(f"{path.name}: {error}\n")
             continue
         if after is None or after[0] != plan.peak:
             counts["told wrong"] += 1
-            print(f"{path.name}: told {plan.peak}, measured {after}")
+            sys.stdout.write(f"{path.name}: told {plan.peak}, measured {after}\n")
         if after is not None:
             change = sum(after) - sum(before)
             counts["larger" if change > 0 else "smaller" if change else "same"] += 1
-    print(counts)
+    sys.stdout.write(f"{counts}\n")
     return 1 if counts["larger"] else 0
 
 
