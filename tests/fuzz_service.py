@@ -26,7 +26,7 @@ from tests.support.drawn_requests import drawn_request
 from tests.support.ports import free_port
 
 _PATIENCE_S = 120.0
-_SETTINGS = {"MEMPLAN_MAX_TIME_LIMIT_S": "10", "MEMPLAN_HEADER_TIMEOUT_S": "2", "MEMPLAN_BODY_TIMEOUT_S": "2"}
+_SETTINGS = {"MEMPLAN_MAX_TIME_LIMIT_S": "10", "MEMPLAN_BODY_TIMEOUT_S": "2"}
 """Settings of the server by which what never ends is soon over."""
 _IDS = 50
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
@@ -66,6 +66,7 @@ def main() -> None:
         "statuses": dict(sorted(found.statuses.items())),
         "wrong": found.wrong,
         "tracebacks": tracebacks[:20],
+        "replaced": [line for line in written.splitlines() if "is replaced" in line],
         "exit_status": ended,
     }
     print(json.dumps(told))

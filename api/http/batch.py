@@ -99,9 +99,7 @@ class Batch:
         try:
             if cancelled.is_set():
                 raise UnavailableError("memplan: stopped before this one had its turn")
-            content = await to_thread.run_sync(_parsed, submission)
-            about["id"] = _name(content)
-            problem, options = await to_thread.run_sync(self._read, content)
+            problem, options = await to_thread.run_sync(self._read, submission, about)
             asked = PlanRequest(problem, options, Deadline.after(inf), _PRIORITY, key_id=self.key_id)
             plan = await self.solving.plan(asked, cancelled)
             written = await to_thread.run_sync(write_plan, plan, problem.problem, options.format or "json")
@@ -114,7 +112,9 @@ class Batch:
             answer = problem_details(500, ("memplan: failed; its log says where",))
         return _line(about, "error", bytes(answer.body))
 
-    def _read(self, content: dict[str, Any]) -> tuple[CompiledProblem, Options]:
+    def _read(self, submission: Submission, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
+        content = _parsed(submission)
+        about["id"] = _name(content)
         problem, options = submission_from(content, self.query)
         check_time_limit("time_limit_s", options.time_limit_s, self.settings.max_time_limit_s)
         check_size(problem, self.settings)

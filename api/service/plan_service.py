@@ -71,12 +71,14 @@ class PlanService:
             name, count = shown(problem.problem.name), len(problem.problem.buffers)
             PROBLEMS.info("problem %s of %d buffers, %s", name, count, problem.hash)
         profile = options.profile_of(problem.problem)
-        if profile is None:
-            result = await self._found(request, cancelled, on_progress)
-        else:
-            result = await self._profiled(request, profile, cancelled, on_progress)
-        if request.deadline.left_s < -_LATE_S:
-            self._metrics.missed_deadline()
+        try:
+            if profile is None:
+                result = await self._found(request, cancelled, on_progress)
+            else:
+                result = await self._profiled(request, profile, cancelled, on_progress)
+        finally:  # a refusal may come late, too
+            if request.deadline.left_s < -_LATE_S:
+                self._metrics.missed_deadline()
         answer = (result or nothing_known(problem)).answer(options.deterministic, request.deadline.passed_s)
         return answer.model_copy(update={"findings": problem.findings}) if problem.findings else answer
 

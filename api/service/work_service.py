@@ -65,13 +65,19 @@ class WorkService:
         that may be refused, also where its time was too short for an answer, else NoAnswerError.
         """
         patience_s = max(0.0, request.deadline.left_s)
-        if not await self._queue.take_unless(
-            cancelled,
-            patience_s,
-            caller=request.key_id,
-            priority=request.priority,
-            may_be_refused=request.may_be_refused,
-        ):
+        try:
+            has_place = await self._queue.take_unless(
+                cancelled,
+                patience_s,
+                caller=request.key_id,
+                priority=request.priority,
+                may_be_refused=request.may_be_refused,
+            )
+        except FullError:
+            if request.deadline.left_s < -_SOON_S:
+                self._metrics.missed_deadline()
+            raise
+        if not has_place:
             raise UnavailableError(f"{request.kind}: was cancelled before it had its turn")
         deadline = request.deadline
         if not request.may_be_refused:
@@ -90,5 +96,5 @@ class WorkService:
             raise FullError(str(error)) from error
         finally:
             self._queue.leave(request.key_id)
-            if deadline.left_s < -_SOON_S:
+            if (request.deadline if request.may_be_refused else deadline).left_s < -_SOON_S:
                 self._metrics.missed_deadline()

@@ -159,3 +159,12 @@ def test_servers_count_their_beats(store: Store) -> None:
     assert store.servers.forget("b", beats=1)
     assert store.servers.forget("a")
     assert store.servers.beat("c") == {"c": 1}
+
+
+def test_the_file_and_what_sqlite_puts_beside_it_are_their_owners_alone(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    store = Store.open(None, tmp_path)
+    store.check()
+    rights = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    store.close()
+    assert rights == dict.fromkeys([FILE, f"{FILE}-wal", f"{FILE}-shm"], 0o600)
