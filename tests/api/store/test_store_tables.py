@@ -161,7 +161,7 @@ def test_servers_count_their_beats(store: Store) -> None:
     assert store.servers.beat("c") == {"c": 1}
 
 
-def test_the_file_and_what_sqlite_puts_beside_it_are_their_owners_alone(tmp_path: Path) -> None:
+def test_no_other_user_reads_the_file_or_what_sqlite_puts_beside_it(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     store = Store.open(None, tmp_path)
     store.check()
