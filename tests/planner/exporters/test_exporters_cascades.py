@@ -81,6 +81,15 @@ def test_regions_along_channels_are_refused() -> None:
         write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), net.graph(), "net")
 
 
+def test_batches_are_refused() -> None:
+    net = Network("batches")
+    attributes = {"kernel": (1, 1), "strides": (1, 1), "dilations": (1, 1), "pads": (0, 0, 0, 0)}
+    net.add_op("conv2d", [net.tensor(2, 6, 6, 3)], (2, 6, 6, 4), (4, 1, 1, 3), **attributes)
+    point = cascade(net.graph(), CascadeOptions(channels=False)).points[-1]
+    with pytest.raises(OptionError, match="batch: must be 1 for C"):
+        write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), net.graph(), "net")
+
+
 def test_ranges_in_closed_form_are_exact() -> None:
     draw, found = random.Random(4), 0
     for _ in range(300):
