@@ -7,15 +7,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
 from tests.support.ports import free_port
 
+T = TypeVar("T")
 _READY = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _PATIENCE_S = 180.0
 
@@ -31,22 +33,27 @@ class Served:
 
     def cpu_s(self) -> float:
         """Return the seconds of CPU that its processes have taken, those of ended children included."""
-        return sum(sum(one.cpu_times()[:4]) for one in self._family())
+        return sum(self._told(lambda one: float(sum(one.cpu_times()[:4]))))
 
     def memory_bytes(self) -> int:
         """Return the memory of all its processes that nobody else has."""
-        return sum(int(one.memory_full_info().uss) for one in self._family())
+        return int(sum(self.memory_by_process().values()) * 2**20)
 
     def memory_by_process(self) -> dict[int, float]:
         """Return the same of each process, by its number, in MiB."""
-        return {one.pid: round(one.memory_full_info().uss / 2**20, 1) for one in self._family()}
+        return dict(self._told(lambda one: (one.pid, round(one.memory_full_info().uss / 2**20, 1))))
 
     def descriptors(self) -> int:
         """Return the open descriptors of all its processes."""
-        return sum(int(one.num_fds()) for one in self._family())
+        return sum(self._told(lambda one: int(one.num_fds())))
 
-    def _family(self) -> list[psutil.Process]:
-        return [self.process, *self.process.children(recursive=True)]
+    def _told(self, of: Callable[[psutil.Process], T]) -> list[T]:
+        """Return something of each process, but for those that have just ended."""
+        found = []
+        for one in (self.process, *self.process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                found.append(of(one))
+        return found
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from functools import partial
 from hashlib import sha256
 
 from fastapi import APIRouter, Request, Response
+from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
@@ -24,6 +25,7 @@ from memplan.api.http.written_answers import WrittenAnswer
 from memplan.api.logs import PROBLEMS
 from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading
 from memplan.api.service.plan_request import PlanRequest
+from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
 from memplan.planner import __version__
 from memplan.planner.model.plan import Explanation, Plan
@@ -75,10 +77,15 @@ async def plan(request: Request) -> Response:
         return await asking.answer(reading, len(body) <= _SHORT_BYTES)
     if _is_short(kind, body):
         return await asking.answer(asking.read(begin_submission(kind, body, request.query_params)))
-    begin = partial(begin_submission, kind, body, request.query_params)
-    if is_read_apart(body):
-        begin = partial(begin_apart, kind, body, str(request.query_params), service.settings)
+    begin = partial(_begun, kind, body, request.query_params, service.settings)
     return await asking.answer_in_time(await service.briefly(begin, request))
+
+
+def _begun(kind: str, body: bytes, query: QueryParams, settings: Settings) -> BegunSubmission:
+    """Begin to read a body, in any thread: here, or apart."""
+    if is_read_apart(body):
+        return begin_apart(kind, body, str(query), settings)
+    return begin_submission(kind, body, query)
 
 
 @dataclass(frozen=True)
