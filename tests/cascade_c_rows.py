@@ -1,6 +1,7 @@
 """Whole networks as cascades in C, beside numpy: `python -m tests.cascade_c_rows`.
 
-Each row: a network, int8; the placed peak layer by layer and that of the point of least peak and of fewest
+The first rows are a trained model beside LiteRT's reference kernels, where that is installed.
+Each other row: a network, int8; the placed peak layer by layer and that of the point of least peak and of fewest
 multiplications; whether the program is equal to numpy under the sanitizers, and the writable bytes of its objects for a
 Cortex-M4.
 """
@@ -8,14 +9,18 @@ Cortex-M4.
 from __future__ import annotations
 
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
+from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
+from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
 from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
+from tests.support.litert_values import reference_interpreter, source_of
 from tests.support.networks import Network, mobilenet_v1, mobilenet_v2
 
 
@@ -30,8 +35,33 @@ def small_unet(size: int = 64, channels: int = 8, dtype: str = "int8") -> Operat
     return net.graph()
 
 
+def beside_litert() -> None:
+    """Print a row: a trained int8 model, with its weights, beside LiteRT's reference kernels, before its softmax."""
+    path = Path(__file__).parent / "models" / "recorded" / "kws_dscnn_int8.tflite"
+    graph, interpreter = read_model_graph(path.read_bytes(), path.name).graph, reference_interpreter(path)
+    images = np.random.default_rng(0).integers(-128, 128, (20, 1, 490)).astype(np.int8)
+    place, logits = interpreter.get_input_details()[0], interpreter._get_ops_details()[-1]["inputs"][0]
+    wanted = []
+    for image in images:
+        interpreter.set_tensor(place["index"], image.reshape(place["shape"]))
+        interpreter.invoke()
+        wanted.append(interpreter.get_tensor(logits).ravel().tolist())
+    for sliding in (False, True):
+        point = cascade(graph, CascadeOptions(channels=False, sliding=sliding)).points[-1]
+        with tempfile.TemporaryDirectory() as folder:
+            files = dict(write_cascade(PlacedCascade(point.cascade, point.offsets(), point.peak), graph, "net"))
+            files["values.c"] = source_of(interpreter, graph).encode()
+            for name, content in files.items():
+                (Path(folder) / name).write_bytes(content)
+            got = np.frombuffer(run([Path(folder) / name for name in files if name.endswith(".c")], images), np.int8)
+        is_equal = got.reshape(len(wanted), -1).tolist() == wanted
+        print(f"{path.name} {'sliding' if sliding else 'resident'}: peak {point.peak:,}, equal to LiteRT {is_equal}")
+
+
 def main() -> None:
     """Print the rows."""
+    if find_spec("ai_edge_litert") is not None:
+        beside_litert()
     networks = [mobilenet_v1(0.25, 96), mobilenet_v2(0.35, 96), small_unet(), small_unet(32, 4, "float32")]
     for graph in networks:
         values = Values.drawn(graph)
