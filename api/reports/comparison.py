@@ -98,7 +98,8 @@ def compare(
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
     before = everything if own is None or own.peak is None else own.peak
     after = (in_place or plan).peak
-    reordered = _reordered(shared, options, time_limit_s)
+    reordered = None if shared.has_unknown_scratch else _reordered(shared, options, time_limit_s)
+    saved = None if after is None or shared.has_unknown_scratch else before - after
     return ModelComparison(
         format=found,
         nothing_shared=everything,
@@ -108,8 +109,8 @@ def compare(
         memplan_reordered=reordered,
         saved_by_order=None if reordered is None else _saved(after, reordered.peak),
         views=shared.views,
-        saved=None if after is None else before - after,
-        saved_percent=None if after is None or not before else round(100 * (before - after) / before, 2),
+        saved=saved,
+        saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
         warnings=tuple(warning.message for warning in shared.warnings),
         own_audit=audited,
     )

@@ -66,6 +66,11 @@ class Imported:
     facts: ProgramFacts = field(default_factory=ProgramFacts)
     own_plan: Plan | None = None
 
+    @property
+    def has_unknown_scratch(self) -> bool:
+        """True if kernels ask for bytes that are in no plan, so that none says what the device takes."""
+        return any(warning.rule == "unknown-scratch" for warning in self.warnings)
+
 
 def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
     """Return the plan of known offsets, each buffer in the first pool that it may use; None where one is not known.

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from memplan.api.reports.comparison import compare
 from memplan.planner.errors import FormatError
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out
 from memplan.planner.importers import read_model
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.importers.tflite_model import read_model as read_tensors
 from memplan.planner.importers.tflm_arena import arena_head, scratch_of_model
 from memplan.planner.model.plan import Plan
@@ -64,6 +66,12 @@ def test_scratch_that_is_not_known_is_said_and_no_plan_is_exported_that_may_cost
     assert any("is not known: the arena may become larger" in warning.message for warning in found.warnings)
     with pytest.raises(FormatError, match=r"^model: must have kernels whose scratch is known .*, got CUSTOM"):
         EXPORTERS["tflm"](lay_out(found.problem, solve(found.problem), CUSTOM), "model")
+
+
+def test_no_saving_is_promised_where_scratch_is_not_known() -> None:
+    found = compare(CUSTOM, "custom.tflite", ImportOptions(), time_limit_s=0.2)
+    assert (found.saved, found.saved_percent, found.memplan_reordered) == (None, None, None)
+    assert compare(AVERAGES, "mean.tflite", ImportOptions(), time_limit_s=0.2).saved == 0
 
 
 def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
