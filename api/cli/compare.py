@@ -40,4 +40,4 @@ def compare(
         write(None, "".join(f"{line}\n" for line in lines(found)).encode())
     else:
         write(None, to_json(found) + b"\n")
-    raise typer.Exit(0 if found.saved is not None else NOTHING_FITS)
+    raise typer.Exit(0 if (found.memplan_with_views or found.memplan).peak is not None else NOTHING_FITS)

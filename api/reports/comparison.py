@@ -98,7 +98,8 @@ def compare(
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
     before = everything if own is None or own.peak is None else own.peak
     after = (in_place or plan).peak
-    reordered = None if shared.has_unknown_scratch else _reordered(shared, options, time_limit_s)
+    # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
+    reordered = None if shared.has_scratch else _reordered(shared, options, time_limit_s)
     saved = None if after is None or shared.has_unknown_scratch else before - after
     return ModelComparison(
         format=found,

@@ -67,6 +67,11 @@ class Imported:
     own_plan: Plan | None = None
 
     @property
+    def has_scratch(self) -> bool:
+        """True if kernels ask for bytes beside the operations' buffers, known or not."""
+        return self.has_unknown_scratch or any(str(name).startswith("scratch/") for name in self.problem.buffers.ids)
+
+    @property
     def has_unknown_scratch(self) -> bool:
         """True if kernels ask for bytes that are in no plan, so that none says what the device takes."""
         return any(warning.rule == "unknown-scratch" for warning in self.warnings)
