@@ -51,7 +51,9 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on
 
 # Of plan
 TimeLimit = Annotated[float, typer.Option(help="Seconds until the answer.")]
-SolverName = Annotated[str, typer.Option(help="Which solver; `memplan solvers` lists them.")]
+SolverName = Annotated[
+    str, typer.Option(help="Which solver; `memplan solvers` lists them. A planner of your own: MODULE:FUNCTION.")
+]
 Accepted = Annotated[
     str | None, typer.Option(metavar="fit|GAP%", help="Be content with any plan that fits, or with this gap.")
 ]

@@ -64,6 +64,7 @@ from memplan.planner.model.plan import KeptPlaces, Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference.table import PREFIX
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.replay.source_file import SourceFile
 
@@ -114,7 +115,7 @@ def plan(
     reordering = _reordering(reorder, order_file, reordered_file, quiet, others)
     model = model_options(dim, views, alignment)
     file, problem = _read(problem_file, inclusive, capacity or [], model, is_put_off=reordering is not None)
-    _refuse_together(bundle=bundle_file, keep=keep, sweep=swept, server=server, reorder=reordering)
+    _refuse_together(solver, bundle=bundle_file, keep=keep, sweep=swept, server=server, reorder=reordering)
     sweep = _read_sweep(swept, problem, (output, plan_format, is_table, quiet, page_file), picture_file, server)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
     options = _options(time_limit_s=time_limit, solver=solver, accept=accept, seed=seed, profile=profile)
@@ -167,9 +168,12 @@ def _options(**options: Any) -> dict[str, Any]:
     return options
 
 
-def _refuse_together(**given: object) -> None:
+def _refuse_together(solver: str, **given: object) -> None:
     """Raise OptionError where a bundle, or a sweep with an old plan, is asked for of plans made in other ways."""
     names = [name for name, value in given.items() if value is not None]
+    is_own = ":" in solver and not solver.startswith(PREFIX)
+    if is_own and (named := {"bundle", "server"}.intersection(names)):
+        raise OptionError(f"{min(named)}: must not be given with a planner of your own, got solver {solver}")
     if len(names) > 1 and ("bundle" in names or {"keep", "sweep"} <= set(names) or {"keep", "server"} <= set(names)):
         raise OptionError(f"{names[0]}: must not be given with {' and '.join(names[1:])}")
 

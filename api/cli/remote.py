@@ -8,7 +8,7 @@ import threading
 
 import httpx
 
-from memplan.api.client.errors import ServiceError
+from memplan.api.client.errors import AwayError, ServiceError
 from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.patience import PATIENCE_S
 from memplan.api.options import Options
@@ -35,6 +35,8 @@ def ask(server: str, problem: Problem, options: Options, cancelled: threading.Ev
         return asyncio.run(_asked(server, problem, options, cancelled))
     except httpx.InvalidURL as error:
         raise ServerError(f"server: must be a URL, got {shown(server)}: {error}") from error
+    except AwayError as error:
+        raise ServerError(f"server: {error} (does `memplan serve` run there?)") from error
     except ServiceError as error:
         raise ServerError(*(f"server: {sentence}" for sentence in str(error).splitlines())) from error
 

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from memplan.planner.errors.field_hints import unknown_field
+from memplan.planner.errors.field_hints import meant_number, unknown_field
 
 MAX_SHOWN = 100
 """The most sentences that an error carries; a million broken rows need no million sentences."""
@@ -126,7 +126,7 @@ def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
     "extra_forbidden": lambda error: unknown_field(error["loc"]),
-    "int_type": _got("must be an integer"),
+    "int_type": lambda error: f"must be an integer, got {shown(error['input'])}{meant_number(error['input'])}",
     "int_parsing": _got("must be an integer"),
     "int_parsing_size": _got("must be an integer of at most 64 bits"),
     "int_from_float": _got("must be an integer"),

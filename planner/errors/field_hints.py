@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
@@ -73,3 +74,16 @@ def unknown_field(location: Sequence[str | int]) -> str:
     if meant is None:
         meant = next(iter(get_close_matches(words[-1][:60].lower(), _KNOWN[of], n=1, cutoff=0.75)), None)
     return "is not a known field" if meant in {None, words[-1]} else f"is not a known field (did you mean {meant}?)"
+
+
+_SIZE = re.compile(r"([0-9]{1,18})(?:\.0*)? ?([KMG]?)(i?)(B|b|bytes?|)", re.ASCII)
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
+
+
+def meant_number(value: object) -> str:
+    """Say which number of bytes, or which number, a text most likely means; empty where that is not plain."""
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return ""
+    number = int(match[1]) * 1024 ** _POWERS[match[2]]
+    return f" (did you mean {number}{', without quotes' if not match[2] else ', in bytes'}?)"

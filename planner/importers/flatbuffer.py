@@ -35,7 +35,8 @@ class File:
     def check(self, at: int, size: int, path: str) -> None:
         """Raise FormatError for a range that is not in the file."""
         if at < 0 or at + size > len(self.data):
-            raise FormatError(f"{path}: must lie in the file ({len(self.data)} bytes), got bytes {at} to {at + size}")
+            rule = f"must lie in the file ({len(self.data)} bytes)"
+            raise FormatError(f"{path}: {rule}, got bytes {at} to {at + size}: is it cut short?")
 
     def spend(self, size: int, path: str) -> None:
         """Count what is read; raises FormatError where the same bytes are read again and again."""

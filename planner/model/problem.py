@@ -68,8 +68,9 @@ class Problem(ProblemFields):
         wrong = {k for k, names in enumerate(choices) if not set(names) <= self.pool_index.keys()}
         if not wrong:
             return []
+        known = ", ".join([pool.name for pool in self.pools[:5]] + ["..."] * (len(self.pools) > 5))
         return [
-            (("buffers", i, "pools", j), f"must name a pool of the problem, got {shown(name)}")
+            (("buffers", i, "pools", j), f"must name a pool of the problem ({known}), got {shown(name)}")
             for i, choice in enumerate(self.buffers.pool_choice.tolist())
             if choice in wrong
             for j, name in enumerate(choices[choice])

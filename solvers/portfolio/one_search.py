@@ -62,7 +62,7 @@ class Solve:
         self._deadline = control.deadline or Deadline.after(limit_s)
         target = options.target()
         self._instance = compile_problem(problem) if instance is None else instance
-        self._planner = None if options.solver == "auto" else table.find(options.solver)
+        self._planner = control.planner or (None if options.solver == "auto" else table.find(options.solver))
         wanted = [] if self._planner else stages.chosen(self._instance, options.solver)
         # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
         self._stages = (

@@ -18,6 +18,7 @@ from memplan.planner.model.problem import Problem, Profile, profile_of
 from memplan.planner.model.rows import WireValue
 from memplan.solvers.portfolio import registry
 from memplan.solvers.reference import table
+from memplan.solvers.reference.table import ReferencePlanner
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import Progress, SolveResult
@@ -114,6 +115,7 @@ class SolveControl:
     `start` is a known plan: where it is valid for the problem, the answer is no worse; of another one, pools and
     the order of offsets are kept. A quick solve runs the first
     solver of each stage and no engines; what it leaves undone stops with "time_limit".
+    `planner` makes the plan in place of the solver that the options name.
     """
 
     deadline: Deadline | None = None
@@ -122,3 +124,4 @@ class SolveControl:
     on_start: Callable[[Callable[[], SolveResult | None]], None] | None = None
     start: Plan | None = None
     is_quick: bool = False
+    planner: ReferencePlanner | None = None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
+from memplan.planner.errors import OptionError
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.portfolio.one_search import solve_objective
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
+from memplan.solvers.reference.own import own_planner
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import SolveResult
 
@@ -40,7 +42,8 @@ def solve(
 
     Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
     times that, or 30 s, and waits for kernels that are being compiled besides. The options are those of SolveOptions;
-    `control` is a SolveControl.
+    `control` is a SolveControl. `solver` may be `module:function`, too, a planner of the caller's own, which runs in a
+    child process (`memplan.solvers.reference.own`).
     Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     options = SolveOptions.model_construct(
@@ -56,7 +59,12 @@ def solve(
     if control.deadline is None and not deterministic:
         control = replace(control, deadline=Deadline.after(time_limit_s))
     findings = {"findings": lint(problem)}
-    answer = solve_request(problem, options, control).answer(deterministic)
+    search = solve_request
+    if ":" in solver and (planner := own_planner(solver, time_limit_s)) is not None:
+        if deterministic:
+            raise OptionError("deterministic: must not be given with a planner of your own, which may do as it likes")
+        search, control = solve_objective, replace(control, planner=planner)
+    answer = search(problem, options, control).answer(deterministic)
     return with_problem(answer.model_copy(update=findings), problem)
 
 

@@ -81,7 +81,7 @@ A_PLACE: list[tuple[Any, str]] = [
         "buffers[0].offset: must come with the one pool it is meant for, got 2 pools to choose from",
     ),
     (one_pool(bank_size=0), "pools[0].bank_size: must be at least 1, got 0"),
-    (one_pool(bank_size="4KiB"), 'pools[0].bank_size: must be an integer, got "4KiB"'),
+    (one_pool(bank_size="4KiB"), 'pools[0].bank_size: must be an integer, got "4KiB" (did you mean 4096, in bytes?)'),
 ]
 
 A_PAIR: list[tuple[Any, str]] = [

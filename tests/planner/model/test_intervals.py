@@ -73,7 +73,7 @@ def test_the_file_says_the_interval_then_the_caller_then_the_column(data: bytes,
             {"start": 3, "end": 2**63 - 1},
             "buffers[0].end: must be less than 9223372036854775807, as ends are inclusive, got 9223372036854775807",
         ),
-        ({"start": 3, "end": "4"}, 'buffers[0].end: must be an integer, got "4"'),
+        ({"start": 3, "end": "4"}, 'buffers[0].end: must be an integer, got "4" (did you mean 4, without quotes?)'),
         ({"start": 3, "end": True}, "buffers[0].end: must be an integer, got true"),
     ],
 )

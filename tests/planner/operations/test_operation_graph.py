@@ -143,7 +143,7 @@ def test_facts_are_read_and_written_as_they_were() -> None:
             "ops[0].regions[0].outer[0]: must end with a tensor that the operation reads or makes, got 1",
         ),
         ({"size": [4, -1, 20, 3]}, "size[1]: must be at least 0, got -1"),
-        ({"size": [4, "10", 20, 3]}, 'size[1]: must be an integer, got "10"'),
+        ({"size": [4, "10", 20, 3]}, 'size[1]: must be an integer, got "10" (did you mean 10, without quotes?)'),
         ({"kept": [4]}, "kept[0]: must be the position of one of the 4 tensors, got 4"),
         ({"kept": [3, 3]}, "kept[1]: must be named once, got 3 again (first at kept[0])"),
         ({"ops": [{"in": [9]}]}, "ops[0].in[0]: must be the position of one of the 4 tensors, got 9"),

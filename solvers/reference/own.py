@@ -1,0 +1,172 @@
+"""A planner of the caller's own, `module:function`, as a reference planner: in a child process, killed at its limit.
+
+The function takes a problem and the seconds that it has, and returns the offset of each buffer, in the problem's order;
+or a mapping from ids to offsets, or to pairs of a pool's name and an offset; or a plan. Modules are looked for where
+Python does, and then in the working directory. What comes back is JSON, and is verified like any other plan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from memplan.planner.errors import InputError, OptionError, shown
+from memplan.planner.instance import instance
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.table import ANY, PREFIX, ReferencePlanner
+from memplan.solvers.reference.tensors import Placed, StopCheck
+
+if TYPE_CHECKING:
+    from memplan.solvers.reference.tensors import Planner
+
+_LOOK_EVERY_S = 0.02
+_MOST_NUMBER = 2**63
+EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
+
+
+@dataclass(frozen=True)
+class OwnPlanner(ReferencePlanner):
+    """A planner of the caller's own; `limit_s` are the seconds that it is told to have."""
+
+    limit_s: float = 0.0
+
+    def load(self) -> Planner:
+        """Return the call of it, in a child process."""
+        return partial(_run, self.where, self.limit_s)
+
+
+def own_planner(name: str, limit_s: float) -> OwnPlanner | None:
+    """Return the planner for a name `module:function`; None for any other name."""
+    module, colon, function = name.partition(":")
+    if not colon or name.startswith(PREFIX):
+        return None
+    if not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+        raise OptionError(f"solver: must be MODULE:FUNCTION for a planner of your own, got {shown(name)}")
+    return OwnPlanner(name, "a planner of your own", name, name, EVERYTHING, limit_s)
+
+
+def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Run the function in a child process until it answers or the search is over; raises OptionError."""
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "memplan.solvers.reference.own"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    heard: list[bytes] = []
+    pump = threading.Thread(target=_pump, args=(child, pickle.dumps((where, limit_s, problem)), heard), daemon=True)
+    pump.start()
+    try:
+        while pump.is_alive():
+            stop_check()
+            pump.join(_LOOK_EVERY_S)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        pump.join()
+    return _placed(where, problem, heard[0] if heard else b"")
+
+
+def _pump(child: subprocess.Popen[bytes], task: bytes, heard: list[bytes]) -> None:
+    """Send the task, and take the answer, until the child is gone."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with contextlib.suppress(BrokenPipeError), child.stdout as answers, child.stdin as questions:
+        questions.write(task)
+        questions.flush()
+        heard.append(answers.readline())
+
+
+def _placed(where: str, problem: Problem, said: bytes) -> Placed:
+    """Read the child's answer; raises OptionError for one that is none."""
+    try:
+        answer: dict[str, Any] = json.loads(said)
+    except ValueError:
+        raise OptionError(f"solver: {where}: its process ended without an answer") from None
+    if "failed" in answer:
+        raise OptionError(f"solver: {where}: {answer['failed']}")
+    placements: dict[int, tuple[int, int]] = {}
+    for i, pool, offset in answer["placements"]:
+        placements[i] = pool, offset
+    missing = tuple(i for i in range(len(problem.buffers)) if i not in placements)
+    return Placed(placements, missing)
+
+
+def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
+    """Return (position of a buffer, position of a pool, offset) for what a planner answers; raises OptionError."""
+    if isinstance(answer, Plan):
+        return [_row(problem, row.id, (row.pool, row.offset)) for row in answer.placements]
+    if isinstance(answer, Mapping):
+        return [_row(problem, name, place) for name, place in answer.items()]
+    offsets: object = answer.tolist() if hasattr(answer, "tolist") else answer
+    if not isinstance(offsets, Sequence) or isinstance(offsets, (str, bytes)):
+        kinds = "a list of offsets, a mapping from ids to offsets or to (pool, offset), or a plan"
+        raise OptionError(f"must return {kinds}, got {shown(answer)}")
+    if len(offsets) != len(problem.buffers):
+        raise OptionError(f"must return an offset for each of {len(problem.buffers)} buffers, got {len(offsets)}")
+    return [_row(problem, name, place) for name, place in zip(problem.buffers.ids, offsets, strict=True)]
+
+
+def _row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
+    if not isinstance(name, (int, str)) or name not in problem.index:
+        raise OptionError(f"must place buffers of the problem, got {shown(name)}")
+    pair = place if isinstance(place, (tuple, list)) else (problem.pools[0].name, place)
+    if len(pair) != 2 or not isinstance(pair[0], str) or pair[0] not in problem.pool_index:
+        raise OptionError(f"must return an offset, or a pool and an offset, for {shown(name)}, got {shown(place)}")
+    try:
+        offset = pair[1].__index__()
+    except AttributeError:
+        raise OptionError(f"must return whole numbers as offsets, got {shown(pair[1])} for {shown(name)}") from None
+    if not 0 <= offset < _MOST_NUMBER:
+        raise OptionError(f"must return offsets of at least 0 and below 2^63, got {offset} for {shown(name)}")
+    return problem.index[name], problem.pool_index[pair[0]], offset
+
+
+def main() -> None:
+    """Be the child: read a task from standard input, run the planner, answer with a line of JSON."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a planner prints must not get among the answers
+    where, limit_s, problem = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_die_with_parent, args=(sys.stdin.buffer,), daemon=True).start()
+    sys.path.append(str(Path.cwd()))
+    answers.write(json.dumps(_answer(where, limit_s, problem)).encode() + b"\n")
+    answers.flush()
+
+
+def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
+    module, _, function = where.partition(":")
+    try:
+        planner = getattr(import_module(module), function)
+        return {"placements": rows_of(problem, planner(problem, limit_s))}
+    except InputError as error:
+        return {"failed": str(error)}
+    except Exception as error:  # noqa: BLE001 - the parent says what went wrong in the caller's own code
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return {"failed": f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"}
+
+
+def _die_with_parent(questions: IO[bytes]) -> None:
+    """Wait for the pipe to close, which it does when the parent is gone, and take everything down."""
+    while questions.read(4096):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
