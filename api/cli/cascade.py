@@ -22,6 +22,7 @@ from memplan.api.cli.cascade_forms import (
     refuse_unwritable_form,
     write_form,
 )
+from memplan.api.cli.cascade_writing import WriteParts, model_to_write, write_best
 from memplan.api.cli.graph_input import ModelFile, graph_in
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import Dims
@@ -83,6 +84,7 @@ def cascade(
     check: Annotated[bool, typer.Option("--check", help="Execute the points by value in their planned arena.")] = False,
     dim: Dims = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search and the plans.")] = TIME_LIMIT_S,
+    written: WriteParts = None,
     page_file: StudyPage = None,
     shown: CascadeFormat = None,
     quiet: Quiet = False,
@@ -92,7 +94,8 @@ def cascade(
     Exit status: 0 there are points, 1 none is within the bounds, 2 wrong input.
     """
     refuse_unwritable_form(shown, output)
-    refuse_unwritable(page_file)
+    for path in (page_file, written):
+        refuse_unwritable(path)
     options = CascadeOptions(
         input=source.value,
         output=target.value,
@@ -100,12 +103,14 @@ def cascade(
         alignment=alignment,
         fit=None if fit is None else _bytes(fit),
         macs=None if macs is None else _ratio(macs),
-        channels=shown is not CascadeDisplay.c,
+        channels=shown is not CascadeDisplay.c and written is None,
         stripe=None if stripe is None else _stripe(stripe),
         objectives=tuple(objectives.split(",")),  # type: ignore[arg-type]  # refused there
         pools=tuple(map(_pool, pool or ())),
     )
-    graph = graph_in(model, dim, None, None).graph
+    read = graph_in(model, dim, None, None)
+    to_write = None if written is None else model_to_write(written, read, model, dim, options, brick)
+    graph = read.graph if to_write is None else to_write.access
     with graceful_interrupts() as cancelled:
         work = partial(
             cascades_of, graph, options, brick=brick, check=check, time_limit_s=time_limit, cancelled=cancelled
@@ -119,6 +124,8 @@ def cascade(
         write_form(shown, result, graph, output)
     else:
         _tell(result, output, shown, quiet=quiet)
+    if written is not None and to_write is not None and result.points:
+        say(write_best(written, to_write, result))
     raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if result.points else NOT_WITHIN)
 
 

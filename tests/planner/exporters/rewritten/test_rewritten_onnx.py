@@ -1,0 +1,110 @@
+"""ONNX models written as cascades say: their values are equal, and fewer bytes are alive at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from memplan.planner.errors import FormatError, OperationsError
+from memplan.planner.exporters.rewritten.write import rewritable
+from memplan.planner.importers.model_graph import read_model_graph
+from memplan.planner.operations.cascade.unrolled import unrolled
+from memplan.solvers.cascade.options import CascadeOptions
+from memplan.solvers.cascade.rewriting import Rewriting, best_rewriting
+from memplan.solvers.cascade.solve import cascade
+from tests.support.image_models import MODELS, mobilenet_v1
+from tests.support.onnx_models import model, node, value
+
+
+def rewritten(data: bytes, macs: float = 1.2) -> tuple[bytes, Rewriting, int]:
+    """Return a model in parts, the point that it was written as, and the peak layer by layer."""
+    found = rewritable(data, "model.onnx", read_model_graph(data, "model.onnx").graph)
+    result = cascade(found.access, CascadeOptions(macs=macs, channels=False))
+    best = best_rewriting(result.points)
+    return found.write(best.found), best, result.layers_peak
+
+
+def outputs(data: bytes, image: np.ndarray) -> list[np.ndarray]:
+    runtime = pytest.importorskip("onnxruntime")
+    options = runtime.SessionOptions()
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    found: list[np.ndarray] = runtime.InferenceSession(data, options).run(None, {"x": image})
+    return found
+
+
+@pytest.mark.parametrize(("name", "width"), [("mobilenet_v2", 0.25), pytest.param("unet", 0.5, marks=pytest.mark.slow)])
+def test_a_rewritten_model_computes_the_same_with_fewer_bytes_alive(name: str, width: float) -> None:
+    data = MODELS[name](64, width)
+    written, best, layers = rewritten(data, 1.3)
+    onnx.checker.check_model(onnx.load_model_from_string(written), full_check=True)
+    assert best.peak <= 0.4 * layers
+    image = np.random.default_rng(1).normal(size=(1, 3, 64, 64)).astype(np.float32)
+    for a, b in zip(outputs(data, image), outputs(written, image), strict=True):
+        assert a.shape == b.shape
+        assert abs(a - b).max() <= 1e-5 * abs(a).max()
+
+
+def test_what_the_rewritten_file_needs_is_what_was_told() -> None:
+    written, best, _ = rewritten(mobilenet_v1(32, 0.25))
+    graph = read_model_graph(written, "model.onnx").graph
+    alive = [0] * (len(graph.ops) + 1)
+    counted = [t for t in range(len(graph.size)) if t not in graph.resident]
+    for t in counted:
+        first = graph.maker[t]
+        last = len(graph.ops) if t in graph.kept else max(graph.readers[t], default=first)
+        for at in range(0 if first is None else first, (last or 0) + 1):
+            alive[min(at, len(graph.ops))] += int(np.prod(graph.tensors[t].shape or (1,))) * 4
+    assert max(alive) == best.peak
+
+
+def whole_numbers(kind: str, seed: int, **attributes: Any) -> bytes:
+    """Return a model whose values are small whole numbers: two operators, of which the second has attributes."""
+    random = np.random.default_rng(seed)
+    shape = (3, 2, 3, 2) if kind == "ConvTranspose" else (2, 3, 3, 2)
+    weights = {
+        "a": random.integers(-2, 3, size=(3, 2, 3, 3)).astype(np.float32),
+        "b": random.integers(-2, 3, size=shape).astype(np.float32),
+    }
+    nodes = [
+        node("Conv", "x a", "y", pads=[1, 1, 1, 1]),
+        node(kind, "y b" if "Conv" in kind else "y", "z", **attributes),
+    ]
+    nodes.append(node("Relu", "z", "out"))
+    return model(nodes, [value("x", (1, 2, 24, 20))], [value("out", None)], **weights)
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes"),
+    [
+        ("Conv", {"strides": [2, 1], "pads": [2, 0, 1, 1]}),
+        ("Conv", {"strides": [1, 2], "auto_pad": "SAME_UPPER"}),
+        ("ConvTranspose", {"strides": [2, 2], "pads": [1, 0, 0, 1]}),
+        ("MaxPool", {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}),
+        ("AveragePool", {"kernel_shape": [2, 2], "strides": [1, 2], "pads": [1, 1, 0, 0]}),
+    ],
+)
+def test_every_point_of_an_operator_is_equal_to_the_bit(kind: str, attributes: dict[str, Any]) -> None:
+    data = whole_numbers(kind, 3, **attributes)
+    image = np.random.default_rng(2).integers(-3, 4, size=(1, 2, 24, 20)).astype(np.float32)
+    found = rewritable(data, "model.onnx", read_model_graph(data, "model.onnx").graph)
+    result = cascade(found.access, CascadeOptions(channels=False))
+    expected = outputs(data, image)
+    assert any(region.kind != "whole" for point in result.points for region in point.cascade.regions)
+    for point in result.points[:: max(1, len(result.points) // 4)]:
+        assert all(map(np.array_equal, outputs(found.write(unrolled(point.cascade)), image), expected))
+
+
+def test_what_cannot_be_unrolled_or_written_is_told() -> None:
+    data = mobilenet_v1(32, 0.25)
+    graph = read_model_graph(data, "model.onnx").graph
+    streamed = cascade(graph, CascadeOptions(input="streamed"))
+    with pytest.raises(OperationsError, match="resident"):
+        unrolled(streamed.points[-1].cascade)
+    with pytest.raises(OperationsError, match="points: must have one"):
+        best_rewriting([])
+    with pytest.raises(FormatError, match="written in parts"):
+        rewritable(b'{"ops": []}', None, graph)
