@@ -121,7 +121,7 @@ def cascade(
     if page_file is not None:
         _draw(page_file, result, model)
     if shown in FORMS and result.points:
-        write_form(shown, result, graph, output)
+        write_form(shown, result, read.graph, output)
     else:
         _tell(result, output, shown, quiet=quiet)
     if written is not None and to_write is not None and result.points:

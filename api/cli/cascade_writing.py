@@ -19,7 +19,9 @@ from memplan.solvers.cascade.solve import CascadeResult
 WriteParts = Annotated[
     str | None,
     typer.Option(
-        "--write", metavar="FILE", help="Write the model, ONNX, in parts: as the point that needs least so, or --point."
+        "--write",
+        metavar="FILE",
+        help="Write the model, ONNX or TFLite, in parts: the point that needs least so, or --point.",
     ),
 ]
 
@@ -41,7 +43,7 @@ def model_to_write(
 
 def write_best(written: str, model: RewritableModel, result: CascadeResult) -> str:
     """Write the point that needs the least memory in parts, and return what to say about it."""
-    best = best_rewriting(result.points)
+    best = best_rewriting(result.points, model.cost)
     write(written, model.write(best.found))
     share = best.peak / result.layers_peak if result.layers_peak else 1.0
     return (

@@ -1,13 +1,18 @@
-"""Points of a cascade as lists of operations on parts: the one with the least peak is written."""
+"""Points of a cascade as lists of operations on parts: the one that costs a runtime least is written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from memplan.planner.errors import OperationsError
+from memplan.planner.exporters.rewritten.write import NO_COST, RuntimeCost
+from memplan.planner.operations.cascade.regions import Cascade, Span, runs_of
 from memplan.planner.operations.cascade.unrolled import Unrolled, unrolled
 from memplan.solvers.cascade.points import CascadePoint
+
+_TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16)
+"""The numbers of steps that are tried as one: fewer operations, which have a price of their own, on larger parts."""
 
 
 @dataclass(frozen=True)
@@ -20,23 +25,52 @@ class Rewriting:
     found: Unrolled
 
 
-def best_rewriting(points: Sequence[CascadePoint]) -> Rewriting:
-    """Return the point whose unrolled form has the least peak, of equals the one with the fewest multiplications.
+def best_rewriting(points: Sequence[CascadePoint], cost: RuntimeCost = NO_COST) -> Rewriting:
+    """Return the point whose unrolled form needs least in a runtime, of equals the one with the fewest multiplications.
 
-    What memory a point needs as a loop says little of that: joined parts are copies, and inputs die part by part.
-    Raises OperationsError, the last one, where no point can be unrolled.
+    What memory a point needs as a loop says little of that: joined parts are copies, inputs die part by part, and
+    where operations have bytes of their own, several steps as one need fewer of them. Raises OperationsError, the last
+    one, where no point can be unrolled.
     """
     best: Rewriting | None = None
     last: OperationsError = OperationsError("points: must have one to be written")
     for position, point in enumerate(points):
-        try:
-            found = unrolled(point.cascade)
-        except OperationsError as error:
-            last = error
-            continue
-        peak = found.live_peak
-        if best is None or peak < best.peak:
-            best = Rewriting(position, peak, point, found)
+        for cascade in coarser(point.cascade) if cost.operation else (point.cascade,):
+            if best is not None and cost.operation * runs_of(cascade) > cost.bytes_of(best.found):
+                continue
+            try:
+                found = unrolled(cascade)
+            except OperationsError as error:
+                last = error
+                continue
+            if best is None or cost.bytes_of(found) < cost.bytes_of(best.found):
+                best = Rewriting(position, found.live_peak, point, found)
     if best is None:
         raise last
     return best
+
+
+def coarser(cascade: Cascade) -> Iterator[Cascade]:
+    """Yield a cascade, and those in which several steps along the rows are one."""
+    most = max((region.steps[0] for region in cascade.regions), default=1)
+    for together in _TOGETHER:
+        if together > 1 and together >= most:
+            return
+        regions = [
+            replace(
+                region,
+                made={
+                    v: replace(stripes, rows=_together(stripes.rows, together)) for v, stripes in region.made.items()
+                },
+            )
+            for region in cascade.regions
+        ]
+        yield cascade if together == 1 else replace(cascade, regions=tuple(regions))
+
+
+def _together(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
+    found = []
+    for k in range(0, len(spans), count):
+        some = [(first, end) for first, end in spans[k : k + count] if first < end]
+        found.append((min(first for first, _ in some), max(end for _, end in some)) if some else (0, 0))
+    return tuple(found)

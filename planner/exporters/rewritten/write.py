@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from memplan.planner.errors import FormatError
 from memplan.planner.exporters.rewritten.onnx import OnnxRewriting
+from memplan.planner.exporters.rewritten.tflite import TfliteRewriting
 from memplan.planner.importers import detect
 from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation
 from memplan.planner.operations.access.from_graph import access_graph
@@ -14,15 +15,34 @@ from memplan.planner.operations.access.window import whole
 from memplan.planner.operations.cascade.unrolled import Unrolled
 from memplan.planner.operations.graph import OperationGraph
 
-WRITERS = ("onnx",)
+
+@dataclass(frozen=True)
+class RuntimeCost:
+    """The bytes that a runtime needs for each operation and each value, beside what the values hold."""
+
+    operation: int = 0
+    value: int = 0
+
+    def bytes_of(self, found: Unrolled) -> int:
+        """Return the bytes that an unrolled cascade needs, told from the most bytes of values alive at once."""
+        return found.live_peak + self.operation * len(found.steps) + self.value * len(found.values)
+
+
+NO_COST = RuntimeCost()
+WRITERS: Mapping[str, tuple[type[OnnxRewriting | TfliteRewriting], RuntimeCost]] = {
+    "onnx": (OnnxRewriting, NO_COST),
+    "tflite": (TfliteRewriting, RuntimeCost(operation=340, value=24)),
+}
+"""The formats that are written. TFLite Micro keeps what it knows of operations and tensors in its arena."""
 
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """The access maps of a model, in which what cannot be written in parts runs whole, and its writer."""
+    """The access maps of a model, where what is not written in parts runs whole; its writer, and a runtime's cost."""
 
     access: AccessGraph
     write: Callable[[Unrolled], bytes]
+    cost: RuntimeCost
 
 
 def rewritable(
@@ -33,15 +53,16 @@ def rewritable(
     The graph is one that was read of this file. Raises FormatError for a format that is not written.
     """
     found = detect(data, name)
-    if found not in WRITERS:
+    if found is None or found not in WRITERS:
         raise FormatError(f"must be of a format that is written in parts ({', '.join(WRITERS)}), got {found or 'none'}")
-    how = OnnxRewriting(data, graph, dims)
+    kind, cost = WRITERS[found]
+    how = kind(data, graph, dims)
     access = access_graph(graph)
     rows = tuple(
         row if row.role == "striped" and how.runs_in_parts(v) else _run_whole(access, row)
         for v, row in enumerate(access.operations)
     )
-    return RewritableModel(replace(access, operations=rows), how.write)
+    return RewritableModel(replace(access, operations=rows), how.write, cost)
 
 
 def _run_whole(access: AccessGraph, row: AccessOperation) -> AccessOperation:
