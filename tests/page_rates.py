@@ -19,8 +19,7 @@ from memplan import Plan, Problem, read_problem, solve
 from memplan.api.reports.page.file_page import plan_page
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
-from tests.api.reports.page.test_page_modules import wait_until
-from tests.support.browser import chromium, tab
+from tests.support.browser import chromium, tab, wait_until
 
 _MOVE = """(frames) => new Promise((done) => {
   const { camera } = memplan.view.picture;

@@ -76,3 +76,12 @@ def tab(browser: Any, width: int = 1300, height: int = 800) -> Iterator[Tab]:
         yield found
     finally:
         context.close()
+
+
+def wait_until(found: Tab, condition: str) -> None:
+    """Wait for a condition: the page's policy does not let Playwright's own way of waiting through."""
+    for _ in range(600):
+        if found.page.evaluate(condition):
+            return
+        found.page.wait_for_timeout(50)
+    raise AssertionError(f"must come true: {condition}")

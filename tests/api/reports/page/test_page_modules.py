@@ -15,7 +15,7 @@ from memplan import Buffer, Plan, Pool, Problem, solve
 from memplan.api.reports.page.file_page import plan_page
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
-from tests.support.browser import Tab, chromium, tab
+from tests.support.browser import Tab, chromium, tab, wait_until
 
 STATIC = Path(__file__).parents[4] / "api" / "reports" / "page" / "static"
 OWN = sorted(path for path in STATIC.rglob("*.js") if "vendor" not in path.parts)
@@ -63,15 +63,6 @@ def column_of(buffers: int) -> tuple[Problem, Plan]:
     problem = Problem.model_construct(**{**Problem(buffers=[]).__dict__, "buffers": table})
     offset, pool = column(80 * (start % 8)), column(np.zeros(buffers))
     return problem, Plan(status="feasible", peak=640, placements=PlacementTable(table.ids, ("default",), pool, offset))
-
-
-def wait_until(found: Tab, condition: str) -> None:
-    """Wait for a condition: the page's policy does not let Playwright's own way of waiting through."""
-    for _ in range(600):
-        if found.page.evaluate(condition):
-            return
-        found.page.wait_for_timeout(50)
-    raise AssertionError(f"must come true: {condition}")
 
 
 @pytest.mark.slow
