@@ -31,6 +31,7 @@ from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.api.reports.cascades import facts, lines
 from memplan.api.reports.sizes import parse_size
 from memplan.planner.errors import OptionError
+from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import TIME_LIMIT_S, CascadeResult, with_point_alone
 from memplan.solvers.cascade.solve import cascade as cascades_of
@@ -109,23 +110,18 @@ def cascade(
         pools=tuple(map(_pool, pool or ())),
     )
     read = graph_in(model, dim, None, None)
-    to_write = None if written is None else model_to_write(written, read, model, dim, options, brick)
+    to_write = model_to_write(written, read, model, dim, options, brick)
     graph = read.graph if to_write is None else to_write.access
     with graceful_interrupts() as cancelled:
         work = partial(
             cascades_of, graph, options, brick=brick, check=check, time_limit_s=time_limit, cancelled=cancelled
         )
         result = run_in_thread(work, lambda: None)
-    if point is not None and result.points:
-        result = with_point_alone(result, point)
+    result = result if point is None or not result.points else with_point_alone(result, point)
     if page_file is not None:
         _draw(page_file, result, model)
-    if shown in FORMS and result.points:
-        write_form(shown, result, read.graph, output)
-    else:
-        _tell(result, output, shown, quiet=quiet)
-    if written is not None and to_write is not None and result.points:
-        say(write_best(written, to_write, result))
+    _tell(result, read.graph, output, shown, quiet=quiet)
+    write_best(written, to_write, result)
     raise typer.Exit(INTERRUPTED if cancelled.is_set() else 0 if result.points else NOT_WITHIN)
 
 
@@ -136,8 +132,13 @@ def _draw(page_file: str, result: CascadeResult, model: str) -> None:
     write(page_file, cascade_page(result.graph.name or Path(model).name, result))
 
 
-def _tell(result: CascadeResult, output: str | None, shown: CascadeDisplay | None, *, quiet: bool) -> None:
-    """Write the JSON to a file and show the table beside it, or write one of them to standard output."""
+def _tell(
+    result: CascadeResult, graph: OperationGraph, output: str | None, shown: CascadeDisplay | None, *, quiet: bool
+) -> None:
+    """Write another form that is asked for; else the JSON to a file, the table beside it, or one of them alone."""
+    if shown in FORMS and result.points:
+        write_form(shown, result, graph, output)
+        return
     told = to_json(facts(result)) + b"\n"
     if output is not None:
         write(output, told)

@@ -10,7 +10,7 @@ from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.importers.onnx_model import load, shape_of, subgraphs
 from memplan.planner.operations.access.window import Window
 from memplan.planner.operations.cascade.regions import Span
-from memplan.planner.operations.cascade.unrolled import Step, Unrolled
+from memplan.planner.operations.cascade.unrolled import PartStep, Unrolled
 from memplan.planner.operations.graph import OperationGraph
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class _Writing:
             self.model.graph.initializer.append(numpy_helper.from_array(array, name))
         return name
 
-    def _slice(self, step: Step) -> None:
+    def _slice(self, step: PartStep) -> None:
         part, into = self.found.values[step.inputs[0]], self.found.values[step.outputs[0]]
         cut = [
             (axis + 2, b[0] - a[0], b[1] - a[0])
@@ -223,7 +223,7 @@ class _Writing:
                 known.update(node.output)
         self.known = known
 
-    def _given(self, step: Step) -> dict[str, str]:
+    def _given(self, step: PartStep) -> dict[str, str]:
         return {self._name(value): self.names[value] for value in step.inputs}
 
     def _copy(self, v: int) -> NodeProto:
@@ -233,7 +233,7 @@ class _Writing:
         found.CopyFrom(self.how.node_of(self.graph.origin(v)))
         return found
 
-    def _run_whole(self, step: Step) -> None:
+    def _run_whole(self, step: PartStep) -> None:
         node, given = self._copy(step.operation), self._given(step)
         inputs = [name if name in self.known else self._view(name, given) for name in node.input]
         outputs = {self._name(value): self.names[value] for value in step.outputs}
@@ -268,7 +268,7 @@ class _Writing:
         node.name = f"{outputs[0]}/{node.op_type}"
         self.nodes.append(node)
 
-    def _run_part(self, step: Step) -> None:
+    def _run_part(self, step: PartStep) -> None:
         node, given = self._copy(step.operation), self._given(step)
         inputs, output = [given.get(name, name) for name in node.input], self.names[step.outputs[0]]
         spans = self.found.values[step.outputs[0]].spans

@@ -26,7 +26,7 @@ from memplan.planner.importers.tflite import OFFLINE_PLAN
 from memplan.planner.importers.tflite_model import Operator, read_model
 from memplan.planner.operations.access.window import Window
 from memplan.planner.operations.cascade.regions import Span
-from memplan.planner.operations.cascade.unrolled import Step, Unrolled
+from memplan.planner.operations.cascade.unrolled import PartStep, Unrolled
 from memplan.planner.operations.graph import OperationGraph
 
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
@@ -180,7 +180,7 @@ class _Writer:
             )
         )
 
-    def _slice(self, step: Step) -> None:
+    def _slice(self, step: PartStep) -> None:
         (value,), (made,) = step.inputs, step.outputs
         whole, part = self.found.values[value], self.found.values[made]
         shape = self._shape(value)
@@ -190,7 +190,7 @@ class _Writer:
         numbers = [self.tensors.numbers(values, (4,)) for values in (begin, end, (1, 1, 1, 1))]
         self._add(_STRIDED_SLICE, (self.index[value], *numbers), self.index[made], NewTable({}))
 
-    def _join(self, step: Step) -> None:
+    def _join(self, step: PartStep) -> None:
         """List a concatenation; several, where there are more values than TFLite Micro takes."""
         (made,) = step.outputs
         axis, whole = 1 + step.axis, self._shape(made)
@@ -214,7 +214,7 @@ class _Writer:
         self._add(_CONCATENATION, [tensor for tensor, _ in parts], output, options)
         return output
 
-    def _operate(self, step: Step) -> None:
+    def _operate(self, step: PartStep) -> None:
         v = self.how.operator_of(self.found.graph.origin(step.operation))
         operator = self.old.operators[v]
         self._views(operator.inputs)
@@ -223,7 +223,7 @@ class _Writer:
         else:
             self._run_part(operator, step)
 
-    def _values(self, step: Step) -> dict[int, int]:
+    def _values(self, step: PartStep) -> dict[int, int]:
         """Return for each tensor of the file that a step reads or makes the one that is meant here."""
         reads = self.found.graph.operations[step.operation].reads
         found = {
@@ -231,7 +231,7 @@ class _Writer:
         }
         return found | {self._tensor_of(self.found.values[value].tensor): self.index[value] for value in step.outputs}
 
-    def _run_whole(self, v: int, step: Step) -> None:
+    def _run_whole(self, v: int, step: PartStep) -> None:
         meant, operator = self._values(step), self.old.operators[v]
         assert operator.table is not None
         if all(own == now for own, now in meant.items()):
@@ -253,7 +253,7 @@ class _Writer:
         changed = {1: Numbers(inputs), 2: Numbers(outputs)} | ({} if options is None else {4: options})
         self.operators.append(NewTable({**own, **changed}))
 
-    def _run_part(self, operator: Operator, step: Step) -> None:
+    def _run_part(self, operator: Operator, step: PartStep) -> None:
         name, row = operator.name, self.found.graph.operations[step.operation]
         meant, made = self._values(step), self.found.values[step.outputs[0]]
         inputs = [meant.get(t, t) for t in operator.inputs]

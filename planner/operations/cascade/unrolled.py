@@ -35,7 +35,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Step:
+class PartStep:
     """A slice of a value, a join of values along an axis, or a run of an operation; values are known by position."""
 
     kind: StepKind
@@ -51,7 +51,7 @@ class Unrolled:
 
     graph: AccessGraph
     values: tuple[Part, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[PartStep, ...]
     inputs: tuple[int, ...]
     kept: tuple[int, ...]
 
@@ -122,7 +122,7 @@ class _Unrolling:
     def __init__(self, cascade: Cascade) -> None:
         self.cascade, self.graph = cascade, cascade.graph
         self.values: list[Part] = []
-        self.steps: list[Step] = []
+        self.steps: list[PartStep] = []
         self.parts: dict[int, list[int]] = {}
         self.taken: dict[Part, int] = {}
 
@@ -148,7 +148,7 @@ class _Unrolling:
         row, graph = self.graph.operations[v], self.graph
         inputs = tuple(self._take(Part(read.tensor, *_whole(graph, read.tensor))) for read in row.reads)
         outputs = tuple(self._value(tensor, *_whole(graph, tensor)) for tensor in row.outputs)
-        self.steps.append(Step("run", inputs, outputs, v))
+        self.steps.append(PartStep("run", inputs, outputs, v))
         for tensor, value in zip(row.outputs, outputs, strict=True):
             self.parts[tensor] = [value]
 
@@ -180,7 +180,7 @@ class _Unrolling:
                 raise OperationsError(f"ops[{v}]: must read something in each of its parts")
             inputs.append(self._take(Part(read.tensor, wanted[0], wanted[1])))
         value = self._value(row.outputs[0], rows, columns)
-        self.steps.append(Step("run", tuple(inputs), (value,), v))
+        self.steps.append(PartStep("run", tuple(inputs), (value,), v))
         self.parts.setdefault(row.outputs[0], []).append(value)
 
     def _take(self, wanted: Part) -> int:
@@ -219,7 +219,7 @@ class _Unrolling:
         if part.spans == (rows, columns):
             return value
         found = self._value(part.tensor, rows, columns)
-        self.steps.append(Step("slice", (value,), (found,)))
+        self.steps.append(PartStep("slice", (value,), (found,)))
         return found
 
     def _join(self, values: Sequence[int], axis: int) -> int:
@@ -229,5 +229,5 @@ class _Unrolling:
         rows = (first.rows[0], last.rows[1]) if axis == 0 else first.rows
         columns = (first.columns[0], last.columns[1]) if axis == 1 else first.columns
         found = self._value(first.tensor, rows, columns)
-        self.steps.append(Step("join", tuple(values), (found,), axis=axis))
+        self.steps.append(PartStep("join", tuple(values), (found,), axis=axis))
         return found
