@@ -19,10 +19,12 @@ _TOOLS = ("pytest", "pytest-xdist", "hypothesis", "hatchling")
 def main() -> None:
     """Make the environment, tell its versions, and run the tests; fail as they do."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--extra", action="append", help="an extra of the package; server, where none is named")
+    parser.add_argument(
+        "--extra", action="append", help="an extra of the package; server and postgres, where none is named"
+    )
     parser.add_argument("tests", nargs="*", default=_TESTS)
     asked = parser.parse_args()
-    extras = ",".join(asked.extra or ["server"])
+    extras = ",".join(asked.extra or ["server", "postgres"])
     with tempfile.TemporaryDirectory(prefix="memplan-lowest-") as folder:
         python = Path(folder) / "bin" / "python"
         _run("uv", "venv", "--python", sys.executable, folder)

@@ -136,7 +136,8 @@ def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:
     """More than half of the buffers are like another one in all but the id; in real problems up to 41 % are."""
     table = problem.buffers
     plain = np.flatnonzero((np.diff(table.first) == 1) & (table.size > 0))
-    plain = plain[~np.isin(plain, np.array([*table.aliases], dtype=np.int64))]
+    if table.aliases:
+        plain = plain[~np.isin(plain, np.array([*table.aliases], dtype=np.int64))]
     at = table.first[plain]
     columns = (table.start[at], table.end[at], *(values[plain] for values in _numbers(table)))
     order = np.lexsort(columns[::-1])
@@ -160,6 +161,8 @@ def _numbers(table: BufferTable) -> tuple[I64, ...]:
 def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
     """Two lifetimes of one buffer share time."""
     table = problem.buffers
+    if len(table.start) <= len(table) and (np.diff(table.first) <= 1).all():
+        return
     buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
     order = np.lexsort((table.start, buffer_of))
     mine, start, end = buffer_of[order], table.start[order], table.end[order]
@@ -173,6 +176,8 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
 def _pins_collide(problem: Problem) -> Iterator[Finding]:
     """A pinned buffer breaks a rule where it is pinned, so no plan can be valid."""
     table = problem.buffers
+    if not (table.offset >= 0).any():
+        return
     n = len(table)
     pool, offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
     start = {}
