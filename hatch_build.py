@@ -38,7 +38,9 @@ class KernelBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         inside = Path("memplan", "solvers", "kernels", "built")
         folder = Path(self.root) / inside if version == "editable" else Path(mkdtemp())
-        environment = os.environ | {"PYTHONPATH": self.root, "PYTHONDONTWRITEBYTECODE": "1"}
+        # What pip isolates a build with is found by this path, too.
+        path = os.pathsep.join(filter(None, (self.root, os.environ.get("PYTHONPATH"))))
+        environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-m", "memplan.solvers.kernels.build", str(folder)]
         subprocess.run(command, check=True, cwd=self.root, env=environment)
         if version != "editable":
