@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypedDict, Unpack
 
 from memplan.planner.errors import OptionError
 from memplan.planner.lint.problems import lint
@@ -16,15 +15,7 @@ from memplan.solvers.reference.own import own_planner
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import SolveResult
 
-__all__ = ["Steered", "solve", "solve_request"]
-
 _UNSTEERED = SolveControl()
-
-
-class Steered(TypedDict, total=False):
-    """What else a solve may be given: the control of it while it runs."""
-
-    control: SolveControl
 
 
 def solve(
@@ -36,7 +27,7 @@ def solve(
     deterministic: bool = False,
     seed: int = 0,
     profile: Profile | None = None,
-    **steered: Unpack[Steered],
+    control: SolveControl = _UNSTEERED,
 ) -> Plan:
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
@@ -55,7 +46,6 @@ def solve(
         profile=profile,
     )
     options.target()
-    control = steered.get("control", _UNSTEERED)
     if control.deadline is None and not deterministic:
         control = replace(control, deadline=Deadline.after(time_limit_s))
     findings = {"findings": lint(problem)}

@@ -50,6 +50,7 @@ OFFERED = [
     "__version__",
     "cascade",
     "certify",
+    "certify_order",
     "diff",
     "explain",
     "infeasible_core",

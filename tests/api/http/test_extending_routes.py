@@ -47,7 +47,7 @@ async def load(request: Request) -> Load:
     body = await read_body(request, service.settings.max_body_bytes)
     problem = FORMATS["json"].read_problem(body)
     check_size(problem, service.settings)
-    return await service.briefly(lambda: Load(load=live_bytes(compile_problem(problem))))
+    return await service.briefly(lambda: Load(load=live_bytes(compile_problem(problem))), request)
 '''
 CALL = """
 import sys
