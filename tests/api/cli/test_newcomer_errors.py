@@ -62,7 +62,6 @@ CASES: list[tuple[str, str, str, str, str]] = [
     (TWO, "paln p.json", "paln", "No such command", "Did you mean 'plan'"),
     (TWO, "plan p.json --picture a.jpg", "picture", 'got "a.jpg"', "must end in .svg, .png, .pdf"),
     (TWO, "plan p.json -o plan.yaml", "plan.yaml", "must end in", ".json or .csv"),
-    (TWO, "plan p.json --server http://127.0.0.1:9", "127.0.0.1:9", "connection", "does `memplan serve` run there?"),
     (text(A, conflicts=[["a", "x"]]), "plan p.json", "conflicts[0][1]", "must be the id of a buffer", ""),
     (
         text(A | {"pools": ["fast"]}),

@@ -11,8 +11,8 @@ SAID = b'{"reproducible": false, "disturbed_by": "time_limit"}'
 
 @pytest.mark.slow
 def test_another_hash_seed_makes_no_difference() -> None:
-    for found in compare_states(4, "0.02", ["warm", "other hash seed"]):
-        assert (found.untold, found.same + len(found.told)) == ((), 5)
+    for found in compare_states(1, "0.02", ["warm", "other hash seed"]):
+        assert (found.untold, found.same + len(found.told)) == ((), 2)
 
 
 def test_what_differs_must_say_so() -> None:
