@@ -18,20 +18,28 @@ from memplan.planner.operations.graph import OperationGraph
 
 @dataclass(frozen=True)
 class RuntimeCost:
-    """The bytes that a runtime needs for each operation and each value, beside what the values hold."""
+    """The bytes that a runtime needs for each operation and each value, beside what the values hold.
+
+    `channel` is for each byte of a pixel that an operation makes: kernels keep numbers for each channel.
+    """
 
     operation: int = 0
     value: int = 0
+    channel: int = 0
 
     def bytes_of(self, found: Unrolled) -> int:
         """Return the bytes that an unrolled cascade needs, told from the most bytes of values alive at once."""
-        return found.live_peak + self.operation * len(found.steps) + self.value * len(found.values)
+        graph = found.graph
+        made = [graph.operations[step.operation].outputs[0] for step in found.steps if step.kind == "run"]
+        channels = sum(graph.tensors[tensor].pixel for tensor in made) if self.channel else 0
+        counted = self.operation * len(found.steps) + self.value * len(found.values) + self.channel * channels
+        return found.live_peak + counted
 
 
 NO_COST = RuntimeCost()
 WRITERS: Mapping[str, tuple[type[OnnxRewriting | TfliteRewriting], RuntimeCost]] = {
     "onnx": (OnnxRewriting, RuntimeCost(operation=1000)),
-    "tflite": (TfliteRewriting, RuntimeCost(operation=340, value=24)),
+    "tflite": (TfliteRewriting, RuntimeCost(operation=200, value=24, channel=8)),
 }
 """The formats that are written, and what operations and values cost besides, as measured.
 
