@@ -110,7 +110,10 @@ SOLVER = "solver: must be one of auto, "
         (LATE, ["buffers[3].end: must be greater than start (7), got 5"]),
         ({"problem": LATE}, ["buffers[3].end: must be greater than start (7), got 5"]),
         ({"buffers": [BUFFER] * 2}, ['buffers[1].id: must be unique, got "a" again (first at buffers[0])']),
-        ({"buffers": [{**BUFFER, "size": "8"}]}, ['buffers[0].size: must be an integer, got "8"']),
+        (
+            {"buffers": [{**BUFFER, "size": "8"}]},
+            ['buffers[0].size: must be an integer, got "8" (did you mean 8, without quotes?)'],
+        ),
         ({"buffers": [{**BUFFER, "length": 8}]}, ["buffers[0].length: is not a known field (did you mean size?)"]),
         ({"buffers": {"a": 1}}, ['buffers: must be a list, got {"a": 1}']),
         ({"buffers": [5]}, ["buffers[0]: must be an object, got 5"]),
