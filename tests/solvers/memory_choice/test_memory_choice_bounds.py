@@ -200,4 +200,6 @@ def test_no_choice_of_a_plan_breaks_a_room(problem: Problem) -> None:
         return
     for q, pool in enumerate(instance.pools):
         for i in np.flatnonzero(instance.allowed[q]).tolist():
-            assert knapsack.size[q, i] <= knapsack.row_capacities[q].below(pool.capacity).min()
+            capacity = knapsack.row_capacities[q].below(pool.capacity)
+            for k in np.flatnonzero(knapsack.lifetime_buffer == i).tolist():
+                assert knapsack.size[q, i] <= capacity[knapsack.start[k] : knapsack.end[k]].min()
