@@ -5,9 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.kernels import cache, warm_up
+
+settings.register_profile("gate", derandomize=True, print_blob=True)
+settings.register_profile("explore", print_blob=True)
+settings.load_profile("gate")
+# The gate draws the same cases each time; `pytest --hypothesis-profile=explore` draws new ones.
 
 
 def pytest_sessionstart() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.memory_choice.dynamic_program import NEVER, ChoiceEffort, PoolChoice, cheapest
@@ -190,16 +191,25 @@ def test_numbers_that_int64_does_not_hold_are_left_to_others() -> None:
     assert Knapsack.of(compile_problem(Problem.model_validate({"buffers": rows}))) is None
 
 
+def fits_alone(instance: Instance, q: int, i: int) -> bool:
+    """Return True if buffer `i` may begin in pool `q` where it ends in time and meets no reserved range."""
+    pool, size = instance.pools[q], int(instance.size[i])
+    offsets = range(int(instance.residue[q, i]), pool.capacity - size + 1, int(instance.alignment[q, i]))
+    ranges = pool.reserved.tolist()
+    return any(all(offset + size <= low or high <= offset for low, high in ranges) for offset in offsets)
+
+
 @settings(max_examples=60, deadline=None)
 @given(problem=problems(5))
 def test_no_choice_of_a_plan_breaks_a_room(problem: Problem) -> None:
-    """Everything that can be placed at all is a choice: each buffer alone at its lowest place keeps to its capacity."""
+    """Everything that can be placed at all is a choice: each buffer that fits alone keeps to its capacity."""
     instance = compile_problem(problem)
     knapsack = Knapsack.of(instance)
-    if knapsack is None or instance.unplaceable:
+    if knapsack is None:
         return
     for q, pool in enumerate(instance.pools):
+        capacity = knapsack.row_capacities[q].below(pool.capacity)
         for i in np.flatnonzero(instance.allowed[q]).tolist():
-            capacity = knapsack.row_capacities[q].below(pool.capacity)
             for k in np.flatnonzero(knapsack.lifetime_buffer == i).tolist():
-                assert knapsack.size[q, i] <= capacity[knapsack.start[k] : knapsack.end[k]].min()
+                room = capacity[knapsack.start[k] : knapsack.end[k]].min()
+                assert knapsack.size[q, i] <= room or not fits_alone(instance, q, i)
