@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.exporters.rewritten.write import NO_COST, RuntimeCost
-from memplan.planner.operations.cascade.regions import Cascade, Span, runs_of
+from memplan.planner.operations.cascade.regions import Cascade, Span, hull, runs_of
 from memplan.planner.operations.cascade.unrolled import Unrolled, unrolled
 from memplan.solvers.cascade.points import CascadePoint
 
@@ -33,18 +33,20 @@ def best_rewriting(points: Sequence[CascadePoint], cost: RuntimeCost = NO_COST) 
     one, where no point can be unrolled.
     """
     best: Rewriting | None = None
+    least = 0
     last: OperationsError = OperationsError("points: must have one to be written")
     for position, point in enumerate(points):
         for cascade in coarser(point.cascade) if cost.operation else (point.cascade,):
-            if best is not None and cost.operation * runs_of(cascade) > cost.bytes_of(best.found):
+            if best is not None and cost.operation * runs_of(cascade) > least:
                 continue
             try:
                 found = unrolled(cascade)
             except OperationsError as error:
                 last = error
                 continue
-            if best is None or cost.bytes_of(found) < cost.bytes_of(best.found):
-                best = Rewriting(position, found.live_peak, point, found)
+            needed = cost.bytes_of(found)
+            if best is None or needed < least:
+                best, least = Rewriting(position, found.live_peak, point, found), needed
     if best is None:
         raise last
     return best
@@ -69,8 +71,4 @@ def coarser(cascade: Cascade) -> Iterator[Cascade]:
 
 
 def _together(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
-    found = []
-    for k in range(0, len(spans), count):
-        some = [(first, end) for first, end in spans[k : k + count] if first < end]
-        found.append((min(first for first, _ in some), max(end for _, end in some)) if some else (0, 0))
-    return tuple(found)
+    return tuple(hull(spans[k : k + count]) for k in range(0, len(spans), count))

@@ -175,8 +175,7 @@ class StripedLoops:
 
     def _stream(self, what: str, tensor: int) -> str:
         """Return the function that brings a piece of an input, or takes one of an output."""
-        place = self.graph.tensor_origins[tensor] if self.graph.tensor_origins else tensor
-        name = f"{self.prefix}_{what}_{place}"
+        name = f"{self.prefix}_{what}_{self.graph.tensor_origin(tensor)}"
         word = "Bring this part of an input" if what == "input" else "Take this part of an output"
         said = in_comment(self.graph.tensors[tensor].name)
         self.streams[name] = f"/* {word}: {said} */\nvoid {name}(const memplan_view *view, memplan_part part);\n"

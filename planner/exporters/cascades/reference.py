@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import NamedTuple
 
 from memplan.planner import __version__
@@ -79,7 +80,7 @@ def _function(
     if kind in _WINDOWS:
         return _window(prefix, v, row, shapes)
     if kind == "fully_connected":
-        window = _geometry(row, _elements(shapes.inputs[0]), shapes.output[-1])
+        window = _geometry(row, prod(shapes.inputs[0]), shapes.output[-1])
         values = f"&{prefix}_values_{v}"
         body = f"{window}  UNUSED(part);\n  memplan_dense_{element}(out[0], in[0], &window, {values});\n"
         return body, f"memplan_{element}_values"
@@ -139,10 +140,3 @@ def _geometry(row: GraphOperation, into: int, made: int) -> str:
         pairs.append(f"{{{pair[0]}, {pair[1]}}}")
     groups = row.attributes.get("groups", 1) if row.kind == "conv2d" else 1
     return f"  static const memplan_window window = {{{', '.join(pairs)}, {into}, {made}, {groups}}};\n"
-
-
-def _elements(shape: tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total

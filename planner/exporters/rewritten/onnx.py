@@ -158,9 +158,7 @@ class _Writing:
 
     def _name(self, value: int) -> str:
         """Return the name of the model's tensor that a value is a part of."""
-        tensor = self.found.values[value].tensor
-        origin = self.graph.tensor_origins[tensor] if self.graph.tensor_origins else tensor
-        return self.how.names[origin]
+        return self.how.names[self.graph.tensor_origin(self.found.values[value].tensor)]
 
     def _names(self) -> list[str]:
         """Return a name for each value; outputs, and else the first one that is whole, have that of the tensor."""

@@ -137,8 +137,7 @@ class _Writer:
 
     def _tensor_of(self, tensor: int) -> int:
         """Return the file's tensor that a tensor of the cascade's graph is."""
-        origins = self.found.graph.tensor_origins
-        return self.how.tensor_of(origins[tensor] if origins else tensor)
+        return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
 
     def _indices(self) -> list[int]:
         """Return for each value its tensor: that of the file for the first whole one, else a new one."""

@@ -70,14 +70,15 @@ def rewritable(
     how = kind(data, graph, dims)
     access = access_graph(graph)
     rows = tuple(
-        row if row.role == "striped" and how.runs_in_parts(v) else _run_whole(access, row)
+        row if row.role == "striped" and how.runs_in_parts(v) else _run_whole(access, v)
         for v, row in enumerate(access.operations)
     )
     return RewritableModel(replace(access, operations=rows), how.write, cost)
 
 
-def _run_whole(access: AccessGraph, row: AccessOperation) -> AccessOperation:
+def _run_whole(access: AccessGraph, v: int) -> AccessOperation:
     """Return an operation as one that runs whole."""
+    row = access.operations[v]
     if row.role == "barrier":
         return row
     reads = tuple(
@@ -89,7 +90,5 @@ def _run_whole(access: AccessGraph, row: AccessOperation) -> AccessOperation:
         )
         for read in row.reads
     )
-    out = access.tensors[row.outputs[0]]
-    macs = row.macs * out.rows * out.columns if row.role == "striped" else row.macs
     why = "is not written in parts"
-    return replace(row, reads=reads, role="barrier", macs=macs, sums=0, partial=0, reason=why)
+    return replace(row, reads=reads, role="barrier", macs=access.macs_of(v), sums=0, partial=0, reason=why)

@@ -168,6 +168,10 @@ class AccessGraph:
         """Return which operation of the graph that was given one is."""
         return self.origins[position] if self.origins else position
 
+    def tensor_origin(self, tensor: int) -> int:
+        """Return which tensor of the graph that was given one is."""
+        return self.tensor_origins[tensor] if self.tensor_origins else tensor
+
     def macs_of(self, position: int) -> int:
         """Return the multiplications of an operation that runs whole."""
         row = self.operations[position]

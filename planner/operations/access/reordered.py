@@ -17,5 +17,5 @@ def reordered(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
         graph,
         operations=tuple(graph.operations[v] for v in order),
         origins=tuple(map(graph.origin, order)),
-        tensor_origins=graph.tensor_origins or tuple(range(len(graph.tensors))),
+        tensor_origins=tuple(map(graph.tensor_origin, range(len(graph.tensors)))),
     )

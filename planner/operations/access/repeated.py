@@ -15,8 +15,8 @@ def repeated(graph: AccessGraph, operations: Collection[int], late: int) -> Acce
     operation and which tensor of the one that was given at first each of them is.
     """
     tensors, copies, again = list(graph.tensors), [], dict[int, int]()
-    origins, tensor_origins = list(map(graph.origin, range(len(graph.operations)))), list(graph.tensor_origins)
-    tensor_origins = tensor_origins or list(range(len(tensors)))
+    origins = list(map(graph.origin, range(len(graph.operations))))
+    tensor_origins = list(map(graph.tensor_origin, range(len(tensors))))
     for v in sorted(operations):
         row = graph.operations[v]
         (made,) = row.outputs

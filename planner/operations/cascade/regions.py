@@ -93,6 +93,12 @@ class Cascade:
     streamed: frozenset[int] = frozenset()
 
 
+def hull(spans: Iterable[Span]) -> Span:
+    """Return the range from the first to the last of some ranges; (0, 0) where all are empty."""
+    some = [(first, end) for first, end in spans if first < end]
+    return (min(first for first, _ in some), max(end for _, end in some)) if some else (0, 0)
+
+
 def macs_of(cascade: Cascade) -> int:
     """Return the multiplications of a cascade, counted from its ranges."""
     graph, total = cascade.graph, 0

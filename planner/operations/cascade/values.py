@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read
-from memplan.planner.operations.cascade.regions import Span
+from memplan.planner.operations.cascade.regions import Span, hull
 
 Bytes8: TypeAlias = npt.NDArray[np.uint8]
 Sums: TypeAlias = npt.NDArray[np.int64]
@@ -93,7 +93,7 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
         [window.source(at, at + 1, size) for at in range(*span)]
         for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
     ]
-    across, along = _hull(windows[0]), _hull(windows[1])
+    across, along = hull(windows[0]), hull(windows[1])
     value = _weighted(fetch(read.tensor, across, along), across, along, salt)
     sums = np.zeros((value.shape[0] + 1, value.shape[1] + 1, value.shape[2]), np.int64)
     sums[1:, 1:] = value.cumsum(axis=0).cumsum(axis=1)
@@ -102,11 +102,6 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
     by_rows = sums[high] - sums[low]
     found: Sums = by_rows[:, right] - by_rows[:, left]
     return found
-
-
-def _hull(spans: list[Span]) -> Span:
-    some = [span for span in spans if span[1] > span[0]]
-    return (min(a for a, _ in some), max(b for _, b in some)) if some else (0, 0)
 
 
 def summed(operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import create_model
 from pydantic_core import to_json
 
 from memplan.api.cluster.task import WorkAnswer, WorkControl
@@ -16,9 +16,10 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.formats import read_problem
 from memplan.planner.importers import detect
 from memplan.planner.model.intervals import Interval
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.studies.replay.bundle import ReplayBundle, bundle_from, replay
+from memplan.solvers.studies.replay.bundle import ReplayBundle, ReplayResult, bundle_from, replay
 from memplan.solvers.studies.replay.source_file import SourceFile
 
 
@@ -28,20 +29,10 @@ class ReplayOptions(KindOptions):
     with_plan: bool = False
 
 
-class ReplayAnswer(BaseModel):
+class ReplayAnswer(ReplayResult):
     """The outcome as `memplan replay` tells it; `plan` is there where it was asked for."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    same: str
-    is_valid: bool
-    reproducible: bool
-    peak_before: int | None
-    peak: int | None
-    status_before: str
-    status: str
-    stop_reason: str | None
-    environment: dict[str, list[str | None]]
+    plan: Plan | None = None
 
 
 def _problem(file: SourceFile) -> Problem:
