@@ -8,10 +8,7 @@ the caller waits, then the problem, compiled; or what is wrong. Only this module
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -25,6 +22,8 @@ from memplan.api.http.submissions import BegunSubmission, begin_submission, chec
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
 from memplan.planner.errors import InputError
+from memplan.solvers.search import child_process
+from memplan.solvers.search.child_process import ChildProcess
 
 _LARGE_BYTES, _DENSE_BYTES = 16 * 2**20, 2**20
 """Bodies from the first size on are read apart; those of the second where they are of tiny values."""
@@ -45,41 +44,30 @@ def begin_apart(kind: str, body: bytes, query: str, settings: Settings) -> Begun
 
     The problem that the submission has is compiled; where the child is ended, it raises TooLargeError.
     """
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "memplan.api.http.reading_process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    answers = child.stdout
+    child = ChildProcess("memplan.api.http.reading_process")
     threading.Thread(target=_watch, args=(child, _memory_bytes(len(body))), daemon=True).start()
     try:
-        with contextlib.suppress(BrokenPipeError), child.stdin as pipe:
+        with contextlib.suppress(BrokenPipeError), child.questions as pipe:
             pickle.dump((kind, query, settings), pipe)
             pipe.flush()
             pipe.write(body)
-        options, rows = _heard(answers, body)
+        options, rows = _heard(child, body)
     except BaseException:
-        _ended(child)
+        child.close()
         raise
 
     def compiled() -> CompiledProblem:
-        try:
-            found: CompiledProblem = _heard(answers, body)
-        finally:
-            _ended(child)
+        with child:
+            found: CompiledProblem = _heard(child, body)
         return found
 
-    return BegunSubmission(options, lambda: compiled().problem, rows, compiled, lambda: _ended(child))
+    return BegunSubmission(options, lambda: compiled().problem, rows, compiled, child.close)
 
 
-def _heard(answers: IO[bytes], body: bytes) -> Any:
+def _heard(child: ChildProcess, body: bytes) -> Any:
     """Return what the child says next; raises what it says is wrong."""
     try:
-        is_right, *content = pickle.load(answers)
+        is_right, *content = pickle.load(child.answers)
     except (EOFError, ValueError, pickle.UnpicklingError):
         most = _memory_bytes(len(body))
         raise TooLargeError(f"body: must be read within its time limit, and with {most} bytes of memory") from None
@@ -89,25 +77,14 @@ def _heard(answers: IO[bytes], body: bytes) -> Any:
     raise kind(*sentences)
 
 
-def _watch(child: subprocess.Popen[bytes], most_bytes: int) -> None:
+def _watch(child: ChildProcess, most_bytes: int) -> None:
     """Kill a child that takes more memory; a limit of the system's would let the parser wait for ever (`abort`)."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(child.pid)
-        while child.poll() is None and process.memory_info().rss <= most_bytes:
+        while child.is_running and process.memory_info().rss <= most_bytes:
             time.sleep(_LOOK_EVERY_S)
-    if child.poll() is None:
+    if child.is_running:
         child.kill()
-
-
-def _ended(child: subprocess.Popen[bytes]) -> None:
-    """End a child, and wait for that."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-    for pipe in (child.stdin, child.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
 
 
 def _memory_bytes(count: int) -> int:
@@ -121,10 +98,9 @@ def _say(told: IO[bytes], *content: Any) -> None:
 
 def main() -> None:
     """Run the child: one body from standard input, what it says to standard output."""
-    output = os.dup(1)
-    os.dup2(2, 1)  # what a library prints is no answer
+    output = child_process.answers_of_this_process()
     kind, query, settings = pickle.load(sys.stdin.buffer)
-    with os.fdopen(output, "wb") as told:
+    with output as told:
         try:
             begun = begin_submission(kind, sys.stdin.buffer.read(), QueryParams(query))
             _say(told, True, (begun.options, begun.rows))

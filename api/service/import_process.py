@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import os
 import pickle
 import resource
-import signal
-import subprocess
 import sys
 import threading
 from dataclasses import asdict, dataclass, field
@@ -28,6 +25,8 @@ from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.formats import memplan_json
 from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.solvers.search import child_process
+from memplan.solvers.search.child_process import ChildProcess
 from memplan.solvers.search.deadline import Deadline
 
 _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
@@ -58,29 +57,17 @@ class ImportTask:
 
 def run_apart(task: ImportTask, deadline: Deadline, cancelled: threading.Event) -> bytes:
     """Return what `answered` says of a file, read in a child process; raises FormatError, also at its limits."""
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "memplan.api.service.import_process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
     told: list[bytes] = []
-    talk = threading.Thread(target=_talk, args=(child, task, told), daemon=True)
-    talk.start()
-    try:
-        while talk.is_alive() and deadline.left_s > 0 and not cancelled.is_set():
-            talk.join(_LOOK_EVERY_S)
-        is_late = talk.is_alive()
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        status = child.wait()
-        talk.join()
-        for pipe in (child.stdin, child.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+    with ChildProcess("memplan.api.service.import_process") as child:
+        talk = threading.Thread(target=_talk, args=(child, task, told), daemon=True)
+        talk.start()
+        try:
+            while talk.is_alive() and deadline.left_s > 0 and not cancelled.is_set():
+                talk.join(_LOOK_EVERY_S)
+            is_late = talk.is_alive()
+        finally:
+            status = child.kill()
+            talk.join()
     answer = told[0] if told and not is_late else b""
     if answer.startswith(_FINE):
         return answer[1:]
@@ -91,14 +78,12 @@ def run_apart(task: ImportTask, deadline: Deadline, cancelled: threading.Event) 
     raise FormatError(f"file: cannot be read: its reader ended with status {status}")
 
 
-def _talk(child: subprocess.Popen[bytes], task: ImportTask, told: list[bytes]) -> None:
+def _talk(child: ChildProcess, task: ImportTask, told: list[bytes]) -> None:
     """Send the task, and take all that the child says."""
-    assert child.stdin is not None
-    assert child.stdout is not None
     with contextlib.suppress(BrokenPipeError):
-        pickle.dump(task, child.stdin)
-        child.stdin.close()
-    told.append(child.stdout.read())
+        pickle.dump(task, child.questions)
+        child.questions.close()
+    told.append(child.answers.read())
 
 
 def answered(task: ImportTask) -> bytes:
@@ -155,14 +140,13 @@ def _said(task: ImportTask) -> bytes:
 
 def main() -> None:
     """Run the child: one task from standard input, what it says to standard output."""
-    output = os.dup(1)
-    os.dup2(2, 1)  # what a library prints is no answer
+    output = child_process.answers_of_this_process()
     faulthandler.disable()
     task: ImportTask = pickle.load(sys.stdin.buffer)
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     most = task.memory_bytes if hard < 0 else min(task.memory_bytes, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-    with os.fdopen(output, "wb") as answers:
+    with output as answers:
         answers.write(_said(task))
 
 

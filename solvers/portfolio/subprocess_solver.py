@@ -7,11 +7,7 @@ until it was killed counts. Only this module's two sides read these pipes.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import pickle
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -26,6 +22,8 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.portfolio.registry import SolverRow
+from memplan.solvers.search import child_process
+from memplan.solvers.search.child_process import ChildProcess
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
@@ -52,54 +50,36 @@ def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
 
 
 def _run_with(settings: dict[str, str], row: SolverRow, instance: Instance, search: Search) -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "memplan.solvers.portfolio.subprocess_solver"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env=os.environ | settings,
-    )
     failures: list[str] = []
-    pump = threading.Thread(target=_pump, args=(child, row, instance, search, failures), daemon=True)
-    pump.start()
-    try:
-        while pump.is_alive() and not search.is_over:
-            pump.join(_LOOK_EVERY_S)
-    finally:
-        _kill(child)
-        pump.join()
+    with ChildProcess("memplan.solvers.portfolio.subprocess_solver", settings) as child:
+        pump = threading.Thread(target=_pump, args=(child, row, instance, search, failures), daemon=True)
+        pump.start()
+        try:
+            while pump.is_alive() and not search.is_over:
+                pump.join(_LOOK_EVERY_S)
+        finally:
+            child.kill()
+            pump.join()
     if failures:
         raise EngineError(f"{row.name}: {failures[0]}")
 
 
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _pump(
-    child: subprocess.Popen[bytes], row: SolverRow, instance: Instance, search: Search, failures: list[str]
-) -> None:
+def _pump(child: ChildProcess, row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
     """Send the task, then take messages until the child is gone."""
-    assert child.stdin is not None
-    assert child.stdout is not None
     deadline = time.monotonic() + search.remaining_s
     task = EngineTask(
         row, instance, deadline, search.seed, search.deterministic, search.work_limit, search.best, search.bound
     )
     try:
-        with child.stdout as answers, child.stdin as questions:
-            pickle.dump(task, questions)
-            questions.flush()
-            while True:
-                kind, *content = _next_message(answers)
-                if kind == "failed":
-                    failures.append(content[0])
-                if kind in ("failed", "done"):
-                    return
-                getattr(search, kind)(*content)
+        pickle.dump(task, child.questions)
+        child.questions.flush()
+        while True:
+            kind, *content = _next_message(child.answers)
+            if kind == "failed":
+                failures.append(content[0])
+            if kind in ("failed", "done"):
+                return
+            getattr(search, kind)(*content)
     except (EOFError, BrokenPipeError):
         if not search.is_over:
             failures.append(f"its process ended early, with status {child.wait()}")
@@ -189,10 +169,9 @@ class Remote:
 
 def main() -> None:
     """Be the child: read a task from standard input, solve it, answer on standard output."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what engines print must not get among the answers
+    answers = child_process.answers_of_this_process()
     task: EngineTask = pickle.load(sys.stdin.buffer)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    child_process.end_with_parent()
     search = Remote(task, answers)
     try:
         task.row.function(task.instance, search)
@@ -200,13 +179,6 @@ def main() -> None:
         search._send("failed", traceback.format_exc(limit=-3))
     else:
         search._send("done")
-
-
-def _die_with_parent() -> None:
-    """Wait for the pipe to close, which it does when the parent is gone, and take everything down."""
-    while os.read(0, 4096):
-        pass
-    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

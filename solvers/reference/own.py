@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import pickle
-import signal
-import subprocess
 import sys
 import threading
 import traceback
@@ -21,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.instance import instance
@@ -29,6 +26,8 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.table import ANY, PREFIX, ReferencePlanner
 from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.solvers.search import child_process
+from memplan.solvers.search.child_process import ChildProcess
 
 if TYPE_CHECKING:
     from memplan.solvers.reference.tensors import Planner
@@ -61,36 +60,26 @@ def own_planner(name: str, limit_s: float) -> OwnPlanner | None:
 
 def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Run the function in a child process until it answers or the search is over; raises OptionError."""
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "memplan.solvers.reference.own"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
     heard: list[bytes] = []
-    pump = threading.Thread(target=_pump, args=(child, pickle.dumps((where, limit_s, problem)), heard), daemon=True)
-    pump.start()
-    try:
-        while pump.is_alive():
-            stop_check()
-            pump.join(_LOOK_EVERY_S)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        pump.join()
+    with ChildProcess("memplan.solvers.reference.own") as child:
+        pump = threading.Thread(target=_pump, args=(child, pickle.dumps((where, limit_s, problem)), heard), daemon=True)
+        pump.start()
+        try:
+            while pump.is_alive():
+                stop_check()
+                pump.join(_LOOK_EVERY_S)
+        finally:
+            child.kill()
+            pump.join()
     return _placed(where, problem, heard[0] if heard else b"")
 
 
-def _pump(child: subprocess.Popen[bytes], task: bytes, heard: list[bytes]) -> None:
+def _pump(child: ChildProcess, task: bytes, heard: list[bytes]) -> None:
     """Send the task, and take the answer, until the child is gone."""
-    assert child.stdin is not None
-    assert child.stdout is not None
-    with contextlib.suppress(BrokenPipeError), child.stdout as answers, child.stdin as questions:
-        questions.write(task)
-        questions.flush()
-        heard.append(answers.readline())
+    with contextlib.suppress(BrokenPipeError):
+        child.questions.write(task)
+        child.questions.flush()
+        heard.append(child.answers.readline())
 
 
 def _placed(where: str, problem: Problem, said: bytes) -> Placed:
@@ -140,10 +129,9 @@ def _row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
 
 def main() -> None:
     """Be the child: read a task from standard input, run the planner, answer with a line of JSON."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a planner prints must not get among the answers
+    answers = child_process.answers_of_this_process()
     where, limit_s, problem = pickle.load(sys.stdin.buffer)
-    threading.Thread(target=_die_with_parent, args=(sys.stdin.buffer,), daemon=True).start()
+    child_process.end_with_parent()
     sys.path.append(str(Path.cwd()))
     answers.write(json.dumps(_answer(where, limit_s, problem)).encode() + b"\n")
     answers.flush()
@@ -159,13 +147,6 @@ def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - the parent says what went wrong in the caller's own code
         frame = traceback.extract_tb(error.__traceback__)[-1]
         return {"failed": f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"}
-
-
-def _die_with_parent(questions: IO[bytes]) -> None:
-    """Wait for the pipe to close, which it does when the parent is gone, and take everything down."""
-    while questions.read(4096):
-        pass
-    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":
