@@ -23,8 +23,7 @@ def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> Reordered
     FormatError for a file that names operators by their positions, OperationsError for orders that are wrong.
     """
     model = read_model(data)
-    if _CONTROL in model.metadata:
-        raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
+    refuse_control_dependencies(model)
     out = bytearray(data)
     root = Table.root(data, "model")
     places: set[int] = set()
@@ -46,6 +45,12 @@ def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> Reordered
         left_out = (f"the metadata {OFFLINE_PLAN}, a plan for the old order",)
     _check(model, read_model(bytes(out)))
     return ReorderedFile(bytes(out), left_out)
+
+
+def refuse_control_dependencies(model: Model) -> None:
+    """Raise FormatError for a model in which a converter named operators by their positions, which are to change."""
+    if _CONTROL in model.metadata:
+        raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
 
 
 def _point(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:

@@ -7,10 +7,9 @@ Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
 
-from memplan.planner.errors import FormatError, OperationsError, shown
+from memplan.planner.errors import OperationsError, shown
 from memplan.planner.exporters.rewritten.flatbuffer_front import (
     Field,
     NewTable,
@@ -20,79 +19,23 @@ from memplan.planner.exporters.rewritten.flatbuffer_front import (
     Tables,
     with_front,
 )
-from memplan.planner.exporters.rewritten.tflite_tensors import LEAST, TfliteTensors
+from memplan.planner.exporters.rewritten.tflite_source import BY_PIXEL, PADDED, TfliteSource
+from memplan.planner.exporters.rewritten.tflite_tensors import TfliteTensors
 from memplan.planner.importers.flatbuffer import Table
 from memplan.planner.importers.tflite import OFFLINE_PLAN
 from memplan.planner.importers.tflite_model import Operator, read_model
-from memplan.planner.operations.access.window import Window
 from memplan.planner.operations.cascade.regions import Span
 from memplan.planner.operations.cascade.unrolled import PartStep, Unrolled
-from memplan.planner.operations.graph import OperationGraph
 
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
 _OPTIONS = {_CONCATENATION: 10, _PAD: 22, _STRIDED_SLICE: 32, _PADV2: 43}
 _VALID = 1
 _MOST_JOINED = 10
 """The inputs that a CONCATENATION of TFLite Micro takes."""
-_PADDED: Mapping[str, Sequence[tuple[int, Literal["b", "i"], int]]] = {
-    "CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "b", 0), (4, "i", 1), (5, "i", 1), (6, "b", 0)),
-    "DEPTHWISE_CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "b", 0), (5, "i", 1), (6, "i", 1)),
-    "MAX_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
-    "AVERAGE_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
-}
-"""The options of operators with padding, beside the padding itself, which is field 0: (number, kind, default)."""
-_BY_PIXEL = {"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "RELU", "RELU6", "RELU_N1_TO_1"}
-_BY_PIXEL |= {"LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "PRELU", "ELU", "ABS", "NEG", "EXP", "SQRT", "RSQRT"}
-_BY_PIXEL |= {"SQUARE", "QUANTIZE", "DEQUANTIZE", "SOFTMAX", "CONCATENATION"}
 
 
-class TfliteRewriting:
-    """A model, and its graph of operations; raises FormatError for one that names operators or bytes by positions."""
-
-    def __init__(self, data: bytes, graph: OperationGraph, dims: Mapping[str, int] | None = None) -> None:
-        self.data, self.graph, self.model = data, graph, read_model(data)
-        if dims:
-            raise FormatError("dims: must be given for models of ONNX")
-        if "model_control_dependencies" in self.model.metadata:
-            raise FormatError("model.metadata: must not have model_control_dependencies, which names operators")
-        for buffer in self.model.buffers:
-            if buffer.integer(2, "size", "Q"):
-                raise FormatError(f"{buffer.path}: must be inside of the model, not behind it")
-        self.subgraph = self.model.subgraphs[0]
-        self.ids = {tensor.id: k for k, tensor in enumerate(self.subgraph.tensors)}
-
-    def tensor_of(self, tensor: int) -> int:
-        """Return the file's tensor that a tensor of the graph is; raises OperationsError where it is none."""
-        name = self.graph.tensors[tensor].name if self.graph.tensors else None
-        if name not in self.ids:
-            raise OperationsError(f"tensor {tensor}: must be one of the file's, got {shown(name)}")
-        return self.ids[name]
-
-    def operator_of(self, v: int) -> int:
-        """Return the file's operator that an operation of the graph was read of."""
-        source = self.graph.ops[v].source
-        if len(source) != 2 or source[0] != 0:
-            raise OperationsError(f"ops[{v}]: must be an operator of the main subgraph")
-        return source[1]
-
-    def runs_in_parts(self, v: int) -> bool:
-        """Return True if the operator of an operation can be written for a part of its output."""
-        operator, row = self.subgraph.operators[self.operator_of(v)], self.graph.ops[v]
-        tensors = self.subgraph.tensors
-        read = {self.tensor_of(tensor) for tensor in row.inputs if tensor not in set(self.graph.resident)}
-        active = [tensors[k] for k in operator.inputs if k in read]
-        constants = [tensors[k] for k in operator.inputs if k >= 0 and k not in read]
-        if operator.is_custom or len(operator.outputs) != 1 or not active:
-            return False
-        if any(len(row.shape) != 4 for row in (*active, tensors[operator.outputs[0]])):
-            return False
-        if len(read.difference(operator.inputs)) or not all(row.is_constant for row in constants):
-            return False
-        if operator.name in _BY_PIXEL:
-            return all(size == 1 for row in constants for size in row.shape[-3:-1])
-        if operator.name == "MAX_POOL_2D":
-            return active[0].type in LEAST
-        return operator.name in _PADDED or operator.name == "PAD"
+class TfliteRewriting(TfliteSource):
+    """A model that can be written as cascades of its graph."""
 
     def write(self, found: Unrolled) -> bytes:
         """Return the model as an unrolled cascade of its graph says; inputs and outputs stay."""
@@ -106,7 +49,7 @@ class TfliteRewriting:
 class _Writer:
     """Lists new tensors, buffers and operators behind those of the file."""
 
-    def __init__(self, how: TfliteRewriting, found: Unrolled) -> None:
+    def __init__(self, how: TfliteSource, found: Unrolled) -> None:
         self.how, self.found = how, found
         self.old = how.subgraph
         self.root = Table.root(how.data, "model")
@@ -256,15 +199,13 @@ class _Writer:
         name, row = operator.name, self.found.graph.operations[step.operation]
         meant, made = self._values(step), self.found.values[step.outputs[0]]
         inputs = [meant.get(t, t) for t in operator.inputs]
-        if name in _BY_PIXEL:
+        if name in BY_PIXEL:
             self._again(operator, inputs, [self.index[step.outputs[0]]])
             return
         read = row.reads[0]
         sizes = self.found.graph.tensors[read.tensor].sizes
-        borders = [
-            _border(window, span, size)
-            for window, span, size in zip(read.windows, (made.rows, made.columns), sizes, strict=True)
-        ]
+        reached = [window.reach(*span) for window, span in zip(read.windows, made.spans, strict=True)]
+        borders = [(max(0, -first), max(0, end - size)) for (first, end), size in zip(reached, sizes, strict=True)]
         source, output = self.index[step.inputs[0]], self.index[step.outputs[0]]
         if name == "PAD":
             self._pad(source, output, borders)
@@ -279,7 +220,7 @@ class _Writer:
             table = operator.table.table(4, "builtin_options") if operator.table is not None else None
             self.options[operator.path] = {0: Scalar(_VALID, "b")} | {
                 number: Scalar(default if table is None else table.integer(number, "option", kind, default), kind)
-                for number, kind, default in _PADDED[operator.name]
+                for number, kind, default in PADDED[operator.name]
             }
         return self.options[operator.path]
 
@@ -361,10 +302,3 @@ def _head(operator: Operator) -> dict[int, Scalar | Old]:
     if (options := table.table(4, "builtin_options")) is not None:
         found[4] = Old(options.at)
     return found
-
-
-def _border(window: Window, span: Span, size: int) -> Span:
-    """Return how far an output's range reaches beyond its input, before it and behind it."""
-    first = (span[0] * window.scale + window.low) // window.divisor
-    last = ((span[1] - 1) * window.scale + window.high) // window.divisor
-    return max(0, -first), max(0, last + 1 - size)

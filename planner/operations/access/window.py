@@ -24,9 +24,13 @@ class Window(NamedTuple):
         first, end = max(first, used[0]), min(end, used[1])
         if first >= end:
             return 0, 0
-        a = max((first * self.scale + self.low) // self.divisor, 0)
-        b = min(((end - 1) * self.scale + self.high) // self.divisor + 1, size)
+        a, b = self.reach(first, end)
+        a, b = max(a, 0), min(b, size)
         return (a, b) if a < b else (0, 0)
+
+    def reach(self, first: int, end: int) -> tuple[int, int]:
+        """Return the range that output [first, end) reads of an input without borders; it may begin below 0."""
+        return (first * self.scale + self.low) // self.divisor, ((end - 1) * self.scale + self.high) // self.divisor + 1
 
     def used(self, size: int) -> tuple[int, int]:
         """Return the range of an output that reads anything of an input of `size`, not padding alone."""
