@@ -1,9 +1,9 @@
-"""Certificates, reasons and what if on real problems: `python -m tests.trust_rows ROW [FOLDER] [SUBSTRING]`.
+"""Certificates, reasons, what if and stable plans on real problems: `python -m tests.trust_rows ROW [FOLDER] [SUBSTRING]`.
 
-ROW is `certificates`, `live-sets`, `reasons` or `what-if`. FOLDER holds folders of problems in CSV, by default the
-public ones of this repository. Prints an object for each problem, and a summary; seconds are of CPU, of the process and
-its children, unless they say `wall`. With RESOLVE set, each exact worth is compared with
-solving. Too long for the test run.
+ROW is `certificates`, `live-sets`, `reasons`, `what-if` or `stable`. FOLDER holds folders of problems in CSV, by
+default the public ones of this repository. Prints an object for each problem, and a summary; seconds are of CPU, of the process and
+its children, unless they say `wall`. With RESOLVE set, each exact worth is compared with solving. LIMIT is the time
+limit of a re-plan, by default 2 s. Too long for the test run.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.studies.explanation.explain import explain
 from memplan.solvers.studies.explanation.options import ExplainOptions
+from memplan.solvers.studies.replanning.replan import replan
 from memplan.solvers.studies.what_if.values import BufferWorth
 from memplan.solvers.studies.what_if.what_if import WhatIfOptions, what_if
 from tests.support import public_problems
+from tests.support.changed_problems import changed
 from tests.support.reasons import cut_down
 from tests.support.tight_problems import full_load, mixed_alignments
 
 CHECKER: Any = untyped
 _LARGEST = 2_000
 """The most buffers of a problem that is asked about."""
-_NAMED_ROW = {"certificates", "live-sets", "reasons", "what-if"}
 Row = dict[str, Any]
 
 
@@ -212,6 +213,26 @@ def contradicted(problem: Problem, peak: int, worth: BufferWorth) -> Iterator[st
             yield f"{worth.id}: grown by {more}: {answer.status}"
 
 
+def stable(folder: Path, part: str) -> Iterator[Row]:
+    """Yield what plans of changed problems keep of the old plan, with room of 2 %: 1, 5 and 10 % of buffers changed."""
+    for name, problem in problems(folder, part):
+        old = solve(problem, time_limit_s=10)
+        if len(problem.buffers) < 40 or not old.peak:
+            continue
+        for percent in (1, 5, 10):
+            step = 16 if problem.buffers.size.max() > 4096 else 1
+            new = changed(problem, random.Random(name).randrange(1000) + percent, percent / 100, step)
+            plan, used_s, wall_s = timed(partial(replan, new, old, time_limit_s=float(os.environ.get("LIMIT", "2"))))
+            if (kept := plan.kept) is None:
+                yield {"name": f"{name} {percent} %", "status": plan.status}
+                continue
+            yield {"name": f"{name} {percent} %", "n": len(new.buffers), "moved": kept.moved, "least": kept.least_moves,
+                   f"stayed at {percent} %": kept.stayed / max(1, kept.stayed + kept.moved), "proved": kept.proved,
+                   f"could stay at {percent} %": 1 - kept.least_moves / max(1, kept.stayed + kept.moved),
+                   "by": plan.solver, "above": (plan.peak or 0) / (kept.peak_without_keeping or 1) - 1,
+                   "s": used_s, "wall_s": wall_s}  # fmt: skip
+
+
 def summary(rows: list[Row]) -> Iterator[str]:
     """Yield lines that sum up the numbers and the words of some rows."""
     for key in dict.fromkeys(key for row in rows for key in row):
@@ -236,16 +257,17 @@ def summary(rows: list[Row]) -> Iterator[str]:
 
 def main() -> int:
     """Ask about all problems of a folder."""
-    if len(sys.argv) < 2 or sys.argv[1] not in _NAMED_ROW:
+    row_of = {"certificates": certificates, "live-sets": live_sets, "reasons": reasons, "what-if": what_ifs}
+    row_of["stable"] = stable
+    if len(sys.argv) < 2 or sys.argv[1] not in row_of:
         print(__doc__)
         return 2
     folder = Path(sys.argv[2]) if len(sys.argv) > 2 else public_problems.FOLDER
     part = sys.argv[3] if len(sys.argv) > 3 else ""
-    ask = {"certificates": certificates, "live-sets": live_sets, "reasons": reasons, "what-if": what_ifs}[sys.argv[1]]
     solve(full_load(1, 12), time_limit_s=60)
     certify(full_load(3001, 30), Plan(status="infeasible"), time_limit_s=30)
     rows = []
-    for row in ask(folder, part):
+    for row in row_of[sys.argv[1]](folder, part):
         rows.append(row)
         print(json.dumps({key: round(v, 5) if isinstance(v, float) else v for key, v in row.items()}), flush=True)
     print(*summary(rows), sep="\n")
