@@ -1,9 +1,9 @@
-"""Certificates, reasons, what if and stable plans on real problems: `python -m tests.trust_rows ROW [FOLDER] [SUBSTRING]`.
+"""Trust in answers on real problems: `python -m tests.trust_rows ROW [FOLDER] [SUBSTRING]`.
 
 ROW is `certificates`, `live-sets`, `reasons`, `what-if` or `stable`. FOLDER holds folders of problems in CSV, by
-default the public ones of this repository. Prints an object for each problem, and a summary; seconds are of CPU, of the process and
-its children, unless they say `wall`. With RESOLVE set, each exact worth is compared with solving. LIMIT is the time
-limit of a re-plan, by default 2 s. Too long for the test run.
+default the public ones of this repository. Prints an object for each problem, and a summary; seconds are of CPU, of the
+process and its children, unless they say `wall`. With RESOLVE set, each exact worth is compared with solving. LIMIT is
+the time limit of a re-plan, by default 2 s. Too long for the test run.
 """
 
 from __future__ import annotations
