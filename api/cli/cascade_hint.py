@@ -26,7 +26,7 @@ def cascade_hint(problem: Problem, file: SourceFile, limit_s: float = LIMIT_S) -
         return None
     if built.find(CASCADE) is None and cache.find(CASCADE) is None:
         return None
-    alignment = max((row.alignment for row in problem.buffers), default=1)
+    alignment = int(problem.buffers.alignment.max(initial=1))
     try:
         graph = read_model_graph(file.data, file.name, file.model).graph
         found = cascade(graph, CascadeOptions(fit=size, alignment=alignment), time_limit_s=limit_s)

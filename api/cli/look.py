@@ -15,8 +15,9 @@ from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import STANDARD, problem_in, read_as, read_plan, refuse_unwritable, say, write
 from memplan.api.reports.page.file_page import plan_page
 from memplan.api.reports.page.plan_view import NO_NAMES, ProgramNames
-from memplan.api.reports.page.program_names import names_in
+from memplan.api.reports.page.program_names import program_names
 from memplan.api.reports.sizes import with_capacities
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveControl
@@ -65,10 +66,10 @@ def look(
 
 def _read(data: bytes, path: str, inclusive: bool | None) -> tuple[Problem, Plan | None, ProgramNames]:
     """Return the problem in a file, the plan that the file has itself, if it has one, and the names it gives."""
-    problem, imported = problem_in(data, path, None, inclusive)
+    problem, imported = problem_in(data, path, ImportOptions(facts=True), inclusive)
     if imported is None:
         return problem, None, NO_NAMES
-    return problem, imported.own_plan, names_in(data, path, problem)
+    return problem, imported.own_plan, program_names(imported)
 
 
 def _planned(problem: Problem, time_limit_s: float) -> Plan:

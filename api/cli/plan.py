@@ -131,7 +131,7 @@ def plan(
         answer = certified(problem, answer, certificate_file, time_limit, cancelled, quiet)
         if output is not None or not is_table:
             write(output, write_plan(answer, problem, plan_format))
-        _draw(problem, answer, picture_file, page_file, problem_file)
+        _draw(problem, answer, file, picture_file, page_file)
         _write_bundle(bundle_file, file, problem, options, answer)
     _show(problem, answer, file, is_table, quiet)
     raise typer.Exit(_status(answer, cancelled.is_set()))
@@ -199,25 +199,17 @@ def _write_bundle(path: str | None, file: SourceFile, problem: Problem, options:
     write(path, write_bundle(file, problem, SolveOptions.model_construct(**options), answer))
 
 
-def _draw(
-    problem: Problem,
-    answer: Plan,
-    picture_file: str | None,
-    page_file: str | None,
-    problem_file: str,
-) -> None:
+def _draw(problem: Problem, answer: Plan, file: SourceFile, picture_file: str | None, page_file: str | None) -> None:
     """Write the picture and the page of a plan, where they are asked for."""
     if picture_file is not None:
         write(picture_file, picture.draw(problem, answer, picture.format_of_name(picture_file)))
     if page_file is not None:
         # Imported here: few plans are looked into.
         from memplan.api.reports.page.file_page import plan_page
-        from memplan.api.reports.page.plan_view import NO_NAMES
         from memplan.api.reports.page.program_names import names_in
 
-        name = "" if problem_file == STANDARD else Path(problem_file).name
-        names = read_as(problem_file, lambda data: names_in(data, name, problem)) if name else NO_NAMES
-        write(page_file, plan_page(problem, answer, title=problem.name or name, names=names))
+        names = names_in(file.data, file.name, problem, file.model)
+        write(page_file, plan_page(problem, answer, title=problem.name or file.name or "", names=names))
 
 
 def _planning(

@@ -16,16 +16,17 @@ from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.statements import Repetition
 
 _STEPS_AT_MOST = 200_000
+_AS_IT_IS = ImportOptions()
 
 
-def names_in(data: bytes, name: str | None, problem: Problem) -> ProgramNames:
+def names_in(data: bytes, name: str | None, problem: Problem, options: ImportOptions = _AS_IT_IS) -> ProgramNames:
     """Return the names that a file gives to the buffers of a problem; none where it is no program that poses it.
 
-    The problem may have other pools than the file's own.
+    The problem may have other pools than the file's own; `options` are those with which it was read.
     """
     if importers.detect(data, name) is None and b'"functions"' not in data:
         return NO_NAMES
-    own, imported = importers.read_problem(data, name, ImportOptions(facts=True), None)
+    own, imported = importers.read_problem(data, name, options.model_copy(update={"facts": True}), None)
     same = imported is not None and own.buffers.ids == problem.buffers.ids
     if imported is None or not same or not np.array_equal(own.buffers.start, problem.buffers.start):
         return NO_NAMES
