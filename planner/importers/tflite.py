@@ -9,12 +9,12 @@ arena.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.importers import ethos_u
 from memplan.planner.importers.draft import OperationsDraft
 from memplan.planner.importers.facts.tflite import operator_facts, tensor_facts
 from memplan.planner.importers.imported import Imported, ImportOptions, element_count, plan_of, sized
@@ -26,10 +26,6 @@ from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 
-OFFLINE_PLAN = "OfflineMemoryAllocation"
-"""The metadata in which a file tells TFLite Micro where each tensor lies."""
-_ETHOS_U = "ethos-u"
-"""The custom operator that Vela makes of all that an Ethos-U runs."""
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "DELEGATE"}
 _MOST_DRAWN = 200_000
@@ -51,7 +47,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     own_peak = None if offline is None else max((offset + size for offset, size in offline.values()), default=0)
     own_offsets = None if offline is None else {name: offset for name, (offset, _) in offline.items()}
     imported = program.draft.imported(_open_dimensions(model), own_peak, own_offsets)
-    return _with_scratch(model, imported, options)
+    return ethos_u.with_regions(model, _with_scratch(model, imported, options))
 
 
 def _with_scratch(model: Model, imported: Imported, options: ImportOptions) -> Imported:
@@ -89,8 +85,7 @@ def _own_with_scratch(model: Model, imported: Imported, larger: Problem) -> dict
     """Return the peak and the plan in a file with the scratch buffers where TFLite Micro puts them, around the plan."""
     if imported.own_peak is None:
         return {}
-    offsets = struct.unpack(f"<{len(model.tensors)}i", model.metadata[OFFLINE_PLAN][12:])
-    head = arena_head(model, offsets)
+    head = arena_head(model, model.offline_offsets)
     plan = imported.own_plan
     if plan is not None:
         known: dict[int | str, int] = {row.id: row.offset for row in plan.placements}
@@ -127,16 +122,11 @@ class _Program:
 
     def offline_plan(self) -> dict[str, tuple[int, int]] | None:
         """Return (offset, bytes) of each tensor in the file's own plan, None where it has none of all that count."""
-        data = self.model.metadata.get(OFFLINE_PLAN)
-        if data is None:
+        offsets = self.model.offline_offsets
+        if offsets is None:
             return None
-        tensors = self.model.tensors
-        count = int.from_bytes(data[8:12], "little")
-        if count != len(tensors) or len(data) != 12 + 4 * count:
-            rule = f"must have an offset for each of {len(tensors)} tensors, got {count} in {len(data)} bytes"
-            raise FormatError(f"model.metadata {OFFLINE_PLAN}: {rule}")
         found = {}
-        for tensor, offset in zip(tensors, struct.unpack(f"<{count}i", data[12:]), strict=True):
+        for tensor, offset in zip(self.model.tensors, offsets, strict=True):
             if self.draft.is_declared(tensor.id) and not self.draft.is_constant(tensor.id):
                 if offset < 0:
                     return None
@@ -153,7 +143,7 @@ class _Program:
         written = set(given)
         for k, operator in enumerate(subgraph.operators):
             self._count(operator.path)
-            if operator.name == _ETHOS_U:
+            if operator.name == ethos_u.OPERATOR:
                 self._arenas(subgraph, operator, written)
             self._read(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
@@ -176,7 +166,7 @@ class _Program:
                 written.add(index)
                 found.append(tensor.id)
         if found:
-            self.draft.operation(_ETHOS_U, [], found)
+            self.draft.operation(ethos_u.OPERATOR, [], found)
 
     def _operator(self, subgraph: Subgraph, operator: Operator) -> None:
         inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]

@@ -5,6 +5,7 @@ Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields a
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from memplan.planner.importers import is_tflite
 from memplan.planner.importers.flatbuffer import Table
 from memplan.planner.importers.tflite_names import OPERATORS
 
+OFFLINE_PLAN = "OfflineMemoryAllocation"
+"""The metadata in which a file tells TFLite Micro where each tensor lies."""
 _NAME_LENGTH = 200
 """Converters join names of operations that they fuse; longer names than this are cut."""
 _SUBGRAPHS_OF = {"CALL": 1, "IF": 2, "WHILE": 2, "CALL_ONCE": 1}
@@ -74,6 +77,21 @@ class Model:
     def tensors(self) -> tuple[TfliteTensor, ...]:
         """The tensors of all subgraphs, in the order in which TFLite Micro's offline plan counts them."""
         return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
+
+    @cached_property
+    def offline_offsets(self) -> tuple[int, ...] | None:
+        """The offset of each tensor in the plan that the file has for TFLite Micro, negative for none; None: no plan.
+
+        Raises FormatError.
+        """
+        data = self.metadata.get(OFFLINE_PLAN)
+        if data is None:
+            return None
+        count = int.from_bytes(data[8:12], "little")
+        if count != len(self.tensors) or len(data) != 12 + 4 * count:
+            rule = f"must have an offset for each of {len(self.tensors)} tensors, got {count} in {len(data)} bytes"
+            raise FormatError(f"model.metadata {OFFLINE_PLAN}: {rule}")
+        return struct.unpack(f"<{count}i", data[12:])
 
 
 def read_model(data: bytes) -> Model:

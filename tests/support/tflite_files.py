@@ -19,7 +19,10 @@ CODES = {
     "WHILE": 119,
     "CALL_ONCE": 129,
     "CASE": 209,
+    "ethos-u": 32,
+    "my_op": 32,
 }
+"""Operators by number; those of 32 but the first are custom ones of that name."""
 
 
 def flatbuffer(root: Fields, identifier: bytes = b"TFL3") -> bytes:
@@ -85,7 +88,10 @@ def subgraph(
 def model(*subgraphs: Fields, offline_plan: Sequence[int] | None = None) -> bytes:
     """Return the bytes of a model; buffer 0 is empty, buffer 1 has the bytes of all constants."""
     buffers: list[Fields] = [{}, {0: b"some"}]
-    root: dict[int, Any] = {0: ("I", 3), 1: [{0: ("b", min(code, 127)), 3: ("i", code)} for code in CODES.values()]}
+    codes: list[dict[int, Any]] = [{0: ("b", min(code, 127)), 3: ("i", code)} for code in CODES.values()]
+    for code, name in zip(codes, CODES, strict=True):
+        code.update({1: name} if name.islower() else {})
+    root: dict[int, Any] = {0: ("I", 3), 1: codes}
     if offline_plan is not None:
         buffers.append({0: struct.pack(f"<{len(offline_plan)}i", *offline_plan)})
         root[6] = [{0: "OfflineMemoryAllocation", 1: ("I", 2)}]
