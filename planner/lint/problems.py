@@ -31,7 +31,7 @@ def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
     n_pinned = int(((table.offset != ABSENT) & (table.size > 0)).sum())
-    if n_pinned > 3 and not free.any():
+    if n_pinned > 2 and not free.any():
         message = f"all {len(table)} buffers are pinned, so nothing is left to plan; `memplan audit` takes such a plan"
         yield Finding("all-pinned", message, ())
 

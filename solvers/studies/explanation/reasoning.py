@@ -94,9 +94,10 @@ class Reasoning:
         if self.options.with_enough and not self._is_cancelled():
             share_s = self.asking.deadline.left_s * _ENOUGH_SHARE
             size = enough(self.problem, found.pool, share_s, self.options.cancelled, self.options.deterministic)
-            found = found.model_copy(update={"would_do": size})
-            if size is not None and size.proved:
-                found = found.model_copy(update={"needed": size.size})
+            if size is not None:
+                message = f"{found.message}; {size.size} bytes would do"
+                needed = size.size if size.proved else found.needed
+                found = found.model_copy(update={"would_do": size, "message": message, "needed": needed})
         found = found.model_copy(update={"wall_time_s": self._seconds()})
         self._tell("enough", found)
         return found

@@ -1,0 +1,141 @@
+"""Eleven answers of the command that people once took for something else, each as they would ask.
+
+Each test failed on the version that people met. What stands behind an answer is tested in its own room.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.solvers.kernels import warm_up
+from tests.support.public_problems import FOLDER
+from tests.support.tflite_files import model, operator, subgraph, tensor
+
+Captured = pytest.CaptureFixture[str]
+EXAMPLES = FOLDER.parent
+TWO = "id,lower,upper,size\na,0,2,100\nb,1,3,100\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def written(name: str, content: str | bytes) -> str:
+    Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return name
+
+
+def planned(capfd: Captured, *arguments: str, status: int = 0) -> tuple[dict[str, Any], str]:
+    """Return the plan that the command answers with, and what it says beside."""
+    assert main(["plan", *arguments, "--format", "json"]) == status
+    out, err = capfd.readouterr()
+    return json.loads(out), err
+
+
+def test_1_a_deterministic_build_says_the_same_with_kernels_cold_and_warm(
+    monkeypatch: pytest.MonkeyPatch, capfd: Captured
+) -> None:
+    table = str(FOLDER / "minimalloc" / "D.1048576.csv")
+    answers = []
+    for n_cold in (0, 40):
+        left = iter(range(n_cold))
+        monkeypatch.setattr(warm_up, "are_ready", lambda *_, left=left: next(left, None) is None)
+        assert main(["check", table, "--budget", "1MiB", "--deterministic"]) == 0
+        answers.append(capfd.readouterr().out)
+        assert next(left, None) is None
+    assert answers[0] == answers[1]
+    assert json.loads(answers[0])["reproducible"] is True
+
+
+def test_2_a_column_of_ends_is_inclusive_and_one_of_uppers_is_not(capfd: Captured) -> None:
+    rows = "a,0,1,100\nb,1,2,100\n"
+    assert planned(capfd, written("ends.csv", f"id,start,end,size\n{rows}"))[0]["peak"] == 200
+    assert planned(capfd, written("uppers.csv", f"id,lower,upper,size\n{rows}"))[0]["peak"] == 100
+    assert main(["plan", "uppers.csv", "-o", "plan.json"]) == 0
+    assert main(["verify", "ends.csv", "plan.json"]) == 3
+
+
+def test_3_offsets_that_pin_all_are_told_and_audited(capfd: Captured) -> None:
+    pinned = written("solved.csv", "id,lower,upper,size,offset\na,0,2,100,0\nb,1,3,100,150\nc,2,4,9,0\n")
+    plan, said = planned(capfd, pinned)
+    assert plan["peak"] == 250
+    assert "all-pinned: all 3 buffers are pinned, so nothing is left to plan; `memplan audit`" in said
+    assert main(["audit", pinned, "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["audit"]["too_much_bytes"] == 50
+
+
+def test_4_the_fast_memory_is_used_and_the_gap_is_that_of_what_was_asked(capfd: Captured) -> None:
+    rows = [{"id": k, "size": 64, "start": k, "end": k + 2} for k in range(4)]
+    pools = [{"name": "fast", "size": 128}, {"name": "slow"}]
+    problem = written("pools.json", json.dumps({"buffers": rows, "pools": pools}))
+    for asked in ([], ["--profile", "speed"]):
+        plan, _ = planned(capfd, problem, *asked)
+        assert {row["pool"] for row in plan["placements"]} == {"fast"}
+        assert (plan["status"], plan["gap"]) == ("optimal", 0)
+    assert planned(capfd, problem, "--profile", "size")[0]["peak"] == 128
+
+
+def test_5_no_saving_is_promised_where_kernels_of_the_device_ask_for_more(capfd: Captured) -> None:
+    tensors = [tensor(name, (1, 256)) for name in "xyz"]
+    operators = [operator("my_op", [0], [1]), operator("ADD", [1, 0], [2])]
+    custom = written("custom.tflite", model(subgraph(tensors, [0], [2], operators)))
+    assert main(["compare", custom, "--format", "table"]) == 0
+    out, err = capfd.readouterr()
+    assert out.splitlines()[-1].split() == ["saved", "-"]
+    assert "what the kernels of my_op ask for besides is not known: the arena may become larger" in err
+
+
+def test_6_nothing_is_linked_to_an_address_that_was_not_given(capfd: Captured) -> None:
+    problem = str(EXAMPLES / "two_memories.json")
+    assert main(["plan", problem, "-o", "plan.json"]) == 0
+    export = ["export", problem, "plan.json", "--to", "ld", "-o", "plan.ld"]
+    assert main(export) == 2
+    assert "base_address must be given for a linker, as in --pool sram=128KiB@0x20000000" in capfd.readouterr().err
+    assert not Path("plan.ld").exists()
+    assert main([*export, "--pool", "dtcm=128KiB@0x20000000", "--pool", "sram=64KiB@0x30000000"]) == 0
+    assert "ORIGIN = 0x30000400" in Path("plan.ld").read_text()
+
+
+@pytest.mark.parametrize("forged", [{"lower_bound": 150}, {"problem_hash": "sha256:00"}, {"proof": {"buffers": ["a"]}}])
+def test_7_a_forged_claim_is_no_part_of_a_valid_plan(forged: dict[str, Any], capfd: Captured) -> None:
+    plan, _ = planned(capfd, written("two.csv", TWO))
+    if "proof" in forged:
+        forged = {"proof": plan["proof"] | forged["proof"]}
+    assert main(["verify", "two.csv", written("forged.json", json.dumps(plan | forged))]) == 3
+    assert "false-claim" in capfd.readouterr().err
+
+
+def test_8_hints_are_honoured_where_a_plan_is_kept(capfd: Captured) -> None:
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2, "hint": 4 * (3 - k)} for k in range(4)]
+    problem = written("hints.json", json.dumps({"buffers": rows}))
+    old = written("old.json", json.dumps({"placements": [{"id": 0, "pool": "default", "offset": 12}]}))
+    plan, _ = planned(capfd, problem, "--keep", old)
+    assert [row["offset"] for row in plan["placements"]] == [12, 8, 4, 0]
+
+
+def test_9_what_does_not_fit_is_told_with_the_size_that_would_do(capfd: Captured) -> None:
+    plan, said = planned(capfd, written("two.csv", TWO), "--capacity", "150", status=1)
+    assert plan["explanation"]["would_do"] == {"pool": "default", "size": 200, "proved": True}
+    assert "200 bytes would do" in said
+
+
+def test_10_mixed_alignments_are_settled_without_a_clock(capfd: Captured) -> None:
+    lives = [(k * 7 % 20, 1 + k * 5 % 9, 1 + k * 11 % 37, 1 + k * 3 % 8) for k in range(25)]
+    rows = [
+        {"id": k, "start": start, "end": start + steps, "size": size, "alignment": alignment}
+        for k, (start, steps, size, alignment) in enumerate(lives)
+    ]
+    plan, _ = planned(capfd, written("mixed.json", json.dumps({"buffers": rows})), "--deterministic")
+    assert (plan["status"], plan["reproducible"]) == ("optimal", True)
+
+
+@pytest.mark.parametrize("content", ['{"buffers": []}', "id,lower,upper,size\n"])
+def test_11_an_empty_problem_is_told(content: str, capfd: Captured) -> None:
+    _, said = planned(capfd, written("empty.json" if content[0] == "{" else "empty.csv", content))
+    assert "warning: no-buffers: buffers: there are none, so there is nothing to plan" in said
