@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.kernels import cache, warm_up
 
-settings.register_profile("gate", derandomize=True, print_blob=True)
-settings.register_profile("explore", print_blob=True)
+_ON_LOADED_MACHINES = [HealthCheck.too_slow]
+settings.register_profile("gate", derandomize=True, print_blob=True, suppress_health_check=_ON_LOADED_MACHINES)
+settings.register_profile("explore", print_blob=True, suppress_health_check=_ON_LOADED_MACHINES)
 settings.load_profile("gate")
 # The gate draws the same cases each time; `pytest --hypothesis-profile=explore` draws new ones.
 

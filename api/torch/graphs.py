@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.importers.torch_fx import changed_by, is_getitem, storages_of, values_of
+from memplan.planner.importers.torch.fx import changed_by, is_getitem, storages_of, values_of
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
 SAME_STORAGE = frozenset({"aten::_unsafe_view"})

@@ -16,8 +16,8 @@ from memplan.planner.exporters.c_names import guarded, in_comment, prefix_of, wr
 from memplan.planner.exporters.layout import VerifiedLayout
 from memplan.planner.exporters.tflite_metadata import with_metadata
 from memplan.planner.importers import is_tflite
-from memplan.planner.importers.tflite_model import OFFLINE_PLAN, Model, TfliteTensor, read_model
-from memplan.planner.importers.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes
+from memplan.planner.importers.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
+from memplan.planner.importers.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes
 
 _AT_RUN_TIME = -1
 _VERSION, _SUBGRAPHS = 0, 1

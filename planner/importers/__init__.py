@@ -72,17 +72,17 @@ def _is_onnx(data: bytes) -> bool:
 
 
 IMPORTERS: Mapping[str, Importer] = {
-    "tflite": Importer((".tflite", ".lite"), is_tflite, "memplan.planner.importers.tflite"),
-    "onnx": Importer((".onnx",), _is_onnx, "memplan.planner.importers.onnx"),
-    "executorch": Importer((".pte",), is_executorch, "memplan.planner.importers.executorch"),
-    "xla": Importer((".hlo.pb",), is_xla, "memplan.planner.importers.xla"),
-    "iree": Importer((".mlir",), is_iree, "memplan.planner.importers.iree"),
-    "tvm": Importer((".graph",), is_tvm_graph, "memplan.planner.importers.tvm"),
-    "relax": Importer((".relax",), is_relax, "memplan.planner.importers.relax"),
+    "tflite": Importer((".tflite", ".lite"), is_tflite, "memplan.planner.importers.tflite.reader"),
+    "onnx": Importer((".onnx",), _is_onnx, "memplan.planner.importers.onnx.reader"),
+    "executorch": Importer((".pte",), is_executorch, "memplan.planner.importers.executorch.reader"),
+    "xla": Importer((".hlo.pb",), is_xla, "memplan.planner.importers.xla.reader"),
+    "iree": Importer((".mlir",), is_iree, "memplan.planner.importers.iree.reader"),
+    "tvm": Importer((".graph",), is_tvm_graph, "memplan.planner.importers.tvm.reader"),
+    "relax": Importer((".relax",), is_relax, "memplan.planner.importers.tvm.relax"),
     "cadence": Importer((), is_cadence, "memplan.planner.importers.cadence"),
     "malloc": Importer((), is_malloc_trace, "memplan.planner.importers.malloc_trace"),
-    "tflm-log": Importer((), is_tflm_log, "memplan.planner.importers.tflm_log"),
-    "torch-snapshot": Importer((), is_torch_snapshot, "memplan.planner.importers.torch_snapshot"),
+    "tflm-log": Importer((), is_tflm_log, "memplan.planner.importers.tflite.tflm_log"),
+    "torch-snapshot": Importer((), is_torch_snapshot, "memplan.planner.importers.torch.snapshot"),
     "idealloc": Importer((".in.csv",), begins_with(), "memplan.planner.importers.idealloc_csv"),
 }
 

@@ -12,7 +12,7 @@ from memplan.planner.formats.other_documents import refuse_unless_graph
 from memplan.planner.importers import IMPORTERS, detect, read_model
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.recognition import is_xla_text
-from memplan.planner.importers.xla_module import read_module
+from memplan.planner.importers.xla.module import read_module
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph

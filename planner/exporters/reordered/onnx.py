@@ -13,7 +13,7 @@ from functools import cached_property
 
 from memplan.planner.errors import FormatError, InvalidPlanError
 from memplan.planner.exporters.reordered.sequence import ReorderedFile, Where, full_order, refuse_wrong
-from memplan.planner.importers.facts.onnx import BY_CHANCE
+from memplan.planner.importers.onnx.facts import BY_CHANCE
 from memplan.planner.importers.protobuf import fields_of
 
 _GRAPH, _FUNCTIONS = 7, 25

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from memplan.planner.errors import FormatError, InvalidPlanError, shown
 from memplan.planner.exporters.reordered.sequence import ReorderedFile, Where, full_order, refuse_wrong
-from memplan.planner.importers.facts.tflite import EFFECTS
 from memplan.planner.importers.flatbuffer import Table
-from memplan.planner.importers.tflite_model import OFFLINE_PLAN, Model, Subgraph, read_model
+from memplan.planner.importers.tflite.facts import EFFECTS
+from memplan.planner.importers.tflite.model import OFFLINE_PLAN, Model, Subgraph, read_model
 
 _CONTROL = "model_control_dependencies"
 """The metadata in which a converter names operators by their positions."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.exporters.rewritten.onnx_source import WINDOWS, OnnxSource
-from memplan.planner.importers.onnx_model import subgraphs
+from memplan.planner.importers.onnx.model import subgraphs
 from memplan.planner.operations.access.window import Window
 from memplan.planner.operations.cascade.regions import Span
 from memplan.planner.operations.cascade.unrolled import PartStep, Unrolled

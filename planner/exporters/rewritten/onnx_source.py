@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.importers.onnx_model import load, shape_of
+from memplan.planner.importers.onnx.model import load, shape_of
 from memplan.planner.operations.graph import OperationGraph
 
 if TYPE_CHECKING:

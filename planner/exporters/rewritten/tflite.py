@@ -22,7 +22,7 @@ from memplan.planner.exporters.rewritten.flatbuffer_front import (
 from memplan.planner.exporters.rewritten.tflite_source import BY_PIXEL, PADDED, TfliteSource
 from memplan.planner.exporters.rewritten.tflite_tensors import TfliteTensors
 from memplan.planner.importers.flatbuffer import Table
-from memplan.planner.importers.tflite_model import OFFLINE_PLAN, Operator, read_model
+from memplan.planner.importers.tflite.model import OFFLINE_PLAN, Operator, read_model
 from memplan.planner.operations.cascade.regions import Span
 from memplan.planner.operations.cascade.unrolled import PartStep, Unrolled
 

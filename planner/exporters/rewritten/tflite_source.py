@@ -8,7 +8,7 @@ from typing import Literal
 from memplan.planner.errors import FormatError, OperationsError, shown
 from memplan.planner.exporters.reordered.tflite import refuse_control_dependencies
 from memplan.planner.exporters.rewritten.tflite_tensors import LEAST
-from memplan.planner.importers.tflite_model import read_model
+from memplan.planner.importers.tflite.model import read_model
 from memplan.planner.operations.graph import OperationGraph
 
 PADDED: Mapping[str, Sequence[tuple[int, Literal["b", "i"], int]]] = {

@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 from memplan.planner.errors import OperationsError, shown
 from memplan.planner.exporters.rewritten.flatbuffer_front import Content, Field, NewTable, Numbers, Old, Scalar, text
 from memplan.planner.importers.flatbuffer import Table
-from memplan.planner.importers.tflite_model import Model, TfliteTensor
+from memplan.planner.importers.tflite.model import Model, TfliteTensor
 
 _FLOAT, _INT32, _UINT8, _INT8 = 0, 2, 3, 9
 LEAST = {_FLOAT: struct.pack("<f", -3.4028235e38), _UINT8: b"\0", _INT8: b"\x80"}

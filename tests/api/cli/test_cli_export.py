@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.cli.export import Target
+from memplan.api.cli.files.export import Target
 from memplan.api.cli.main import main
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.importers import read_model

@@ -66,7 +66,7 @@ def test_what_the_service_refuses_is_one_line(
 
 @pytest.mark.parametrize("where", ["http://127.0.0.1:1", "nowhere", "http://[", "ftp://127.0.0.1"])
 def test_a_service_that_is_not_there_is_one_line(where: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memplan.api.cli.remote.PATIENCE_S", 0.0)
+    monkeypatch.setattr("memplan.api.cli.plans.remote.PATIENCE_S", 0.0)
     assert main(["plan", str(EXAMPLE), "--server", where]) == 2
     err = capfd.readouterr().err
     assert err.startswith("memplan: error: server: ")

@@ -16,8 +16,8 @@ from memplan.planner.exporters.layout import lay_out
 from memplan.planner.exporters.tflite_metadata import with_metadata
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import Imported
-from memplan.planner.importers.tflite_model import OFFLINE_PLAN
-from memplan.planner.importers.tflite_model import read_model as read_tensors
+from memplan.planner.importers.tflite.model import OFFLINE_PLAN
+from memplan.planner.importers.tflite.model import read_model as read_tensors
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import solve

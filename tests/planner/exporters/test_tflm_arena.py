@@ -14,8 +14,8 @@ from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import ImportOptions
-from memplan.planner.importers.tflite_model import read_model as read_tensors
-from memplan.planner.importers.tflm_arena import arena_head, scratch_of_model
+from memplan.planner.importers.tflite.model import read_model as read_tensors
+from memplan.planner.importers.tflite.tflm_arena import arena_head, scratch_of_model
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import solve
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memplan.planner.importers.imported import Imported, ImportOptions
-from memplan.planner.importers.tflite import read
+from memplan.planner.importers.tflite.reader import read
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor

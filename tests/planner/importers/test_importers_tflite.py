@@ -10,9 +10,9 @@ import pytest
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
-from memplan.planner.importers.tflite import read
-from memplan.planner.importers.tflite_model import read_model as read_tensors
-from memplan.planner.importers.tflm_arena import ALIGNMENT
+from memplan.planner.importers.tflite.model import read_model as read_tensors
+from memplan.planner.importers.tflite.reader import read
+from memplan.planner.importers.tflite.tflm_arena import ALIGNMENT
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve

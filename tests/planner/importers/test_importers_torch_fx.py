@@ -9,7 +9,7 @@ import pytest
 
 from memplan.planner.errors import FormatError
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
-from memplan.planner.importers.torch_fx import read_exported, read_graph
+from memplan.planner.importers.torch.fx import read_exported, read_graph
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve

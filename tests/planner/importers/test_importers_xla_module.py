@@ -7,7 +7,7 @@ import pytest
 from memplan.planner.errors import FormatError
 from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.importers.model_graph import read_model_graph
-from memplan.planner.importers.xla_module import read_module
+from memplan.planner.importers.xla.module import read_module
 from memplan.planner.liveness import analyse
 from memplan.planner.operations.order_check import peak_of
 from tests.support.protobuf_files import field, message, varint

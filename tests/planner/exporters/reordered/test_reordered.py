@@ -14,7 +14,7 @@ from memplan.planner.exporters.reordered import tflite as tflite_files
 from memplan.planner.exporters.reordered.sequence import full_order, refuse_wrong
 from memplan.planner.exporters.reordered.write import write_reordered
 from memplan.planner.importers.model_graph import ModelGraph, read_model_graph
-from memplan.planner.importers.tflite_model import read_model
+from memplan.planner.importers.tflite.model import read_model
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.order.regions import permuted, with_regions_ordered

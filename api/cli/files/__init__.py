@@ -1,0 +1,1 @@
+"""Commands that write a problem or a plan in other forms."""

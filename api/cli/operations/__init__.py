@@ -1,0 +1,1 @@
+"""Commands on operations: orders, cascades, lifetimes."""

@@ -1,0 +1,1 @@
+"""Commands of the service, and its keys and workers."""

@@ -1,0 +1,1 @@
+"""Commands about solvers and this machine."""

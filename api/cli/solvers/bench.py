@@ -1,0 +1,97 @@
+"""`memplan bench`: solvers and peers side by side on suites, and regressions between two files of results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memplan.api.cli.streams import refuse_unwritable
+from memplan.api.reports.sizes import parse_size
+from memplan.planner.errors import OptionError, shown
+
+REGRESSED = 1
+FOUND_WRONG = 3
+MIN_GROWTH, MAX_GROWTH = 100, 10_000_000
+_SUITES = "Folders, files, or families such as tight:n=30,seeds=8; shuffled: or mirrored: before them."
+
+
+def bench(
+    suites: Annotated[list[str] | None, typer.Argument(metavar="SUITE", help=_SUITES)] = None,
+    solvers: Annotated[str, typer.Option(metavar="A,B", help="Solvers and peers.")] = "auto",
+    time_limit: Annotated[float, typer.Option(help="Seconds for each run.")] = 10.0,
+    memory_limit: Annotated[str, typer.Option(metavar="SIZE", help="For each process.")] = "8GiB",
+    seeds: Annotated[str, typer.Option(metavar="1,2", help="Each solver runs once with each of these seeds.")] = "1",
+    at_once: Annotated[int, typer.Option("--jobs", min=1, help="How many runs at the same time.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this scheduler, tcp://HOST:PORT.")
+    ] = None,
+    cold: Annotated[bool, typer.Option(help="Count what a process loads and compiles for its first problem.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="RESULTS", help="A file of rows to go on with.")
+    ] = None,
+    reports: Annotated[
+        list[Path] | None, typer.Option("--report", metavar="REPORT", help="Where the report goes: .html or .txt.")
+    ] = None,
+    growth: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Measure how each step grows with the number of buffers.")
+    ] = None,
+    compared: Annotated[
+        tuple[Path, Path] | None, typer.Option("--compare", metavar="OLD NEW", help="Two files of results.")
+    ] = None,
+) -> None:
+    """Run solvers on suites, each run in a process of its own, or compare two files of results.
+
+    Rows go to RESULTS or standard output as they come; what RESULTS holds already is not run again, and is reported.
+    Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong.
+    """
+    # Imported here, because no other command should wait for it.
+    from memplan.api.cli.solvers import benchmarking
+    from memplan.solvers.bench.running import jobs
+
+    if compared is not None:
+        if not benchmarking.tell_comparison(*compared):
+            raise typer.Exit(REGRESSED)
+        return
+    if growth is not None:
+        benchmarking.tell_growth(_sizes(growth), reports or [])
+        return
+    if not suites and output is None:
+        raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o), --growth or --compare")
+    for path in reports or []:
+        benchmarking.refuse_unknown_report(path)
+        refuse_unwritable(str(path))
+    wanted = jobs(suites or [], _names(solvers), _seeds(seeds), time_limit, _bytes(memory_limit), is_warm=not cold)
+    results = benchmarking.run_all(wanted, at_once, output, scheduler)
+    if not benchmarking.report(results, reports or []):
+        raise typer.Exit(FOUND_WRONG)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise OptionError(f"seeds: must be integers with commas between, got {shown(text)}") from None
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        sizes = sorted({int(size) for size in text.split(",")})
+    except ValueError:
+        sizes = []
+    if len(sizes) < 2 or sizes[0] < MIN_GROWTH or sizes[-1] > MAX_GROWTH:
+        rule = f"must be at least two different numbers from {MIN_GROWTH} to {MAX_GROWTH} with commas between"
+        raise OptionError(f"growth: {rule}, got {shown(text)}")
+    return sizes
+
+
+def _bytes(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise OptionError(f"memory-limit: {error}") from None

@@ -1,0 +1,1 @@
+"""TensorFlow Lite models, and arenas of TFLite Micro."""

@@ -1,0 +1,1 @@
+"""Graphs of TVM, and Relax."""

@@ -1,0 +1,1 @@
+"""XLA modules and dumps."""
