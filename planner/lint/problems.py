@@ -19,6 +19,9 @@ from memplan.planner.verify.verifier import every_place_is_legal
 
 __all__ = ["MAX_LISTED", "Finding", "lint"]
 
+_MOST_TABLES = 3
+"""The most buffers that are pinned as tables of some hardware are, all alone; more of them are a plan."""
+
 
 def lint(problem: Problem) -> tuple[Finding, ...]:
     """Return the findings, at most MAX_LISTED of a rule; O(m log m) for m lifetimes."""
@@ -31,7 +34,7 @@ def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
     n_pinned = int(((table.offset != ABSENT) & (table.size > 0)).sum())
-    if n_pinned > 2 and not free.any():
+    if n_pinned > _MOST_TABLES and not free.any():
         message = f"all {len(table)} buffers are pinned, so nothing is left to plan; `memplan audit` takes such a plan"
         yield Finding("all-pinned", message, ())
 
