@@ -23,8 +23,11 @@ def lines(
         yield from _of_orders(orders)
 
 
-def facts_of_orders(orders: OrderRepairs) -> dict[str, Any]:
-    """Return what a program is told of repairs of operations, which are positions in the graph."""
+def facts_of_orders(orders: OrderRepairs, *, with_plans: bool = False) -> dict[str, Any]:
+    """Return what a program is told of repairs of operations, which are positions in the graph; with plans, if asked.
+
+    A plan is one of the `problem` beside it, that of the changed program.
+    """
     return {
         "status": "repaired" if orders.repairs else "none" if orders.proved else "unknown",
         "repairs": [
@@ -39,6 +42,7 @@ def facts_of_orders(orders: OrderRepairs) -> dict[str, Any]:
                 "peak_after": each.peak,
                 "verified": True,
             }
+            | ({"problem": each.problem, "plan": each.plan} if with_plans else {})
             for each in orders.repairs
         ],
         "least_live_peak": orders.least,

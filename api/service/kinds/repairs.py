@@ -1,17 +1,26 @@
-"""The kind `repairs`: a problem that does not fit in, the fewest changes with which it does out."""
+"""The kind `repairs`: a problem or operations that do not fit in, the fewest changes with which they do out."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, create_model
 from pydantic_core import to_json
 
 from memplan.api.cluster.task import WorkAnswer, WorkControl
+from memplan.api.reports.reasons import facts_of_orders
 from memplan.api.service.kinds.bodies import problem_of, problem_subject
-from memplan.api.service.kinds.kind import JobKind, KindOptions
+from memplan.api.service.kinds.kind import JobKind, KindOptions, Subject
+from memplan.api.service.kinds.operations.graphs import graph_of, graph_subject
+from memplan.planner.errors import InputError, shown
+from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import as_tuple
+from memplan.planner.model.rows import MAX_BYTES, as_tuple
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.studies.questions.parts import remade
+from memplan.solvers.studies.repairs.orders import repairs_of_graph
 from memplan.solvers.studies.repairs.repair import MOST_CHANGES, REPAIRS_S, RepairOptions, repairs
 from memplan.solvers.studies.repairs.values import KINDS, ChangeKind, Repairs
 
@@ -31,9 +40,43 @@ class ChangesOptions(KindOptions):
     deterministic: bool = False
 
 
-def _run(problem: Problem, options: ChangesOptions, control: WorkControl) -> WorkAnswer:
+class RepairsAnswer(Repairs):
+    """Repairs of a problem; of a graph those of the problem of its operations as they run, and those that reorder them.
+
+    `repairs_of_operations` is what `memplan explain GRAPH --repairs` tells.
+    """
+
+    repairs_of_operations: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """A problem that does not fit, and the graph of its operations where it was told as one."""
+
+    problem: Problem
+    graph: OperationGraph | None = None
+
+
+def _read(content: Mapping[str, Any]) -> Unfit:
+    if "graph" not in content:
+        if "capacity" in content:
+            raise InputError("capacity: must be given with a graph only, a problem has pools")
+        return Unfit(problem_of(content))
+    size = content.get("capacity")
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= MAX_BYTES:
+        raise InputError(f"capacity: must be the bytes that a graph may use, from 1 to {MAX_BYTES}, got {shown(size)}")
+    graph = graph_of(content)
+    problem = problem_of_order(graph, range(len(graph.ops)))
+    return Unfit(remade(problem, {"pools": (problem.pools[0].model_copy(update={"size": size}),)}), graph)
+
+
+def _about(asked: Unfit) -> Subject:
+    return problem_subject(asked.problem) if asked.graph is None else graph_subject(asked.graph)
+
+
+def _run(asked: Unfit, options: ChangesOptions, control: WorkControl) -> WorkAnswer:
     left_s = options.time_limit_s if options.deterministic else max(0.02, control.deadline.left_s)
-    repair_s = min(options.repair_s, left_s / 2)
+    repair_s = min(options.repair_s, left_s / (2 if asked.graph is None else 3))
     chosen = RepairOptions(
         repair_s,
         wanted=options.wanted,
@@ -43,8 +86,19 @@ def _run(problem: Problem, options: ChangesOptions, control: WorkControl) -> Wor
         cancelled=control.cancelled,
         deterministic=options.deterministic,
     )
-    found = repairs(problem, solve_time_limit_s=left_s - repair_s, options=chosen)
-    return WorkAnswer(to_json(found) + b"\n", found.status)
+    found = repairs(asked.problem, solve_time_limit_s=left_s / 2, options=chosen)
+    if asked.graph is None or found.status == "fits":
+        return WorkAnswer(to_json(found) + b"\n", found.status)
+    orders = repairs_of_graph(
+        asked.graph,
+        asked.problem.pools[0].size or 0,
+        wanted=options.wanted,
+        time_limit_s=repair_s if options.deterministic else max(0.05, min(repair_s, control.deadline.left_s)),
+        deterministic=options.deterministic,
+        cancelled=control.cancelled,
+    )
+    told = found.model_dump() | {"repairs_of_operations": facts_of_orders(orders, with_plans=options.with_plans)}
+    return WorkAnswer(to_json(told) + b"\n", found.status)
 
 
 def _example() -> dict[str, Any]:
@@ -59,13 +113,23 @@ def _example() -> dict[str, Any]:
 KIND = JobKind(
     name="repairs",
     summary="Repair a problem that does not fit",
-    description="Answer with the fewest changes with which a problem fits, each verified by a plan.",
-    fields=("problem",),
-    read=problem_of,
-    about=problem_subject,
+    description=(
+        "Answer with the fewest changes with which a problem fits, each verified by a plan. Of a graph of operations"
+        " and a capacity, changes are also swaps, other orders, operations that run again, and cascades."
+    ),
+    fields=("problem", "graph", "capacity"),
+    one_of=("problem", "graph"),
+    read=_read,
+    about=_about,
     run=_run,
     options=ChangesOptions,
-    request=create_model("RepairsRequest", problem=Problem, options=(ChangesOptions, ChangesOptions())),
-    answer=Repairs,
+    request=create_model(
+        "RepairsRequest",
+        problem=(Problem | None, None),
+        graph=(OperationGraph | None, None),
+        capacity=(Annotated[int, Field(gt=0, le=MAX_BYTES)] | None, None),
+        options=(ChangesOptions, ChangesOptions()),
+    ),
+    answer=RepairsAnswer,
     example=_example(),
 )

@@ -13,6 +13,9 @@ from memplan.api.client.http import Client
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.service.kinds.registry import KINDS
 from memplan.api.settings import Settings
+from memplan.planner.audit import verify
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import graph_from
 from memplan.planner.operations.order_check import peak_of
 from tests.support.server import Running, running
@@ -209,3 +212,28 @@ def test_what_does_not_fit_is_repaired_by_few_changes(server: Running) -> None:
         1,
         True,
     )
+
+
+def test_operations_that_do_not_fit_are_repaired_by_another_order(server: Running) -> None:
+    asked = {"graph": GRAPH, "capacity": 18, "options": {"wanted": 1, "with_plans": True, "time_limit_s": 30}}
+    found = server.client.post("/v1/repairs", json=asked).json()["repairs_of_operations"]
+    assert [(each["kind"], each["peak_after"]) for each in found["repairs"]] == [("reorder", 18)]
+    plan, problem = (found["repairs"][0][name] for name in ("plan", "problem"))
+    assert not verify(Problem.model_validate(problem), Plan.model_validate(plan))
+    fits = server.client.post("/v1/repairs", json={"graph": GRAPH, "capacity": 33}).json()
+    assert (fits["status"], fits["repairs"]) == ("fits", [])
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"graph": GRAPH}, "capacity: must be the bytes that a graph may use, from 1 to"),
+        ({"graph": GRAPH, "capacity": True}, "got true"),
+        ({"options": {}}, "problem or graph: just one of them is required, got neither"),
+        ({"problem": PROBLEM_EXAMPLE, "graph": GRAPH}, "problem or graph: just one of them is required, got both"),
+        ({"problem": PROBLEM_EXAMPLE, "capacity": 8}, "capacity: must be given with a graph only"),
+    ],
+)
+def test_a_repair_is_asked_of_a_problem_or_of_operations(server: Running, body: dict[str, Any], sentence: str) -> None:
+    refused = server.client.post("/v1/repairs", json=body)
+    assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True), refused.json()["detail"]
