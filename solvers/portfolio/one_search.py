@@ -27,7 +27,7 @@ _LOG = logging.getLogger("memplan")
 _UNSTEERED = SolveControl()
 _WORK_PER_S = 50_000
 """Work units that a deterministic search may spend for each second of its limit; see Search.work_limit."""
-HARD_STOP, _SOONEST_S = 10, 30.0
+HARD_STOP, SOONEST_S = 10, 30.0
 """A deterministic search that no caller's deadline binds counts work; the clock ends it at so many times its limit, and
 not before so many seconds."""
 _VERIFY_S = 3e-6
@@ -58,7 +58,7 @@ class Solve:
     ) -> None:
         self._problem, self._options, self._control = problem, options, control
         is_free = options.deterministic and control.deadline is None
-        limit_s = max(_SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s
+        limit_s = max(SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s
         self._deadline = control.deadline or Deadline.after(limit_s)
         target = options.target()
         self._instance = compile_problem(problem) if instance is None else instance

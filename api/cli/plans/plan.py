@@ -57,7 +57,6 @@ from memplan.api.reports import picture
 from memplan.api.reports.plan_formats import write_plan
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError
-from memplan.planner.errors import shown as shown_value
 from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import KeptPlaces, Plan
@@ -172,9 +171,9 @@ def _refuse_together(solver: str, **given: object) -> None:
     """Raise OptionError where a bundle, or a sweep with an old plan, is asked for of plans made in other ways."""
     names = [name for name, value in given.items() if value is not None]
     is_own = ":" in solver and not solver.startswith(PREFIX)
-    if is_own and (named := {"bundle", "server"}.intersection(names)):
+    if is_own and (named := {"bundle", "keep", "server"}.intersection(names)):
         raise OptionError(f"{min(named)}: must not be given with a planner of your own, got solver {solver}")
-    if len(names) > 1 and ("bundle" in names or {"keep", "sweep"} <= set(names) or {"keep", "server"} <= set(names)):
+    if len(names) > 1 and ("bundle" in names or {"keep", "sweep"} <= set(names)):
         raise OptionError(f"{names[0]}: must not be given with {' and '.join(names[1:])}")
 
 
@@ -217,28 +216,13 @@ def _planning(
 ) -> Callable[[], Plan]:
     """Return the call that makes the plan: here, by a service, or with an old plan's places kept."""
     if keep is not None:
-        return _keeping(keep, problem, eps, options, control)
+        # Imported here: few plans keep an older one.
+        from memplan.api.cli.keeping import keeping
+
+        return keeping(keep, problem, eps, options, control, server)
     if server is not None:
         return partial(_ask, server, problem, control.cancelled or threading.Event(), options)
     return lambda: _with_reason(problem, solve(problem, **options, control=control), control)
-
-
-def _keeping(
-    path: str, problem: Problem, eps: str, options: dict[str, Any], control: SolveControl
-) -> Callable[[], Plan]:
-    """Return the call that re-plans; raises InputError for an old plan that is none, or options that are not for it."""
-    # Imported here: few plans keep an older one.
-    from memplan.api.checks.baseline import read_baseline_parts
-    from memplan.solvers.studies.replanning.questions import read_eps
-    from memplan.solvers.studies.replanning.replan import replan
-
-    for name, usual in (("solver", "auto"), ("accept", None), ("deterministic", False)):
-        if options[name] != usual:
-            raise OptionError(f"{name}: must not be given with keep, got {shown_value(options[name])}")
-    read_eps(eps)
-    old = read_as(path, lambda data: read_baseline_parts(data, path)).plan
-    limits = {"time_limit_s": options["time_limit_s"], "seed": options["seed"]}
-    return partial(replan, problem, old, eps=eps, **limits, control=control)
 
 
 def _read_sweep(

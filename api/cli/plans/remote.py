@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Callable, Coroutine
 
 import httpx
 
+from memplan.api.client.calls import checked
 from memplan.api.client.errors import AwayError, ServiceError
 from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.patience import PATIENCE_S
@@ -15,6 +17,7 @@ from memplan.api.options import Options
 from memplan.planner.errors import InputError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.options import SolveOptions
 
 KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1
@@ -31,8 +34,30 @@ def ask(server: str, problem: Problem, options: Options, cancelled: threading.Ev
 
     The key is that of the environment. Raises ServerError.
     """
+    return _answer(server, problem, lambda client: client.plan(problem, options), cancelled)
+
+
+def ask_to_keep(
+    server: str, problem: Problem, old: Plan, eps: str, options: SolveOptions, cancelled: threading.Event
+) -> Plan:
+    """Return a service's plan that keeps places of an old one, verified here; as `ask`."""
+    asked = options.model_dump(exclude={"profile"}) | {"eps": eps}
+
+    async def asking(client: AsyncClient) -> Plan:
+        fields = {"problem": problem, "plan": old.model_dump(mode="json", exclude_none=True)}
+        return checked(problem, Plan.model_validate(await client.ask("replan", fields, **asked)))
+
+    return _answer(server, problem, asking, cancelled)
+
+
+def _answer(
+    server: str,
+    problem: Problem,
+    asking: Callable[[AsyncClient], Coroutine[None, None, Plan]],
+    cancelled: threading.Event,
+) -> Plan:
     try:
-        return asyncio.run(_asked(server, problem, options, cancelled))
+        return asyncio.run(_asked(server, problem, asking, cancelled))
     except httpx.InvalidURL as error:
         raise ServerError(f"server: must be a URL, got {shown(server)}: {error}") from error
     except AwayError as error:
@@ -41,9 +66,14 @@ def ask(server: str, problem: Problem, options: Options, cancelled: threading.Ev
         raise ServerError(*(f"server: {sentence}" for sentence in str(error).splitlines())) from error
 
 
-async def _asked(server: str, problem: Problem, options: Options, cancelled: threading.Event) -> Plan:
+async def _asked(
+    server: str,
+    problem: Problem,
+    ask_it: Callable[[AsyncClient], Coroutine[None, None, Plan]],
+    cancelled: threading.Event,
+) -> Plan:
     async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
-        asking = asyncio.create_task(client.plan(problem, options))
+        asking = asyncio.create_task(ask_it(client))
         while not asking.done() and not cancelled.is_set():
             await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
         if asking.done():

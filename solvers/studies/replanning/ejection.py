@@ -17,6 +17,7 @@ MOST_PAIRS = 6_000_000
 MOST_LIFETIMES = 20_000
 ROUNDS, ROUNDS_HOME, ROUNDS_SOON = 40, 6, 2
 """Rounds for each buffer: for a first placement, to bring one buffer home, and for a quick try."""
+ENDLESS = 2**62
 FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "pins", "reserved", "cost"})
 """The features of instances that ejection honours."""
 
@@ -97,10 +98,11 @@ class Ejector:
         """Return what the buffers weigh that are not at home."""
         return int(self.weight[self.moved(places)].sum())
 
-    def first(self, stays: Bool) -> Places | None:
+    def first(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
         """Return a placement that begins with some buffers at home; None where none was found in time."""
         homes = self._homes.table
-        while self.flag[0] == 0:
+        while self.flag[0] == 0 and turns > 0:
+            turns -= 1
             places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
             if self._run(places, np.flatnonzero(places.offset < 0), ROUNDS):
                 return places
@@ -112,13 +114,14 @@ class Ejector:
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run(places, np.flatnonzero(places.offset < 0), rounds) else None
 
-    def better(self, best: Places, enough: int = 0) -> Iterator[Places]:
+    def better(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
         """Yield placements that weigh less and less: in each turn some go home, and what they push out moves.
 
         Ends where one weighs `enough` or less.
         """
         fails = 0
-        while self.flag[0] == 0:
+        while self.flag[0] == 0 and turns > 0:
+            turns -= 1
             away = np.flatnonzero(self.moved(best))
             if self.weigh(best) <= enough or fails > 6 * len(away) + 20:
                 return

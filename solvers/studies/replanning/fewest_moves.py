@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_BUFFERS = 600
 """The most buffers for a proof; of larger instances, neighbourhoods are asked about."""
+_WORK_PER_S = 0.1
+"""What CP-SAT counts in a second of these models, in its own deterministic seconds."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,22 @@ class FewestMoves:
     is_proved: bool
 
 
+@dataclass(frozen=True)
+class EngineLimit:
+    """The seconds that CP-SAT may take; those of its own count where it is `deterministic`."""
+
+    seconds: float
+    deterministic: bool = False
+    seed: int = 0
+
+
 def fewest_moves(
     instance: Instance,
     homes: Places,
     weight: I64,
     start: Places,
     *,
-    time_limit_s: float,
+    limit: EngineLimit,
     flag: I64,
     free: I64 | None = None,
 ) -> FewestMoves:
@@ -69,8 +80,13 @@ def fewest_moves(
     _start_from(model, boxes, moves, homes, start, free)
     model.minimize(sum(int(weight[i]) * move for i, move in moves.items()))
     solver = cp_model.CpSolver()
-    solver.parameters.num_workers = os.cpu_count() or 1
-    solver.parameters.max_time_in_seconds = max(0.01, time_limit_s)
+    solver.parameters.random_seed = limit.seed % 2**31
+    if limit.deterministic:
+        solver.parameters.num_workers = 1
+        solver.parameters.max_deterministic_time = _WORK_PER_S * limit.seconds
+    else:
+        solver.parameters.num_workers = os.cpu_count() or 1
+        solver.parameters.max_time_in_seconds = max(0.01, limit.seconds)
 
     with when_set(flag, solver.stop_search):
         status = solver.solve(model)

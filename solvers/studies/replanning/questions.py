@@ -30,15 +30,15 @@ def read_eps(value: str | float) -> Fraction:
     return eps
 
 
-def ends_for(problem: Problem, best: Plan, eps: Fraction) -> tuple[int, ...]:
+def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = False) -> tuple[int, ...]:
     """Return the end that each pool may be filled to: its part of the best plan's peak and eps more, in bytes.
 
-    Where any plan that fits is good, that is the end of the pool, if it has one.
+    Where any plan that fits is good, by the objective or as `any_end` says, that is the end of the pool, if it has one.
     """
     ends = []
     for pool, use in zip(problem.pools, best.pools, strict=True):
         most = last_end(pool)
-        is_free = problem.objective == "fit" and pool.size is not None
+        is_free = (any_end or problem.objective == "fit") and pool.size is not None
         ends.append(most if is_free else min(most, int((use.used or 0) * (1 + eps))))
     return tuple(ends)
 

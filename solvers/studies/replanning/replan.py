@@ -21,12 +21,13 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.kernels import warm_up
 from memplan.solvers.kernels.cache import STABLE
-from memplan.solvers.portfolio.one_search import solve_objective
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl, SolveOptions
+from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, solve_objective
+from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.deadline import Deadline
-from memplan.solvers.studies.replanning.ejection import FEATURES, Ejector, Places, conflicting
-from memplan.solvers.studies.replanning.fewest_moves import MOST_BUFFERS, fewest_moves
+from memplan.solvers.search.result import SolveResult
+from memplan.solvers.studies.replanning.ejection import ENDLESS, FEATURES, Ejector, Places, conflicting
+from memplan.solvers.studies.replanning.fewest_moves import MOST_BUFFERS, EngineLimit, fewest_moves
 from memplan.solvers.studies.replanning.flags import polled
 from memplan.solvers.studies.replanning.old_places import Least, OldPlaces, old_places
 from memplan.solvers.studies.replanning.questions import ends_for, limited, pinned, read_eps
@@ -34,6 +35,8 @@ from memplan.solvers.studies.replanning.questions import ends_for, limited, pinn
 DEFAULT_EPS = 0.02
 _BASE_SHARE, _PINS_S, _EJECTION_S = 0.3, 0.6, 4.0
 """The part of the time for the best peak, and the most seconds for one question with pins, and for ejection."""
+_TURNS_PER_S = 100
+"""The turns of ejection for each second of a limit where no clock counts."""
 _NEIGHBOURHOODS, _AROUND = 6, 120
 """How many neighbourhoods of large instances are asked about, and the buffers of each."""
 
@@ -44,31 +47,40 @@ def replan(
     *,
     eps: str | float = DEFAULT_EPS,
     least: Least = "buffers",
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-    seed: int = 0,
+    time_limit_s: float | None = None,
+    options: SolveOptions | None = None,
     control: SolveControl | None = None,
 ) -> Plan:
     """Plan a problem with as many buffers as can be where an old plan has them; `kept` of the plan says how many.
 
     The peak of each pool is at most (1 + eps) times that of the best plan found; eps is a number or a percentage such
     as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks is best at its `hint`.
-    The old plan may be for another problem: what is no longer right in it moves. Takes the time limit at the most.
-    Raises OptionError for a wrong option.
+    The old plan may be for another problem: what is no longer right in it moves. Takes the time limit at the most, by
+    default that of the `options`, which are those of the solve for the best peak: a solver, what is good enough, a
+    seed. Where that is `fit`, pools may be filled to their ends. Where they ask for the same plan on every machine, the
+    search for few moves counts its work as well. Raises OptionError for a wrong option.
     """
-    control = control or SolveControl()
-    deadline = control.deadline or Deadline.after(time_limit_s)
+    control, asked = control or SolveControl(), options or SolveOptions()
+    if time_limit_s is not None:
+        asked = asked.model_copy(update={"time_limit_s": time_limit_s})
     part = read_eps(eps)
     if least not in ("buffers", "bytes"):
         raise OptionError(f"least: must be buffers or bytes, got {shown(least)}")
+    if asked.profile not in (None, "size"):
+        raise OptionError(f"profile: must be size where an old plan is kept, got {shown(asked.profile)}")
     findings = {"findings": lint(problem)}
-    options = SolveOptions.model_construct(time_limit_s=time_limit_s, seed=seed)
-    half = replace(control, deadline=deadline.within(max(0.05, deadline.left_s * _BASE_SHARE)), start=old_plan)
-    base = solve_objective(problem, options, half)
+    is_free = asked.deterministic and control.deadline is None
+    limit_s = max(SOONEST_S, HARD_STOP * asked.time_limit_s) if is_free else asked.time_limit_s
+    deadline = control.deadline or Deadline.after(limit_s)
+    part_s = _BASE_SHARE * asked.time_limit_s if is_free else max(0.05, deadline.left_s * _BASE_SHARE)
+    half = replace(control, deadline=None if is_free else deadline.within(part_s), start=old_plan)
+    base = solve_objective(problem, asked.model_copy(update={"time_limit_s": part_s}), half)
     if not len(base.plan.placements) or base.bound is None:
-        return base.answer(deterministic=False).model_copy(update=findings)
-    question = limited(problem, ends_for(problem, base.plan, part), base.plan)
+        return base.answer(asked.deterministic).model_copy(update=findings)
+    ends = ends_for(problem, base.plan, part, any_end=asked.accept == "fit")
+    question = limited(problem, ends, base.plan)
     old = old_places(question, old_plan)
-    run = _Replan(problem, question, base.plan, base.bound, old, part, least, deadline, control, seed).run
+    run = _Replan(problem, question, base, base.bound, old, part, least, deadline, control, asked).run
     return run().model_copy(update=findings)
 
 
@@ -78,14 +90,14 @@ class _Replan:
 
     problem: Problem
     question: Problem
-    base: Plan
+    base: SolveResult
     base_bound: Bound
     old: OldPlaces
     eps: Fraction
     least: Least
     deadline: Deadline
     control: SolveControl
-    seed: int
+    options: SolveOptions
     best: PlacementTable = field(init=False)
     weight: int = field(init=False)
     by: str = field(init=False)
@@ -94,8 +106,9 @@ class _Replan:
 
     def __post_init__(self) -> None:
         self.weights = self.old.weights(self.least)
-        self.best, self.weight = self.base.placements, self._weigh(self.base.placements)
-        self.by = self.base.solver or "base"
+        self.best, self.weight = self.base.plan.placements, self._weigh(self.base.plan.placements)
+        self.by = self.base.plan.solver or "base"
+        self.is_free = self.options.deterministic and self.control.deadline is None
 
     @property
     def is_over(self) -> bool:
@@ -107,6 +120,10 @@ class _Replan:
     def is_done(self) -> bool:
         """True if nothing is left to be done."""
         return self.weight <= self.bound or self.is_over
+
+    def _until(self, limit_s: float) -> Deadline:
+        """Return the end of a step that may take so many seconds; no clock ends one whose work is counted."""
+        return self.deadline if self.options.deterministic else self.deadline.within(limit_s)
 
     def run(self) -> Plan:
         """Go through the stages in turn; return the best plan."""
@@ -131,8 +148,8 @@ class _Replan:
 
     def _ask_with_pins(self, stays: Bool) -> None:
         """Ask for any plan that keeps all of some old places."""
-        options = SolveOptions.model_construct(accept="fit", seed=self.seed, time_limit_s=_PINS_S)
-        control = SolveControl(self.deadline.within(_PINS_S), self.control.cancelled)
+        options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
+        control = SolveControl(None if self.is_free else self._until(_PINS_S), self.control.cancelled)
         found = solve_objective(pinned(self.question, self.old, stays), options, control).plan
         if len(found.placements):
             self._offer(found.placements, "pins")
@@ -196,35 +213,38 @@ class _Replan:
         if near is None:
             return False
         homes, weights = self._homes, column(self.weights[instance.source])
-        end = self.deadline.within(min(_EJECTION_S, max(0.1, self.deadline.left_s * 0.6)))
+        end = self._until(min(_EJECTION_S, max(0.1, self.deadline.left_s * 0.6)))
         with polled(lambda: self.is_over or end.left_s <= 0) as flag:
             if not warm_up.wait(flag, STABLE):
                 return False
         with polled(lambda: self.is_done or end.left_s <= 0) as flag:
-            ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.seed, flag)
-            first = None if self.has_pins else ejector.first(stays[instance.source])
+            ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
+            turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS
+            first = None if self.has_pins else ejector.first(stays[instance.source], turns)
             first = first or self._places(self.best)
             self._take(first, "ejection")
-            *_, last = (first, *ejector.better(first, self.bound - self._forced))
+            *_, last = (first, *ejector.better(first, self.bound - self._forced, turns))
             self._take(last, "ejection")
         return True
 
     def _prove(self) -> None:
         """Ask CP-SAT for the fewest moves; of large instances, neighbourhoods of what moved."""
+        limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.left_s
         if len(self._instance) <= MOST_BUFFERS:
-            self._ask_engine(None, self.deadline.left_s)
+            self._ask_engine(None, limit_s)
             return
         for k in range(_NEIGHBOURHOODS):
             if self.is_done:
                 return
-            self._ask_engine(self._neighbourhood(k), min(_PINS_S, self.deadline.left_s))
+            self._ask_engine(self._neighbourhood(k), min(_PINS_S, limit_s))
 
     def _ask_engine(self, free: I64 | None, limit_s: float) -> None:
         instance = self._instance
         weights = column(self.weights[instance.source])
         with polled(lambda: self.is_over) as flag:
             start = self._places(self.best)
-            found = fewest_moves(instance, self._homes, weights, start, time_limit_s=limit_s, flag=flag, free=free)
+            limit = EngineLimit(limit_s, self.options.deterministic, self.options.seed)
+            found = fewest_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
         if found.places is not None:
             self._take(found.places, "cp-sat")
         if free is None:
@@ -258,14 +278,26 @@ class _Replan:
             moved_bytes=int(self.problem.buffers.size[moved].sum()),
             least_moves=min(self.bound, self.weight),
             proved=self.weight <= self.bound,
-            peak_without_keeping=self.base.peak,
+            peak_without_keeping=self.base.plan.peak,
         )
-        cancelled = self.control.cancelled is not None and self.control.cancelled.is_set()
-        reason: StopReason = "proved" if kept.proved else "cancelled" if cancelled else "time_limit"
-        if not kept.proved and not self.is_over:
-            reason = "work_limit"
-        told = {"kept": kept, "stop_reason": reason, "wall_time_s": round(self.deadline.passed_s, 6)}
-        return plan.model_copy(update=told)
+        told = replace(
+            self.base,
+            plan=plan.model_copy(update={"kept": kept}),
+            stop_reason=self._stop_reason(kept.proved),
+            elapsed_s=self.deadline.passed_s,
+        )
+        return told.answer(self.options.deterministic)
+
+    def _stop_reason(self, is_proved: bool) -> StopReason:
+        """Return why the search ended; where work is counted, also if a clock or a caller ended the solve before it."""
+        early = self.base.stop_reason
+        if self.options.deterministic and (early == "time_limit" or early == "cancelled"):
+            return early
+        if is_proved:
+            return "proved"
+        if self.control.cancelled is not None and self.control.cancelled.is_set():
+            return "cancelled"
+        return "time_limit" if self.is_over else "work_limit"
 
     def _pool_numbers(self, pool: I64) -> I64:
         names = [each.name for each in self.problem.pools]

@@ -69,11 +69,22 @@ def test_plans_without_problems_tell_of_places_only(files: Path, capfd: Captured
     assert (told["resized"], told["peak"]) == (None, None)
 
 
+def test_options_of_the_solve_hold_for_the_best_peak(files: Path) -> None:
+    problem, old, made = str(files / "new.csv"), str(files / "old.csv"), files / "new.json"
+    command = ["plan", problem, "--keep", old, "-o", str(made), "--solver", "exact", "--deterministic", "-q"]
+    assert main(command) == 0
+    told = json.loads(made.read_text())
+    assert (told["kept"]["moved"], told["reproducible"], told["wall_time_s"]) == (0, True, None)
+    assert main(["plan", problem, "--capacity", "40", "--keep", old, "--accept", "fit", "-o", str(made), "-q"]) == 0
+    assert json.loads(made.read_text())["kept"]["moved"] == 0
+
+
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        (["--deterministic"], "deterministic: must not be given with keep"),
-        (["--solver", "exact"], "solver: must not be given with keep"),
+        (["--solver", "best"], "solver: must be one of auto, "),
+        (["--solver", "planners:mine"], "keep: must not be given with a planner of your own"),
+        (["--profile", "speed"], 'profile: must be size where an old plan is kept, got "speed"'),
         (["--eps", "many"], "eps: must be a part of the peak"),
     ],
 )

@@ -35,6 +35,13 @@ def test_a_service_plans_what_the_command_reads_and_writes(server: Running, tmp_
     assert verify(problem, read_plan(file.read_bytes(), problem, file.name)) == ()
 
 
+def test_a_service_keeps_the_places_of_an_older_plan(server: Running, tmp_path: Path, capfd: Captured) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
+    assert main(["plan", str(EXAMPLE), "--keep", str(old), "--server", url(server), "-o", str(new), "-q"]) == 0
+    assert json.loads(new.read_text())["kept"]["moved"] == 0
+
+
 def test_the_service_may_be_named_by_the_environment(
     server: Running, capfd: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

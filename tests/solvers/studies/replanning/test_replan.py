@@ -14,7 +14,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.studies.replanning.cover import cheapest_cover
 from memplan.solvers.studies.replanning.replan import replan
@@ -211,3 +211,14 @@ def test_a_million_old_placements_of_others_are_left_alone() -> None:
     plan = replan(of(FEW), Plan.model_validate({"placements": list(rows)}))
     assert plan.peak == 4
     assert rows_of(of(FEW))["buffers"][0]["id"] == "a"
+
+
+def test_the_same_places_are_kept_where_work_is_counted() -> None:
+    problem = public_problems.problem("iree/light_densenet121_pack1_transient.csv")
+    old = solve(problem, time_limit_s=5, deterministic=True)
+    new = changed(problem, 3, 0.1)
+    options = SolveOptions(time_limit_s=0.5, deterministic=True)
+    plan, again = (replan(new, old, eps=0, options=options) for _ in range(2))
+    assert plan.reproducible
+    assert plan.wall_time_s is None
+    assert plan == again
