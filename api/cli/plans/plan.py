@@ -217,7 +217,7 @@ def _planning(
     """Return the call that makes the plan: here, by a service, or with an old plan's places kept."""
     if keep is not None:
         # Imported here: few plans keep an older one.
-        from memplan.api.cli.keeping import keeping
+        from memplan.api.cli.plans.keeping import keeping
 
         return keeping(keep, problem, eps, options, control, server)
     if server is not None:

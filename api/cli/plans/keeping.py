@@ -27,6 +27,6 @@ def keeping(
     if server is None:
         return partial(replan, problem, old, eps=eps, options=asked, control=control)
     # Only a request over HTTP waits for these imports.
-    from memplan.api.cli.remote import ask_to_keep
+    from memplan.api.cli.plans.remote import ask_to_keep
 
     return partial(ask_to_keep, server, problem, old, eps, asked, control.cancelled or threading.Event())
