@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.solvers.kernels.cascade.access import Access
-from memplan.solvers.kernels.cascade.rows import FOUND_PEAK
+from memplan.solvers.kernels.cascade.found import FOUND_PEAK
 from memplan.solvers.kernels.tables import Rows
 
 

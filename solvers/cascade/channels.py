@@ -17,7 +17,7 @@ from memplan.planner.operations.cascade.regions import CascadeRegion, Hold, Span
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.tables import last_uses, rounded_up
 from memplan.solvers.kernels.cascade.access import Access
-from memplan.solvers.kernels.cascade.rows import KIND_CHANNELS, N_FOUND
+from memplan.solvers.kernels.cascade.found import KIND_CHANNELS, N_FOUND
 from memplan.solvers.kernels.tables import Rows
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO, FOUND_TRAFFIC
 from memplan.solvers.kernels.cascade.front import Chains, Staircase, best_chain, least_of_three
-from memplan.solvers.kernels.cascade.rows import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO, FOUND_TRAFFIC
 from memplan.solvers.kernels.tables import Rows
 
 MOST_WAYS = 3_000

@@ -13,7 +13,7 @@ from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.reordered import reordered
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.solvers.cascade.front import Chain
-from memplan.solvers.kernels.cascade.rows import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.solvers.kernels.tables import Rows
 from memplan.solvers.order.solve import order_operations
 from memplan.solvers.order.starts import breadth_first, depth_first

@@ -13,7 +13,7 @@ from memplan.solvers.cascade.points import CascadePoint, planned, planned_in_poo
 from memplan.solvers.cascade.repeats import Variant, variant_of, with_repeats
 from memplan.solvers.cascade.search import RegionSearch, worth_having
 from memplan.solvers.cascade.tables import moved_elsewhere
-from memplan.solvers.kernels.cascade.rows import FOUND_PEAK, FOUND_TRAFFIC
+from memplan.solvers.kernels.cascade.found import FOUND_PEAK, FOUND_TRAFFIC
 
 PLAN_S = 10.0
 """The most seconds for the plan of one point."""

@@ -15,7 +15,7 @@ from memplan.planner.operations.access.repeated import repeated
 from memplan.solvers.cascade.front import Chain, front
 from memplan.solvers.cascade.options import WORST, CascadeOptions
 from memplan.solvers.cascade.search import RegionSearch
-from memplan.solvers.kernels.cascade.rows import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.solvers.kernels.tables import Rows
 
 MOST_ROUNDS = 8

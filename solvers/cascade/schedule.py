@@ -24,7 +24,7 @@ from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.search import WARM_UP
 from memplan.solvers.cascade.tables import last_uses, rounded_up, streamed_tensors
 from memplan.solvers.kernels.cascade.access import FARTHEST, NEVER
-from memplan.solvers.kernels.cascade.rows import KIND_CHANNELS, KIND_PANELS, KIND_ROWS, KIND_TILES, KIND_WHOLE
+from memplan.solvers.kernels.cascade.found import KIND_CHANNELS, KIND_PANELS, KIND_ROWS, KIND_TILES, KIND_WHOLE
 
 _KINDS: dict[int, RegionKind] = {
     KIND_WHOLE: "whole",

@@ -14,8 +14,7 @@ from memplan.solvers.cascade.options import WORST, CascadeOptions
 from memplan.solvers.cascade.tables import access_tables
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.cascade.access import Access, Ranges
-from memplan.solvers.kernels.cascade.front import Cull, cull
-from memplan.solvers.kernels.cascade.rows import (
+from memplan.solvers.kernels.cascade.found import (
     COUNT,
     CUTS,
     EVALUATED,
@@ -27,9 +26,10 @@ from memplan.solvers.kernels.cascade.rows import (
     KIND_WHOLE,
     LOST,
     N_FOUND,
-    RowSearch,
-    grow_rows,
 )
+from memplan.solvers.kernels.cascade.front import Cull, cull
+from memplan.solvers.kernels.cascade.row_states import RowSearch
+from memplan.solvers.kernels.cascade.rows import grow_rows
 from memplan.solvers.kernels.cascade.tiles import TileSearch, grow_tiles
 from memplan.solvers.kernels.tables import Rows
 

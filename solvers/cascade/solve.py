@@ -21,7 +21,7 @@ from memplan.solvers.cascade.planning import PLAN_S, Planning
 from memplan.solvers.cascade.points import CascadePoint, planned
 from memplan.solvers.cascade.search import RegionSearch, strides_of
 from memplan.solvers.kernels.cache import CASCADE, PLANNING
-from memplan.solvers.kernels.cascade.rows import FOUND_PEAK
+from memplan.solvers.kernels.cascade.found import FOUND_PEAK
 from memplan.solvers.kernels.tables import Rows
 from memplan.solvers.kernels.warm_up import wait
 

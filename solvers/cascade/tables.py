@@ -11,7 +11,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.access.access_graph import AccessGraph, Read
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.kernels.cascade.access import BARRIER, N_WINDOW, STRIPED, SUM, Access
-from memplan.solvers.kernels.cascade.rows import (
+from memplan.solvers.kernels.cascade.found import (
     FOUND_FROM,
     FOUND_KIND,
     FOUND_MACS,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.cache import CASCADE
-from memplan.solvers.kernels.cascade.rows import (
+from memplan.solvers.kernels.cascade.found import (
     FOUND_FROM,
     FOUND_MACS,
     FOUND_PEAK,

@@ -7,9 +7,7 @@ it. Every state that is within the limit of recomputation is offered.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
-from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.cache import CASCADE
 from memplan.solvers.kernels.cascade.access import (
     FULL,
@@ -19,178 +17,27 @@ from memplan.solvers.kernels.cascade.access import (
     SUM,
     Access,
     Ranges,
-    add_need,
-    bytes_read,
     cut_in_steps,
-    end_read,
-    first_read,
     make,
     rounded,
-    start_need,
+)
+from memplan.solvers.kernels.cascade.found import COUNT, CUTS
+from memplan.solvers.kernels.cascade.row_states import (
+    INSIDE,
+    IS_ROLLED,
+    KEPT,
+    LEAD,
+    MACS,
+    MASK,
+    RowSearch,
+    copy_state,
+    count_work,
+    need_of,
+    offer,
+    stream_inputs,
 )
 from memplan.solvers.kernels.kernel import Kernel
-from memplan.solvers.kernels.tables import Rows, step
-
-KEPT, LEAD, MACS, TRAFFIC, RUNS, MASK, INSIDE, IS_ROLLED = range(8)
-FOUND_FROM, FOUND_TO, FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC, FOUND_RUNS, FOUND_KIND, FOUND_HEIGHT, FOUND_WIDTH = range(
-    9
-)
-FOUND_SAVED, N_FOUND = 9, 10
-KIND_WHOLE, KIND_ROWS, KIND_TILES, KIND_PANELS, KIND_CHANNELS = range(5)
-COUNT, CUTS, LOST, EVALUATED = range(4)
-
-
-class RowSearch(NamedTuple):
-    """One last operation `j - 1` with one height of stripes, and the states: a beam of them, then candidates.
-
-    `b` states are in the beam, `l` operations in the longest region, `m` modes tried. A region's operations count from
-    its last one backwards: `slot` and `profile` have operation j - 1 - k at k.
-    """
-
-    j: int
-    height: int
-    warm_up: int
-    steps: int
-    longest: int
-    can_roll: bool
-    can_recompute: bool
-    slides: bool
-    worst: float  # the most multiplications of a region, as a multiple of its own layer by layer
-    slot: Rows  # (3b, l): the ranges that an operation makes
-    profile: Rows  # (3b, l): bytes of what lives within a step, while an operation runs
-    state: (
-        Rows  # (3b, 8): bytes kept over steps, of pieces of inputs, macs, traffic, runs, mask, bytes of whole tensors
-    )
-    worth: Rows  # (2b, 4): what states are compared by
-    ranked: I64  # (2b,): scratch
-    found: Rows  # (f, 10): the regions offered
-    answer: I64  # (4,): regions offered, states that did not fit into the beam, regions that did not fit, all looked at
-
-
-@step
-def count_work(access: Access, ranges: Ranges, search: RowSearch, at: int, v: int, slot: int) -> None:
-    """Add an operation's work for the ranges of a slot to a state."""
-    steps, state = search.steps, search.state
-    out = access.out[v]
-    traffic = access.weights[v] * ranges.runs[slot]
-    if access.role[v] == SUM:
-        traffic += access.size[out, 0] * access.size[out, 1] * access.pixel[out]
-        state[at, MACS] += access.macs[v]
-    else:
-        row = access.size[out, 1]
-        traffic += ranges.total[slot] * row * access.pixel[out]
-        state[at, MACS] += ranges.total[slot] * row * access.macs[v]
-    for edge in range(access.edge_first[v], access.edge_first[v + 1]):
-        source = access.source[edge]
-        rows = bytes_read(access, ranges, edge, slot, 0, steps)
-        columns = access.size[source, 1]
-        if access.role[v] != SUM:
-            columns = max(0, end_read(access, edge, 1, access.size[out, 1]) - first_read(access, edge, 1, 0))
-        traffic += rows * columns * access.pixel[source]
-    state[at, TRAFFIC] += traffic
-    state[at, RUNS] += ranges.runs[slot]
-
-
-@step
-def need_of(access: Access, ranges: Ranges, search: RowSearch, at: int, tensor: int, first: int) -> int:
-    """Write what the operations [first, j) of a state read of a tensor in each step; return the last of them."""
-    start_need(ranges, search.steps)
-    latest = -1
-    for k in range(access.reader_first[tensor], access.reader_first[tensor + 1]):
-        edge = access.reading[k]
-        reader = access.reader[edge]
-        if first <= reader < search.j:
-            add_need(access, ranges, edge, search.slot[at, search.j - 1 - reader], 0, search.steps)
-            latest = max(latest, reader)
-    return latest
-
-
-@step
-def copy_state(search: RowSearch, into: int, source: int, n: int) -> None:
-    """Copy a state of n operations."""
-    for k in range(n):
-        search.slot[into, k] = search.slot[source, k]
-        search.profile[into, k] = search.profile[source, k]
-    for k in range(search.state.shape[1]):
-        search.state[into, k] = search.state[source, k]
-
-
-@step
-def stream_inputs(access: Access, ranges: Ranges, search: RowSearch, at: int, v: int, spare: int) -> None:
-    """Let inputs that this region alone reads, from operation v on, come in pieces instead of whole."""
-    for edge in range(access.edge_first[v], access.edge_first[v + 1]):
-        tensor = access.source[edge]
-        is_first = access.reading[access.reader_first[tensor]] == edge
-        if access.maker[tensor] >= 0 or access.is_streamed[tensor] == 0 or not is_first:
-            continue
-        if access.last[tensor] >= search.j:
-            continue
-        latest = need_of(access, ranges, search, at, tensor, v)
-        capacity = make(ranges, spare, ROLL, access.size[tensor, 0], search.steps)
-        bytes_ = rounded(abs(capacity) * access.size[tensor, 1] * access.pixel[tensor], access.alignment)
-        search.state[at, INSIDE] -= access.whole[tensor]
-        if capacity < 0:
-            search.state[at, KEPT] += bytes_
-        else:
-            search.state[at, LEAD] += bytes_
-            for k in range(search.j - 1 - latest, search.j - v):
-                search.profile[at, k] += bytes_
-
-
-@step
-def saved_by_sliding(access: Access, ranges: Ranges, search: RowSearch, at: int, first: int) -> int:
-    """Return the most bytes saved where the output grows into the rows of an input that nothing needs any more."""
-    j, steps = search.j, search.steps
-    sink = access.out[j - 1]
-    if access.role[j - 1] == SUM or access.is_streamed[sink] == 1:
-        return 0
-    made = search.slot[at, 0]
-    out_row, best = access.size[sink, 1] * access.pixel[sink], 0
-    for edge in range(access.edge_first[first], access.edge_first[j]):
-        tensor = access.source[edge]
-        if access.maker[tensor] >= first or access.last[tensor] >= j or access.last[tensor] != access.reader[edge]:
-            continue
-        if access.is_streamed[tensor] == 1 and access.reader[access.reading[access.reader_first[tensor]]] >= first:
-            continue
-        need_of(access, ranges, search, at, tensor, first)
-        row, size = access.size[tensor, 1] * access.pixel[tensor], access.size[tensor, 0]
-        low, down = size, 0
-        for back in range(steps):
-            y = steps - 1 - back
-            low = min(low, ranges.low[y])
-            down = max(down, ranges.end[made, y] * out_row - low * row)
-        down = rounded(down, access.alignment)
-        union = max(down + access.whole[tensor], access.whole[sink])
-        best = max(best, access.whole[tensor] + access.whole[sink] - union)
-    return best
-
-
-@step
-def offer(access: Access, ranges: Ranges, search: RowSearch, at: int, v: int, n: int) -> None:
-    """Write the region [v, j) of a state, and its costs, among those found."""
-    j, answer, state = search.j, search.answer, search.state
-    answer[EVALUATED] += 1
-    within = 0
-    for k in range(n):
-        within = max(within, search.profile[at, k])
-    peak = access.live[v] + state[at, INSIDE] + state[at, KEPT] + within
-    saved = saved_by_sliding(access, ranges, search, at, v) if search.slides else 0
-    peak -= saved
-    if access.role[j - 1] == SUM:
-        sink = access.out[j - 1]
-        dead = access.whole[sink] if access.last[sink] < j else 0
-        peak = max(peak, access.sums[j - 1] + access.live[j] + dead)
-    row = answer[COUNT]
-    if row == len(search.found):
-        answer[LOST] += 1
-        return
-    answer[COUNT] += 1
-    found = search.found
-    found[row, FOUND_FROM], found[row, FOUND_TO], found[row, FOUND_PEAK] = v, j, peak
-    found[row, FOUND_MACS], found[row, FOUND_TRAFFIC] = state[at, MACS], state[at, TRAFFIC]
-    found[row, FOUND_RUNS], found[row, FOUND_KIND] = state[at, RUNS], KIND_ROWS
-    found[row, FOUND_HEIGHT], found[row, FOUND_WIDTH] = search.height, state[at, MASK]
-    found[row, FOUND_SAVED] = saved
+from memplan.solvers.kernels.tables import step
 
 
 @step

@@ -26,7 +26,7 @@ from memplan.solvers.kernels.cascade.access import (
     rounded,
     start_need,
 )
-from memplan.solvers.kernels.cascade.rows import (
+from memplan.solvers.kernels.cascade.found import (
     COUNT,
     EVALUATED,
     FOUND_FROM,

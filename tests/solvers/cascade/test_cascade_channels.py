@@ -18,7 +18,7 @@ from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.solve import cascade
-from memplan.solvers.kernels.cascade.rows import KIND_CHANNELS
+from memplan.solvers.kernels.cascade.found import KIND_CHANNELS
 from tests.support.cascade_twin import peak_of_region
 from tests.support.networks import Network
 from tests.support.random_networks import random_blocks, random_cascade, random_network, shrunk, side_by_side

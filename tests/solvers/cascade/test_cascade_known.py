@@ -13,7 +13,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
 from memplan.solvers.cascade.solve import CascadeResult, cascade
-from memplan.solvers.kernels.cascade.rows import KIND_ROWS, KIND_TILES
+from memplan.solvers.kernels.cascade.found import KIND_ROWS, KIND_TILES
 from tests.support.networks import NETWORKS, Network, two_convolutions
 
 
