@@ -61,7 +61,7 @@ def begin_apart(kind: str, body: bytes, query: str, settings: Settings) -> Begun
             found: CompiledProblem = _heard(child, body)
         return found
 
-    return BegunSubmission(options, lambda: compiled().problem, rows, compiled, child.close)
+    return BegunSubmission(options, lambda: compiled().problem, rows, compiled=compiled, end=child.close)
 
 
 def _heard(child: ChildProcess, body: bytes) -> Any:

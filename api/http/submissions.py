@@ -34,6 +34,9 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 _LEAST_COUNTED = 5_000
+_SHORT_ROWS = 600
+_LISTS = frozenset({"bank", "may_share", "together", "conflicts", "lifetimes", "reserved", "relative", "alias_of"})
+"""The fields with which little can be much."""
 
 
 def read_submission(kind: str, body: bytes, query: QueryParams) -> tuple[Problem, Options]:
@@ -55,12 +58,14 @@ def submission_from(content: dict[str, Any], query: QueryParams) -> tuple[Proble
 class BegunSubmission:
     """A submission whose options were read; `problem` reads the rest, and raises InputError; `rows` are its buffers.
 
-    Where another process reads it, `compiled` waits for the problem, checked and compiled, and `end` ends that process.
+    Where it `is_short`, that and writing its plan take less time than handing them to a thread. Where another process
+    reads it, `compiled` waits for the problem, checked and compiled, and `end` ends that process.
     """
 
     options: Options
     problem: Callable[[], Problem]
     rows: int
+    is_short: bool = False
     compiled: Callable[[], CompiledProblem] | None = None
     end: Callable[[], object] | None = None
 
@@ -69,8 +74,8 @@ def begin_submission(kind: str, body: bytes, query: QueryParams) -> BegunSubmiss
     """Read as much of the body of `POST /v1/plan` as tells its options; raises InputError."""
     if kind != JSON:
         options, capacities = read_query(query)
-        read = FORMATS[FORMAT_OF[kind]].read_problem
-        return BegunSubmission(options, lambda: with_capacities(read(body), capacities), body.count(b"\n"))
+        read, rows = FORMATS[FORMAT_OF[kind]].read_problem, body.count(b"\n")
+        return BegunSubmission(options, lambda: with_capacities(read(body), capacities), rows, rows <= _SHORT_ROWS)
     return _begun(read_object(body), query)
 
 
@@ -78,20 +83,24 @@ def _begun(content: dict[str, Any], query: QueryParams) -> BegunSubmission:
     options, capacities = read_query(query) if query else (NO_OPTIONS, [])
     if is_bare(content):
         problem = partial(Problem.model_validate, content)
-        return BegunSubmission(options, lambda: with_capacities(problem(), capacities), _rows(content))
+        return BegunSubmission(options, lambda: with_capacities(problem(), capacities), *_extent(content))
     _check_fields(content, required=("problem",), optional=("options",))
     if query and "options" in content:
         raise OptionError("options: must come in the body or in the query, got both")
     if "options" in content:
         options = read_options(content["options"])
-    rows = _rows(content["problem"])
-    return BegunSubmission(options, lambda: with_capacities(problem_of(content), capacities), rows)
+    extent = _extent(content["problem"])
+    return BegunSubmission(options, lambda: with_capacities(problem_of(content), capacities), *extent)
 
 
-def _rows(content: object) -> int:
-    """Return how many buffers the JSON of a problem has."""
-    rows = content.get("buffers") if isinstance(content, dict) else None
-    return len(rows) if isinstance(rows, list) else 0
+def _extent(content: object) -> tuple[int, bool]:
+    """Return how many buffers the JSON of a problem has, and whether it is short: few rows, and no lists."""
+    if not isinstance(content, dict):
+        return 0, True
+    rows, pools = (value if isinstance(value := content.get(name), list) else [] for name in ("buffers", "pools"))
+    few = [*rows, *pools] if len(rows) + len(pools) <= _SHORT_ROWS else []
+    is_plain = set(map(type, few)) == {dict} and _LISTS.isdisjoint(content.keys() | set().union(*few))
+    return len(rows), is_plain
 
 
 def is_bare(content: dict[str, Any]) -> bool:

@@ -47,10 +47,10 @@ def parse(data: bytes) -> Any:
 
 
 def _keys_near_the_top(value: dict[str, Any]) -> int:
-    """Return the number of keys of an object, of the objects in it, and of the rows in any of them."""
+    """Return the number of keys of an object, of the objects in it, and of the lists of objects in any of them."""
     parts = [value, *[part for part in value.values() if type(part) is dict]]
     lists = [rows for part in parts for rows in part.values() if type(rows) is list]
-    return sum(map(len, parts)) + sum([len(row) for rows in lists for row in rows if type(row) is dict])
+    return sum(map(len, parts)) + sum([sum(map(len, rows)) for rows in lists if set(map(type, rows)) == {dict}])
 
 
 def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:

@@ -130,12 +130,11 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
         if instance.objective == "cost":
             yield np.array([pool.cost], dtype="<f8")
     for values in numbers(instance):
-        yield values[order].astype("<i8")
+        yield values[order].astype("<i8", copy=False)
     has_one_each = instance.has_one_lifetime_each
     rows, counts = (order, np.ones_like(order)) if has_one_each else _gathered(instance.first, order)
-    yield counts.astype("<i8")
-    yield instance.start[rows].astype("<i8")
-    yield instance.end[rows].astype("<i8")
+    for values in (counts, instance.start[rows], instance.end[rows]):
+        yield values.astype("<i8", copy=False)
     yield from _related(instance, order, rank)
     if not instance.features.isdisjoint({"banks", "bank-weights"}):
         yield np.array([(pool.bank, pool.bank_shift) for pool in instance.pools], dtype="<i8")
@@ -224,7 +223,11 @@ def _sums(values: U64, first: I64) -> U64:
 
 def _mixed(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
     """Stir values into colours, so that different ones are hardly ever equal afterwards."""
-    mixed = colour * _SPLITMIX64[0] + values.astype(np.uint64)
-    mixed = (mixed ^ (mixed >> _SPLITMIX64[1])) * _SPLITMIX64[2]
-    mixed = (mixed ^ (mixed >> _SPLITMIX64[3])) * _SPLITMIX64[4]
-    return mixed ^ (mixed >> _SPLITMIX64[5])
+    mixed = colour * _SPLITMIX64[0]
+    mixed += values.view(np.uint64)
+    mixed ^= mixed >> _SPLITMIX64[1]
+    mixed *= _SPLITMIX64[2]
+    mixed ^= mixed >> _SPLITMIX64[3]
+    mixed *= _SPLITMIX64[4]
+    mixed ^= mixed >> _SPLITMIX64[5]
+    return mixed

@@ -14,7 +14,7 @@ import numpy as np
 
 from memplan.planner.instance.columns import blank
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
-from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
+from memplan.planner.model.buffer_table import ABSENT, I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.problem import Problem
 
@@ -64,12 +64,7 @@ def _is_plain(problem: Problem) -> bool:
         return False
     if kinds_of(problem) or table.remainders or len(table.pool_choices) > 1:
         return False
-    return _has_one_lifetime_each(table) and int(table.offset.max()) == ABSENT == int(table.hint.max())
-
-
-def _has_one_lifetime_each(table: BufferTable) -> bool:
-    n = len(table)
-    return len(table.start) == n and bool((table.first == _blanks(n)["first"]).all())
+    return table.has_one_lifetime_each and int(table.offset.max()) == ABSENT == int(table.hint.max())
 
 
 def _distinct(values: I64) -> list[int]:

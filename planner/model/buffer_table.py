@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
@@ -28,6 +29,7 @@ Array = TypeVar("Array", bound=npt.NDArray[Any])
 ABSENT = -1
 """The value of a column of optional, non-negative numbers where there is none."""
 _CHUNK = 8192
+_FEW = 1024
 _BUFFERS = TypeAdapter(list[Buffer], config=ConfigDict(defer_build=True))
 
 
@@ -96,14 +98,11 @@ class BufferTable(Columns, Sequence[Buffer]):
 
         Raises pydantic.ValidationError with the same locations and sentences as row by row.
         """
-        n = len(ids)
+        ones, absent, first, choice = _defaults(len(ids))
         sizes, starts, ends = column(size), column(start), column(end)
-        alignments = frozen(np.ones(n, dtype=np.int64)) if alignment is None else column(alignment)
-        absent = frozen(np.full(n, ABSENT))
+        alignments = ones if alignment is None else column(alignment)
         offsets = absent if offset is None else column(offset)
         _check_columns(sizes, starts, ends, alignments, offsets)
-        first = frozen(np.arange(n + 1))
-        choice = frozen(np.zeros(n, dtype=np.int64))
         return cls(tuple(ids), sizes, first, starts, ends, alignments, offsets, absent, absent, choice)
 
     def __len__(self) -> int:
@@ -125,6 +124,11 @@ class BufferTable(Columns, Sequence[Buffer]):
         return isinstance(other, BufferTable) and len(self) == len(other) and all(map(Buffer.__eq__, self, other))
 
     __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def has_one_lifetime_each(self) -> bool:
+        """True if each buffer has one lifetime, which so has the buffer's row."""
+        return len(self.start) == len(self) and bool((self.first == _defaults(len(self))[2]).all())
 
     def _row(self, i: int) -> Buffer:
         return Buffer.model_construct(**self.fields(i))
@@ -268,6 +272,19 @@ def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
             kind = PydanticCustomError("rule", "{sentence}", {"sentence": entry["msg"]})
         location = (int(index) + low, *rest)
         yield {"type": kind, "loc": location, "input": entry["input"], "ctx": entry.get("ctx", {})}
+
+
+def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
+    """Return columns of n buffers that ask nothing: ones, ABSENT, `first` of one lifetime each, and zeros."""
+    return _kept_defaults(n) if n <= _FEW else _made_defaults(n)
+
+
+def _made_defaults(n: int) -> tuple[I64, I64, I64, I64]:
+    ones, zeros = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    return frozen(ones), frozen(np.full(n, ABSENT)), frozen(np.arange(n + 1)), frozen(zeros)
+
+
+_kept_defaults = lru_cache(maxsize=64)(_made_defaults)
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:

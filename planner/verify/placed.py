@@ -74,6 +74,8 @@ class PlacedBuffers:
     def lifetime_root(self) -> I64:
         """For each lifetime of the problem, the buffer that it keeps alive: an alias keeps alive what it lies in."""
         table = self.problem.buffers
+        if table.has_one_lifetime_each:
+            return self.root
         return self.root[np.repeat(np.arange(len(table)), np.diff(table.first))]
 
     def _named(self, ties: Mapping[int, tuple[int | str, int]]) -> dict[int, tuple[int, int]]:
