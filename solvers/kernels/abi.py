@@ -124,32 +124,63 @@ def _callable(function: Callable[..., int], address: int) -> Callable[..., int]:
 
 
 def compiled(function: Callable[..., int]) -> tuple[bytes, str]:
-    """Return a kernel's machine code, an object file, and the name of its entry in it; imports numba."""
-    result = _compile(function)
-    return result.library._get_compiled_object(), result.fndesc.llvm_func_name
+    """Return a kernel's machine code for this processor, an object file, and the name of its entry; imports numba."""
+    from numba.core.registry import cpu_target
+
+    library, entry = _optimized(function)
+    return cpu_target.target_context.codegen()._tm.emit_object(library._final_module), entry
 
 
 def position_independent(function: Callable[..., int], processor: str) -> tuple[bytes, str]:
     """Return what `compiled` does, as code that can be linked into a library and runs on that processor."""
     import llvmlite.binding as llvm
 
-    result = _compile(function)
+    library, entry = _optimized(function)
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(cpu=processor, features="", opt=3, reloc="pic", codemodel="default")
-    return machine.emit_object(result.library._final_module), result.fndesc.llvm_func_name
+    return machine.emit_object(library._final_module), entry
 
 
-def _compile(function: Callable[..., int]) -> Any:
-    """Return numba's result for a kernel."""
+def _optimized(function: Callable[..., int]) -> tuple[Any, str]:
+    """Return numba's library for a kernel with all its steps, optimized, and the name of the kernel in it."""
     from numba import types
 
     hints = get_type_hints(function)
     pointers = [_pointer_type()(_tuple(hint)) for name, hint in hints.items() if name != "return"]
     dispatcher = _jitted(function, {})
-    with _no_index_from_the_end():
+    with _no_index_from_the_end(), _optimized_as_a_whole() as optimize:
         dispatcher.compile(types.int64(*pointers))
-    (result,) = dispatcher.overloads.values()
-    return result
+        (result,) = dispatcher.overloads.values()
+        optimize(result.library)
+    return result.library, result.fndesc.llvm_func_name
+
+
+@contextmanager
+def _optimized_as_a_whole() -> Iterator[Callable[[Any], None]]:
+    """Compile without optimizing and loading each step by itself, which takes a third more; yield what optimizes.
+
+    numba would do both for every step, again with all that it calls, although only the whole kernel is kept.
+    """
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.registry import cpu_target
+
+    class StepLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()  # links what it calls
+            return 0
+
+    codegen = cpu_target.target_context.codegen()
+    codegen._library_class, codegen.set_env = StepLibrary, lambda name, environment: None
+    try:
+        yield JITCodeLibrary._optimize_final_module
+    finally:
+        del codegen._library_class, codegen.set_env  # those of its class are back
 
 
 @cache
