@@ -29,6 +29,8 @@ _HEAD_START_S = 0.003
 """The time that a connection is left to processes that have fewer."""
 _PAUSE_S = 1.0
 """The pause where no connection can be accepted."""
+_MOST_BEHIND = 64 * 2**10
+"""The bytes that are read behind a request that is at work: only who reads notices that a client hangs up."""
 _LOG = logging.getLogger("memplan")
 
 
@@ -131,13 +133,34 @@ async def _readable(loop: asyncio.AbstractEventLoop, listener: socket.socket) ->
         loop.remove_reader(listener)
 
 
+class _SteadyProtocol(H11Protocol):
+    """Notices a hang-up behind another request; a break of the protocol while an answer is on its way is no failure."""
+
+    def handle_events(self) -> None:
+        """Act on what came; read on behind a request that is at work, up to a limit."""
+        super().handle_events()
+        is_behind = self.flow.read_paused and self.conn.their_state is h11.DONE
+        if is_behind and len(self.conn.trailing_data[0]) < _MOST_BEHIND:
+            self.flow.resume_reading()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP, if no answer has begun; the app hears that its client is gone, and ends."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
+
 def protocol(header_timeout_s: float, most: int) -> type[H11Protocol]:
     """Return uvicorn's protocol with what it lacks: a limit for the time to the headers of a request, and one for
     connections; where there are more than `most`, the one that has been silent for longest is closed.
     """
     silent: dict[H11Protocol, None] = {}
 
-    class HeaderTimeoutProtocol(H11Protocol):
+    class HeaderTimeoutProtocol(_SteadyProtocol):
         """Closes connections that send no request, an incomplete request, or data after the response."""
 
         _timeout: asyncio.TimerHandle | None = None

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Protocol
 
 import anyio
@@ -28,7 +29,9 @@ from memplan.solvers.search.result import Progress, SolveResult
 _QUICK_S = 0.1
 """The time that a problem is tried in this process before it goes to the workers."""
 _QUICK_BUFFERS = 20_000
-"""For more buffers than that, nothing is quick."""
+"""For more buffers than that, nothing is quick; they are tried here only where a worker would have too little time."""
+_CARRIED_S = 1e-5
+"""The time for each buffer of which a worker makes nothing: to get the problem, to verify and to bring back a plan."""
 _AT_ONCE_S = 0.01
 """The time that the event loop waits, after the quick orders of a small problem, for a thread to do the rest; to go on
 with other requests beside it would hold all of them longer.
@@ -75,7 +78,10 @@ class SearchRunner:
         best = start
         if start is not None:
             shared.tell(_progress(start))
-        if trial is not None or (not was_tried and len(request.problem.problem.buffers) <= _QUICK_BUFFERS):
+        count = len(request.problem.problem.buffers)
+        is_large = count > _QUICK_BUFFERS
+        least_s = _LEAST_S + _CARRIED_S * count if is_large else _LEAST_S
+        if trial is not None or (not was_tried and (not is_large or request.deadline.left_s < least_s)):
             waiting_since = time.monotonic()
             quick = await (self._quickly(request, start) if trial is None else _outcome(request, trial))
             if quick is not None and quick.stop_reason != "time_limit":
@@ -85,9 +91,9 @@ class SearchRunner:
                 shared.tell(_progress(quick))
             waited_s = time.monotonic() - waiting_since - (0.0 if quick is None else quick.elapsed_s)
             if request.may_be_refused and trial is None and _was_starved(request, quick, waited_s):
-                count = int(self._places.total_tokens)
-                raise FullError(f"memplan: all {count} places for what is quick stayed taken for the whole time limit")
-        if best is not None and request.deadline.left_s < _LEAST_S:
+                places = int(self._places.total_tokens)
+                raise FullError(f"memplan: all {places} places for what is quick stayed taken for the whole time limit")
+        if best is not None and request.deadline.left_s < least_s:
             return replace(best, stop_reason="time_limit")
         try:
             return await self._by_workers(request, shared, best)
@@ -131,7 +137,8 @@ class SearchRunner:
 
     def _try(self, request: PlanRequest, start: SolveResult | None) -> SolveResult:
         """Solve quickly, in any thread."""
-        return self._finish(request, _solving(request, start, _QUICK_S))
+        is_large = len(request.problem.problem.buffers) > _QUICK_BUFFERS
+        return self._finish(request, _solving(request, start, inf if is_large else _QUICK_S))
 
     def _finish(self, request: PlanRequest, solving: Solve, result: SolveResult | None = None) -> SolveResult:
         """Finish a search, if it has no result yet, and count it."""

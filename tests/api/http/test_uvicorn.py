@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import h11
+import pytest
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -24,7 +25,7 @@ class Pipe(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self.written, self.is_aborted = b"", False
+        self.written, self.is_aborted, self.is_closed, self.is_read = b"", False, False, True
 
     def write(self, data: Any) -> None:
         self.written += data
@@ -32,7 +33,14 @@ class Pipe(asyncio.Transport):
     def abort(self) -> None:
         self.is_aborted = True
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.is_closed = True
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
 
     def is_closing(self) -> bool:
         return self.is_aborted
@@ -137,6 +145,45 @@ def test_a_connection_whose_request_was_answered_is_not_ended() -> None:
         talk.connection_lost(None)
 
     asyncio.run(day())
+
+
+def test_what_comes_behind_a_request_at_work_is_read_up_to_a_limit() -> None:
+    # Where nothing is read, nobody notices that a client hangs up.
+    request = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+
+    async def day() -> list[bool]:
+        plain, pipe = connected(H11Protocol)
+        plain.data_received(request + request)
+        ours, other = connected(protocol(60.0, 9))
+        ours.data_received(request + request)
+        found = [pipe.is_read, other.is_read]
+        ours.data_received(b"x" * 2**16)
+        found.append(other.is_read)
+        for talk in (plain, ours):
+            talk.connection_lost(None)
+        await asyncio.sleep(0)
+        return found
+
+    assert asyncio.run(day()) == [False, True, False]
+
+
+@pytest.mark.parametrize("answers_first", [False, True])
+def test_a_body_that_breaks_the_protocol_is_no_failure(answers_first: bool, caplog: pytest.LogCaptureFixture) -> None:
+    async def day() -> bytes:
+        talk, pipe = connected(protocol(60.0, 9))
+        talk.data_received(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+        while answers_first and not talk.cycle.response_complete:
+            await asyncio.sleep(0)
+        talk.data_received(b"rubbish\r\n")
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert pipe.is_closed
+        talk.connection_lost(None)
+        return pipe.written[:12]
+
+    assert asyncio.run(day()) == (b"HTTP/1.1 204" if answers_first else b"HTTP/1.1 400")
+    warned = [row.getMessage() for row in caplog.records if row.levelname != "INFO"]
+    assert warned == ["Invalid HTTP request received."]
 
 
 def test_a_server_with_turns_accepts_by_itself(tmp_path: Path) -> None:

@@ -62,6 +62,17 @@ def test_what_is_hard_goes_on_at_a_worker_from_the_quick_plan(problem: Problem) 
     in_a_room(day)
 
 
+def test_what_a_worker_would_get_too_late_is_tried_where_it_came_in() -> None:
+    async def day(room: Room) -> None:
+        room.workers.may_answer.set()
+        rows = [{"id": k, "size": 1 + k % 9, "start": k, "end": k + 3} for k in range(20_001)]
+        plan = await room.ask(Problem.model_validate({"buffers": rows}), Options(time_limit_s=0.2))
+        assert plan.status != "infeasible"
+        assert room.workers.tasks == []
+
+    in_a_room(day)
+
+
 def test_what_must_be_the_same_everywhere_is_begun_anew_with_its_own_seed() -> None:
     async def day(room: Room) -> None:
         room.workers.may_answer.set()
