@@ -30,7 +30,7 @@ from memplan.planner.liveness.lifetimes import (
     lifetimes,
 )
 from memplan.planner.liveness.timeline import NOWHERE, ProgramTimeline
-from memplan.planner.liveness.uses import first_access
+from memplan.planner.liveness.uses import WRITING_IN_PART, first_access
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
@@ -230,6 +230,6 @@ def _insert_free(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) ->
 def _warnings(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[Finding]:
     for found in alive:
         row = timeline.variables[found.variable]
-        if not row.is_persistent and first_access(timeline.whole, found.uses)[0]:
+        if not row.is_persistent and first_access(timeline.whole, found.uses, WRITING_IN_PART)[0]:
             message = f"buffer {shown(row.id)}: may be read before it is written"
             yield Finding("read-before-written", message, (row.id,))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from memplan.planner.liveness.timeline import Action, BlockPart, Loop, ProgramTimeline, StatementBlock
+
+_READING: Set[Action] = frozenset(("read", "update"))
+_WRITING: Set[Action] = frozenset(("write", "scratch", "alloc"))
+WRITING_IN_PART: Set[Action] = _WRITING | {"update", "part"}
+"""The actions that may write a variable bit by bit: a part that is written is told as an update, or by an alias."""
 
 
 class Use(NamedTuple):
@@ -49,9 +54,7 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
             action: Action = "part" if mark.action == "write" and row.size < size else mark.action
             found.append(Use(mark.stretch, stretch.start, stretch.end, stretch.depth, action))
     if len(timeline.families[root]) > 1:
-        found.sort(
-            key=lambda use: (use.stretch, use.action not in ("read", "update"))
-        )  # a statement reads, then writes
+        found.sort(key=lambda use: (use.stretch, use.action not in _READING))  # a statement reads, then writes
     return found
 
 
@@ -76,21 +79,24 @@ def within(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 
 
-def first_access(run: StatementBlock, uses: Sequence[Use]) -> tuple[bool, bool]:
-    """Return if a variable may be read before it is written or allocated, and if it surely is written or allocated."""
+def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] = _WRITING) -> tuple[bool, bool]:
+    """Return if a variable may be read before it is written or allocated, and if it surely is written or allocated.
+
+    `writing` are the actions that count as writing it.
+    """
     for item in items(run, uses):
-        may_read, surely_written = _first_access(item)
+        may_read, surely_written = _first_access(item, writing)
         if may_read or surely_written:
             return may_read, surely_written
     return False, False
 
 
-def _first_access(item: BlockItem) -> tuple[bool, bool]:
+def _first_access(item: BlockItem, writing: Set[Action]) -> tuple[bool, bool]:
     if item.part is None:
         action = item.uses[0].action
-        return action in ("read", "update"), action in ("write", "scratch", "alloc")
+        return action in _READING - writing, action in writing
     if isinstance(item.part, Loop):
-        may_read, surely_written = first_access(item.part.body, item.uses)
+        may_read, surely_written = first_access(item.part.body, item.uses, writing)
         return may_read, surely_written and item.part.surely_runs
-    found = [first_access(branch, within(branch, item.uses)) for branch in item.part.branches]
+    found = [first_access(branch, within(branch, item.uses), writing) for branch in item.part.branches]
     return any(may_read for may_read, _ in found), all(surely for _, surely in found)

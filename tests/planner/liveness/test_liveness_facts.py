@@ -92,6 +92,19 @@ def test_what_may_be_read_before_it_is_written_is_a_warning() -> None:
     ]
 
 
+def test_what_is_written_in_parts_by_a_nest_of_loops_is_no_warning() -> None:
+    nest = {"loop": [{"loop": [op("x y -> y")], "trips": 4}], "trips": 4}
+    analysed = analyse(program(function(nest, op("y -> z"), takes="x", gives="z", x=64, y=64, z=64)))
+    assert analysed.warnings == ()
+    halves = {"low": {"size": 4, "alias_of": "y"}, "high": {"size": 4, "alias_of": "y", "alias_offset": 4}}
+    assert (
+        analyse(program(function(op("-> low"), op("-> high"), op("y -> z"), gives="z", y=8, z=1, **halves))).warnings
+        == ()
+    )
+    never = function({"loop": [op("x y -> y")]}, op("y -> z"), takes="x", gives="z", x=1, y=1, z=1)
+    assert [row.buffers for row in analyse(program(never)).warnings] == [("main/y",)]
+
+
 def test_what_loses_bytes_is_told_beside_any_reading() -> None:
     f = function(op("-> t"), op("t ->"), op("-> u"), op("u ->"), t=8, u=8)
     by_scope = analyse(program(function(call("f")), f=f), Reading(liveness="scope"))
