@@ -14,6 +14,7 @@ _JSON = rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:%s)"\s*:'
 _TVM_GRAPH = re.compile(_JSON % rb"nodes|arg_nodes|heads|node_row_ptr")
 _CADENCE = re.compile(_JSON % rb"memory_\w+|base_addrs")
 _TVMSCRIPT_BEGINNINGS = (b"# from tvm", b"from tvm", b"import tvm", b"@I.ir_module", b"@R.function")
+_TVM_IMPORT = re.compile(rb"^\s*(?:import tvm\b|from tvm[. ]|@I\.ir_module|@tvm\.script\.)", re.MULTILINE)
 _CALLS, _BLOCKS = {b"op", b"event", b"call"}, {b"id", b"address", b"ptr"}
 
 
@@ -72,5 +73,6 @@ def is_malloc_trace(data: bytes) -> bool:
 
 
 def is_relax(data: bytes) -> bool:
-    """Return True if the bytes begin as TVMScript does, and a Relax function is in them."""
-    return data[:200].lstrip().startswith(_TVMSCRIPT_BEGINNINGS) and b"@R.function" in data
+    """Return True if the bytes begin as TVMScript does, or are Python with it inside, and it has functions."""
+    is_begun = data[:200].lstrip().startswith(_TVMSCRIPT_BEGINNINGS) or _TVM_IMPORT.search(data, 0, _NEAR) is not None
+    return is_begun and (b"@R.function" in data or b"@T.prim_func" in data)

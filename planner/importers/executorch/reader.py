@@ -231,9 +231,9 @@ class _Program:
 
     def _wrote(self, value: int) -> None:
         self.written.add(value)
-        place = self.method.tensors[value].place
-        if place is not None:
-            self.last_at[place] = value
+        tensor = self.method.tensors[value]
+        if tensor.place is not None and tensor.elements:  # what has no bytes lies anywhere, also where others do
+            self.last_at[tensor.place] = value
 
     def _is_planned(self, value: int) -> bool:
         return value in self.method.tensors and self.method.tensors[value].place is not None

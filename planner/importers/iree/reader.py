@@ -25,6 +25,8 @@ _STEP = re.compile(
     rf"|stream\.resource\.alloca?\b[^\n{{]{{0,400}}<(?P<kind>\w+)>\{{(?P<size>{_NAME})(?P<is_packed>#0)?\}}",
     re.MULTILINE,
 )
+_COMMENT = re.compile(r"(?:^[ \t]*|[ \t]+)//(?! -----// IR Dump )[^\n]*", re.MULTILINE)
+"""What people write beside; headings of the compiler look alike, and stay."""
 _OPENING = re.compile(r"[^\n{]{0,400}\bslices\(\{\s*")
 _SLICE = re.compile(rf"\[\s*(-?\d{{1,20}})\s*,\s*(-?\d{{1,20}})\s*\]\s*=\s*({_NAME}(?:#\d+)?)\s*")
 _THIS_PASS = "iree-stream-layout-slices"
@@ -33,7 +35,7 @@ _THIS_PASS = "iree-stream-layout-slices"
 def read(data: bytes, options: ImportOptions) -> Imported:
     """Read all packs; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "IREE's packs")
-    text = data.decode(errors="backslashreplace")
+    text = _COMMENT.sub("", data.decode(errors="backslashreplace"))
     sections = list(_sections(text))
     before = [section for section in sections if section.when == "Before"] or sections
     packs = [pack for section in before for pack in section.packs]

@@ -18,7 +18,16 @@ from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.tvm.relax_facts import call_facts
-from memplan.planner.importers.tvm.relax_text import Dims, RelaxTensor, dotted_name, function_of, line, tensors_of
+from memplan.planner.importers.tvm.relax_text import (
+    Dims,
+    RelaxTensor,
+    argument,
+    dotted_name,
+    function_of,
+    line,
+    tensors_of,
+    told_type,
+)
 from memplan.planner.operations.graph_facts import TensorFacts
 
 ALIGNMENT = 64
@@ -27,7 +36,14 @@ _VIEWS |= {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset"}
 _SILENT = {"R.func_attr", "R.output", "R.memory.kill_tensor", "R.memory.kill_storage", "R.memory.kill_object"}
 _ALLOCATED = {"R.builtin.alloc_tensor": 0, "R.memory.alloc_tensor": 2, "R.vm.alloc_tensor": 2}
 """From what allocates a tensor to the place of its shape among the arguments; its type is the next one."""
+_NO_TENSORS = {"R.shape_of", "R.size", "R.print", "R.assert_op", "R.memory.kill_tensor"}
 _STORAGES = {"R.memory.alloc_storage", "R.vm.alloc_storage"}
+
+_INSTEAD = {
+    "If": "must be a binding, a call or the return, as branches are not read (plan each branch as a function)",
+    "FunctionDef": "must be a binding, a call or the return (relax.transform.LambdaLift takes functions out)",
+}
+"""The rule for statements that are not read, by their kind."""
 
 Value = tuple[str | None, ...]
 """The value of a name: one buffer, or the entries of a tuple; None is an entry that is no tensor."""
@@ -75,13 +91,14 @@ class _Program:
     _in_storage: set[str] = field(default_factory=set)
     _homes: dict[str, tuple[str, int]] = field(default_factory=dict)
     _memory: tuple[object, ...] | None = None
+    _untold: dict[str, str] = field(default_factory=dict)
 
     def add_params(self, function: ast.FunctionDef) -> None:
         """Add the function's params, weights among them."""
         inputs = _number_of_inputs(function)
-        for k, argument in enumerate(function.args.args):
-            tensors = tensors_of(argument.annotation, self.dims)
-            found = self._new(argument.arg, tensors, argument)
+        for k, param in enumerate(function.args.args):
+            tensors = tensors_of(param.annotation, self.dims)
+            found = self._new(param.arg, tensors, param)
             (self.weights if inputs is not None and k >= inputs else self.params).update(found)
 
     def follow(self, body: Sequence[ast.stmt]) -> None:
@@ -99,7 +116,8 @@ class _Program:
                 self._bind(statement.targets[0].id, None, statement.value)
             else:
                 kind = type(statement).__name__
-                raise FormatError(f"{line(statement)}: must be a binding, a call or the return, got {shown(kind)}")
+                rule = _INSTEAD.get(kind, "must be a binding, a call or the return")
+                raise FormatError(f"{line(statement)}: {rule}, got {shown(kind)}")
 
     def draw(self, draft: OperationsDraft) -> None:
         """Draw the program, once all of it is known."""
@@ -149,7 +167,9 @@ class _Program:
         elif called in _SILENT or not isinstance(value, ast.Call):
             return
         elif called in _STORAGES and name is not None:
-            self._refuse_other_memory(value, value.args[1:3])
+            self._refuse_other_memory(
+                value, argument(value, 1, "virtual_device_index"), argument(value, 2, "storage_scope")
+            )
             self._storages[name] = RelaxTensor.of(value, 0, "uint8", self.dims).size(self.alignment)
         elif called in _ALLOCATED and name is not None:
             self._allocate(name, value, _ALLOCATED[called])
@@ -158,25 +178,36 @@ class _Program:
 
     def _allocate(self, name: str, call: ast.Call, place: int) -> None:
         if not place:
-            self._refuse_other_memory(call, call.args[2:4])
+            self._refuse_other_memory(
+                call, argument(call, 2, "runtime_device_index"), argument(call, 3, "storage_scope")
+            )
         (found,) = self._new(name, [RelaxTensor.of(call, place, None, self.dims)], call)
         self._unwritten.add(found)
         if place and call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in self._storages:
             self._in_storage.add(found)
             self._homes[found] = (call.args[0].id, _integer(call.args[1]))
 
-    def _refuse_other_memory(self, call: ast.Call, arguments: Sequence[ast.expr]) -> None:
-        """Raise FormatError for a second device or scope."""
-        memory = tuple(
-            part.value for argument in arguments for part in ast.walk(argument) if type(part) is ast.Constant
-        )
+    def _refuse_other_memory(self, call: ast.Call, device: ast.expr | None, scope: ast.expr | None) -> None:
+        """Raise FormatError for a second device or scope; what is not said is device 0 and scope `global`."""
+        is_scope = scope is not None and not (isinstance(scope, ast.Call) and _called(scope) == "R.dtype")
+        words = [part.value for part in ast.walk(scope) if isinstance(part, ast.Constant)] if is_scope and scope else []
+        memory = (0 if device is None else _integer(device), words[0] if words else "global")
         if self._memory not in (None, memory):
             raise FormatError(f"{line(call)}: must be in the one memory {shown(self._memory)}, got {shown(memory)}")
         self._memory = memory
 
     def _call(self, name: str | None, annotation: ast.expr | None, called: str, call: ast.Call) -> None:
         used = dict.fromkeys(self._used(call))
-        made = self._new(name, tensors_of(annotation, self.dims), call) if name is not None else ()
+        told = annotation or told_type(call)
+        if (
+            told is None
+            and name is not None
+            and used
+            and called not in _NO_TENSORS
+            and self._unwritten.isdisjoint(used)
+        ):
+            self._untold[name] = f"{line(call)}: must say which tensor it returns, as TVM prints it (mod.script())"
+        made = self._new(name, tensors_of(told, self.dims), call) if name is not None else ()
         if called in _VIEWS and len(used) == len(made) == 1:
             self.steps.append(_Step(called, tuple(used), made, is_view=True))
             return
@@ -222,19 +253,25 @@ class _Program:
                 raise FormatError(f"{line(value)}: must be a tuple of tensors, got a tuple inside")
             return tuple(entry[0] for entry in entries)
         if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
-            whole = self._names.get(value.value.id, ())
+            whole = self._named(value.value.id)
             index = value.slice.value if isinstance(value.slice, ast.Constant) else None
             if not isinstance(index, int) or not whole:
                 return whole
             if not 0 <= index < len(whole):
                 raise FormatError(f"{line(value)}: must be one of {len(whole)} entries, got {shown(index)}")
             return (whole[index],)
-        return self._names.get(value.id, ()) if isinstance(value, ast.Name) else ()
+        return self._named(value.id) if isinstance(value, ast.Name) else ()
 
     def _used(self, call: ast.Call) -> Iterator[str]:
         for found in ast.walk(call):
             if isinstance(found, ast.Name):
-                yield from _buffers(self._names.get(found.id, ()))
+                yield from _buffers(self._named(found.id))
+
+    def _named(self, name: str) -> Value:
+        """Return what a name stands for; raises FormatError for a value of which it is not said what it is."""
+        if name in self._untold:
+            raise FormatError(f"{self._untold[name]}, got {shown(name)} without")
+        return self._names.get(name, ())
 
 
 def _integer(value: ast.expr) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +17,14 @@ from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.operations import DeclaredBuffer
 
 _MOST_DIMENSIONS = 100
+_LONGEST_SIZE = 200
+_COMPUTED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: lambda a, b: a // b if b else -1,
+}
+"""What sizes are computed with from others."""
 
 
 class Dims:
@@ -29,12 +38,18 @@ class Dims:
         """Return the size of a dimension; raises FormatError where it is not known."""
         if isinstance(found, ast.Call) and len(found.args) == 1:  # T.int64(4), R.prim_value(4)
             found = found.args[0]
+        if (computed := _arithmetic(found)) is not None:
+            left, right = self.size(computed.left), self.size(computed.right)
+            return self._checked(_COMPUTED[type(computed.op)](left, right), found)
         name = found.id if isinstance(found, ast.Name) else found.value if isinstance(found, ast.Constant) else None
         if isinstance(name, str):
             self.named.add(name)
             if name not in self.given:
                 raise FormatError(f"{line(found)}: must have a size (an option), got the dimension {shown(name)}")
             return self.given[name]
+        return self._checked(name, found)
+
+    def _checked(self, name: object, found: ast.expr) -> int:
         if not isinstance(name, int) or isinstance(name, bool) or not 0 <= name <= MAX_BYTES:
             raise FormatError(f"{line(found)}: must be a size or the name of a dimension, got {_cut(found)}")
         return name
@@ -56,10 +71,14 @@ class RelaxTensor:
 
     @classmethod
     def of(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
-        """Return the tensor whose shape is an argument of a call, `R.shape([…])`, and whose type is the next one."""
-        if len(call.args) <= place + (dtype is None):
+        """Return the tensor whose shape is an argument of a call, `R.shape([…])`, and whose type is the next one.
+
+        The type may be named, too.
+        """
+        kind = argument(call, place + 1, "dtype")
+        if len(call.args) <= place or (dtype is None and kind is None):
             raise FormatError(f"{line(call)}: must have a shape and a type, got {_cut(call)}")
-        return cls(_shape(call.args[place], dims), dtype or _dtype(call.args[place + 1]), line(call))
+        return cls(_shape(call.args[place], dims), dtype or _dtype(kind or call), line(call))
 
     @cached_property
     def bits(self) -> int:
@@ -78,6 +97,29 @@ class RelaxTensor:
         return sized(self.where, elements, self.bits, alignment)
 
 
+def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    """Return an argument of a call by its place or its name, None where it is not given."""
+    if len(call.args) > place:
+        return call.args[place]
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def told_type(call: ast.Call) -> ast.expr | None:
+    """Return what a call itself says of what it returns, as `R.call_tir(f, x, out_sinfo=R.Tensor(…))` does."""
+    named = [keyword.value for keyword in call.keywords if keyword.arg not in ("dtype", "attrs")]
+    for found in (*named, *call.args[2:3]):
+        rows = found.elts if isinstance(found, ast.List | ast.Tuple) else [found]
+        kinds = {dotted_name(row.func) for row in rows if isinstance(row, ast.Call)}
+        if kinds and kinds <= {"R.Tensor", "R.Tuple"} and all(isinstance(row, ast.Call) for row in rows):
+            if len(rows) == 1:
+                return rows[0]
+            whole = ast.parse("R.Tuple()", mode="eval").body
+            assert isinstance(whole, ast.Call)
+            whole.args = rows
+            return ast.copy_location(whole, found)
+    return None
+
+
 def function_of(data: bytes) -> ast.FunctionDef:
     """Return the Relax function that is run: `main`, or the only one; raises FormatError.
 
@@ -88,13 +130,12 @@ def function_of(data: bytes) -> ast.FunctionDef:
             module = ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormatError(f"must be TVMScript: {shown(str(error) or type(error).__name__)}") from None
-    functions: dict[str, ast.FunctionDef] = {}
-    inside = [row for part in module.body if isinstance(part, ast.ClassDef) for row in part.body]
-    for found in (*module.body, *inside):
-        if isinstance(found, ast.FunctionDef) and any(_is_relax(mark) for mark in found.decorator_list):
-            functions[found.name] = found
+    functions = _functions(module)
+    if not functions and b"T.prim_func" in data:
+        rule = "must have a function with @R.function, whose operations have lifetimes"
+        raise FormatError(f"{rule}, got loops (T.prim_func) alone; write operations instead, see memplan liveness")
     if not functions or (len(functions) > 1 and "main" not in functions):
-        rule = "must have a function main, or only one, with @R.function"
+        rule = "must have a function main, or only one, with @R.function (keep the one to be planned)"
         raise FormatError(f"{rule}, got {shown(list(functions))}")
     function = functions.get("main") or next(iter(functions.values()))
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
@@ -103,6 +144,28 @@ def function_of(data: bytes) -> ast.FunctionDef:
             rule = f"must not call another Relax function (inline it before), got {shown(name)}"
             raise FormatError(f"{line(call)}: {rule}")
     return function
+
+
+def _functions(module: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Return the Relax functions of a file by name; raises FormatError for several modules, as tests of TVM have."""
+    blocks = [row for row in ast.walk(module) if isinstance(row, ast.ClassDef)]
+    blocks = [row for row in blocks if any(map(_is_module, row.decorator_list)) or row in module.body]
+    blocks = [row for row in blocks if any(map(_is_function, row.body))]
+    if len(blocks) > 1:
+        names = [f"{row.name} (line {row.lineno})" for row in blocks]
+        raise FormatError(f"must have one module (keep the one to be planned), got {shown(names)}")
+    rows = [*module.body, *(blocks[0].body if blocks else ())]
+    if not blocks and not any(map(_is_function, rows)):
+        rows = [*filter(_is_function, ast.walk(module))]
+    return {row.name: row for row in rows if isinstance(row, ast.FunctionDef) and _is_function(row)}
+
+
+def _is_function(found: ast.AST) -> bool:
+    return isinstance(found, ast.FunctionDef) and any(map(_is_relax, found.decorator_list))
+
+
+def _is_module(mark: ast.expr) -> bool:
+    return dotted_name(mark.func if isinstance(mark, ast.Call) else mark).endswith("ir_module")
 
 
 def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | None]:
@@ -136,6 +199,17 @@ def dotted_name(name: ast.expr) -> str:
 def line(found: ast.expr | ast.stmt | ast.arg) -> str:
     """Name the line that something is on."""
     return f"line {found.lineno}"
+
+
+def _arithmetic(found: ast.expr) -> ast.BinOp | None:
+    """Return a size that is computed from others, as TVMScript writes it: bare, or as a text."""
+    if isinstance(found, ast.Constant) and isinstance(found.value, str) and len(found.value) <= _LONGEST_SIZE:
+        try:
+            inside = ast.parse(found.value.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        found = ast.copy_location(inside, found)
+    return found if isinstance(found, ast.BinOp) and type(found.op) in _COMPUTED else None
 
 
 def _is_relax(mark: ast.expr) -> bool:

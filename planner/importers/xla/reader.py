@@ -42,11 +42,12 @@ def read(data: bytes, options: ImportOptions) -> Imported:
         for row in assignment.messages(_LOGICAL_BUFFERS, "logical_buffers")
     }
     traces = [_Trace.of(trace, sizes) for trace in assignment.messages(_TRACES, "heap_simulator_traces")]
+    _add_untraced(assignment, traces)
     pools = [f"trace {k}" for k in range(len(traces))]
     rows = [
         {
             "id": f"{k}/{group.name}" if k else group.name,
-            "size": group.size,
+            "size": size_of(group.name, group.size, options),
             "start": group.start,
             "end": group.end,
             "alignment": options.alignment or ALIGNMENT,
@@ -117,6 +118,31 @@ class _Trace:
         group = self.of_buffer[buffer] = self.of_buffer[canonical]
         group.size = max(group.size, sizes[buffer])
         group.alive.add(buffer)
+
+
+def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
+    """Add what lies in the traces' allocations but in no trace, as tables of tuples do, which nobody times.
+
+    It is there all the time; what shares bytes is one buffer.
+    """
+    home: dict[str, _Trace] = {}
+    others: dict[str, list[tuple[int, int, int]]] = {}
+    for path, buffer, offset, end in _assigned(assignment):
+        trace = next((trace for trace in traces if buffer in trace.of_buffer), None)
+        if trace is not None:
+            home.setdefault(path, trace)
+        elif offset < end:
+            others.setdefault(path, []).append((offset, end, buffer))
+    for path, trace in home.items():
+        last = max(group.end for group in trace.groups.values())
+        group, top = None, 0
+        for offset, end, buffer in sorted(others.get(path, ())):
+            if group is None or offset >= top:
+                group, start, top = _Group(f"{buffer} (untraced)", 0, 0, last, {buffer}), offset, end
+                trace.groups[buffer] = group
+            top = max(top, end)
+            group.size = top - start
+            trace.of_buffer[buffer] = group
 
 
 def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:

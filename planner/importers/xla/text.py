@@ -20,7 +20,7 @@ ALIGNMENT = 64
 _SECTIONS = (b"BufferAssignment:", b"HloLiveRange")
 _DIGITS = r"(\d{1,19})"
 _ALLOCATION = re.compile(rf"allocation {_DIGITS}: size {_DIGITS}\b([^\n]*)")
-_VALUE = re.compile(rf" *value: <{_DIGITS} (\S+) @\d+> \(size={_DIGITS},offset={_DIGITS}\)")
+_VALUE = re.compile(rf" *value: <{_DIGITS} (\S+)(?: \(phi\))? @\d+> \(size={_DIGITS},offset={_DIGITS}\)")
 _RANGE = re.compile(rf" *(\S+?)(\{{[\d, ]*\}}):{_DIGITS}-{_DIGITS} *")
 
 

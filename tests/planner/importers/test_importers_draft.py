@@ -18,7 +18,7 @@ SHARED, APART = ImportOptions(views="alias"), ImportOptions(views="separate")
 
 
 def placed(problem: Problem) -> dict[str, int]:
-    plan = solve(problem, time_limit_s=1, accept="fit")
+    plan = solve(problem, time_limit_s=60, accept="fit")
     return {str(row.id).removeprefix("main/"): row.offset for row in plan.placements}
 
 

@@ -86,6 +86,14 @@ def aliases(found: Imported) -> dict[str, str]:
     return {str(alias).removeprefix("main/"): str(inside).removeprefix("main/") for alias, inside in listed}
 
 
+def test_what_has_no_bytes_hides_no_base_of_a_view() -> None:
+    values = [tensor(0), tensor(16, 2, 2), tensor(16, 0), tensor(16, 4), tensor(32)]
+    data = program(values, [0], [4], kernel(0, 1), kernel(0, 2), kernel(3, 4))
+    found = imported(data)
+    assert found.problem.root_of("main/#3") == found.problem.index["main/#1"]
+    assert solve(found.problem).peak == 32
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_plan_of_a_compiled_program_survives_its_execution(name: str) -> None:
     for views in ("alias", "separate"):

@@ -119,3 +119,21 @@ def test_what_is_wrong_is_said_with_its_line(old: bytes, new: bytes, sentence: s
     assert old in PACKS
     with pytest.raises(FormatError, match=sentence):
         read_model(PACKS.replace(old, new))
+
+
+def test_comments_are_no_part_of_a_dump() -> None:
+    (data,) = recorded("zfnet512.iree.txt")
+    lines = data.decode().split("\n")
+    noted = "\n".join(
+        line if line.startswith("// -----//") else f"{line} // %c1 = arith.constant 1 : index" for line in lines
+    )
+    with_comments, without = read_model(noted.encode()), read_model(data)
+    assert (with_comments.problem, with_comments.own_plan) == (without.problem, without.own_plan)
+    lines_inside = (
+        b"// a",
+        b"%c8 = arith.constant 8 : index // eight",
+        b"%t, %a = stream.resource.pack slices({ // one",
+        b"[0, 2] = %c8 // it",
+        b"}) : index",
+    )
+    assert [row.size for row in read_model(b"\n".join(lines_inside)).problem.buffers] == [8]

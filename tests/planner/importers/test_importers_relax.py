@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from typing import Any
 
 import pytest
@@ -108,7 +110,10 @@ ALLOC = 'a: R.Tensor((4,), dtype="int8") = R.builtin.alloc_tensor(R.shape([4]), 
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (["if x:", "    y = x", "return x"], 'line 10: must be a binding, a call or the return, got "If"'),
+        (
+            ["if x:", "    y = x", "return x"],
+            "line 10: must be a binding, a call or the return, as branches are not read",
+        ),
         ([ALLOC, ALLOC, "return x"], 'line 11: must bind each name once, got "a" again'),
         (["y = x[3]", "return y"], "line 10: must be one of 1 entries, got 3"),
         (["y = x, x", "z = y, x"], "line 11: must be a tuple of tensors, got a tuple inside"),
@@ -117,10 +122,15 @@ ALLOC = 'a: R.Tensor((4,), dtype="int8") = R.builtin.alloc_tensor(R.shape([4]), 
         (['y: R.Tensor((2,), dtype="text") = R.f(x)'], 'line 10: must have a type such as int8, .* got "text"'),
         (["y: R.Tensor((2,), dtype=4) = R.f(x)"], "line 10: must be a type such as"),
         (["y: R.Tensor((2.5,), 'int8') = R.f(x)"], "line 10: must be a size or the name of a dimension"),
-        (["y: R.Tensor((n + 1,), 'int8') = R.f(x)"], "line 10: must be a size or the name of a dimension"),
+        (["y: R.Tensor((n ** 2,), 'int8') = R.f(x)"], "line 10: must be a size or the name of a dimension"),
         (["cls.main(x)"], 'line 10: must not call another Relax function .inline it before., got "cls.main"'),
         ([ALLOC, ALLOC.replace("a:", "b:").replace(" 0,", " 1,")], "line 11: must be in the one memory"),
         (["y = ("], "must be TVMScript"),
+        (
+            ["y = R.add(x, x)", "return y"],
+            r'line 10: must say which tensor it returns, .*mod.script.*, got "y" without',
+        ),
+        (["def f():", "    return x"], "line 10: .*LambdaLift"),
         (["y: R.Tensor((4,), 'int8') = R.builtin.alloc_tensor()"], "line 10: must have a shape and a type"),
     ],
 )
@@ -135,3 +145,39 @@ def test_there_must_be_one_function_to_read() -> None:
     assert sizes(imported(twice)) == {"x": 256}
     with pytest.raises(FormatError, match=r'must have a function main, or only one, .* got \["first", "other"\]'):
         imported(twice.replace(b"def main", b"def first"))
+
+
+TOLD = [
+    'lv = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((4, "n * 2"), dtype="float32"))',
+    'pair = R.call_packed("g", lv, sinfo_args=(R.Tensor((n + 1,), dtype="int8"), R.Tensor((3,), dtype="int8")))',
+    "return pair",
+]
+
+
+def test_what_a_call_says_that_it_returns_is_its_value() -> None:
+    assert sizes(imported(function(*TOLD))) == {"x": 256, "lv": 512, "pair:0": 64, "pair:1": 64}
+
+
+def test_allocations_with_named_arguments_are_those_without() -> None:
+    names = {"allocated": ALLOCATED, "planned": PLANNED}
+    for data in names.values():
+        named = re.sub(rb', 0, R.str\("global"\), R.dtype\("(\w+)"\)', rb', virtual_device_index=0, dtype="\1"', data)
+        named = re.sub(rb', R.dtype\("(\w+)"\), 0, R.str\("global"\)', rb', dtype="\1", runtime_device_index=0', named)
+        assert named != data
+        first, second = read_model(data), read_model(named)
+        assert (first.problem, first.own_plan, first.own_peak) == (second.problem, second.own_plan, second.own_peak)
+
+
+def test_a_module_inside_of_a_program_is_read_and_of_several_none() -> None:
+    module = function("return x").decode().split("\n\n", 1)[1].replace("@I.ir", "@tvm.script.ir")
+    inside = textwrap.indent(module, "    ")
+    source = f"# a licence\nimport tvm\n\ndef test_it():\n{inside}\n    check(Module)\n"
+    assert sizes(imported(source.encode())) == {"x": 256}
+    with pytest.raises(FormatError, match=r"must have one module .keep the one to be planned.*line 6.*line 16"):
+        imported(f"{source}\n{inside.replace('class Module', 'class Expected')}".encode())
+
+
+def test_loops_alone_are_refused_with_what_to_write() -> None:
+    loops = b"from tvm.script import tir as T\n@T.prim_func\ndef f(a: T.handle):\n    T.evaluate(0)\n"
+    with pytest.raises(FormatError, match=r"must have a function with @R.function.* write operations instead"):
+        read_model(loops)

@@ -11,6 +11,7 @@ from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 from tests.support.dump_files import recorded
@@ -149,3 +150,19 @@ def test_what_is_wrong_is_said_with_its_place(data: bytes, sentence: str) -> Non
 def test_xla_names_no_dimensions() -> None:
     with pytest.raises(OptionError, match='dim: must not be given, as XLA\'s buffers name no dimensions, got "n"'):
         read_model(TEXT, options=ImportOptions(dims={"n": 1}))
+
+
+@pytest.mark.parametrize(
+    ("name", "own_peak"), [("scan", 32_864), ("while", 16_452), ("cond", 16_456), ("mlp_sgd", 12_090_728)]
+)
+def test_a_dump_and_its_texts_tell_of_one_plan(name: str, own_peak: int) -> None:
+    for data in recorded(f"{name}.hlo.pb", f"{name}.xla.txt"):
+        found = read_model(data)
+        assert found.own_plan is not None
+        assert (verify(found.problem, found.own_plan), found.own_peak) == ((), own_peak)
+
+
+def test_tables_of_tuples_lie_in_no_trace_and_are_there_all_the_time() -> None:
+    (data,) = recorded("scan.hlo.pb")
+    table = next(row for row in read_model(data).problem.buffers if "untraced" in str(row.id))
+    assert (table.size, table.start, table.end) == (32, 0, 17)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from memplan.planner.liveness import Analysis, Reading, analyse
 from memplan.planner.operations.operations import operations_from
 from tests.support.programs import call, choice, function, loop, op, program
@@ -96,7 +98,10 @@ def test_what_is_written_in_parts_by_a_nest_of_loops_is_no_warning() -> None:
     nest = {"loop": [{"loop": [op("x y -> y")], "trips": 4}], "trips": 4}
     analysed = analyse(program(function(nest, op("y -> z"), takes="x", gives="z", x=64, y=64, z=64)))
     assert analysed.warnings == ()
-    halves = {"low": {"size": 4, "alias_of": "y"}, "high": {"size": 4, "alias_of": "y", "alias_offset": 4}}
+    halves: dict[str, Any] = {
+        "low": {"size": 4, "alias_of": "y"},
+        "high": {"size": 4, "alias_of": "y", "alias_offset": 4},
+    }
     assert (
         analyse(program(function(op("-> low"), op("-> high"), op("y -> z"), gives="z", y=8, z=1, **halves))).warnings
         == ()
