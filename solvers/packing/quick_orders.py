@@ -11,7 +11,9 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.kernels import quick_orders as kernel
+from memplan.solvers.kernels import warm_up
 from memplan.solvers.kernels.abi import Reference
+from memplan.solvers.kernels.packing import pack
 from memplan.solvers.kernels.quick_orders import OrderTask, OrderWorkspace, pack_in_orders
 from memplan.solvers.kernels.tables import F64
 from memplan.solvers.packing.orders import RULES, Rule
@@ -34,6 +36,13 @@ class BestOrder(NamedTuple):
     offset: I64
     rule: Rule
     tried: int
+
+
+def load_kernels() -> None:
+    """Load the kernels that pack, if they are compiled: for many small searches, one after the other."""
+    if warm_up.are_ready():
+        pack_in_orders.load()
+        pack.load()
 
 
 def suits(instance: Instance) -> bool:
