@@ -27,6 +27,10 @@ _DESCRIPTION = "A pool and an offset for every buffer, with a proof or an honest
 
 _TURN_S = 0.001
 """The time after which a thread that works lets the event loop go on, if it waits."""
+_COLLECTED_AT = 10_000, 20, 20
+"""The thresholds of Python's collector, which holds all threads: full collections, of some 10 ms each, are to be rare,
+as what cycles there are is mostly young.
+"""
 
 
 def create_app(settings: Settings | None = None, workers: WorkersAt | None = None) -> FastAPI:
@@ -62,5 +66,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await to_thread.run_sync(warm_up)  # so that no request waits for compilation
         gc.collect()
         sys.setswitchinterval(_TURN_S)
+        gc.set_threshold(*_COLLECTED_AT)
         gc.freeze()  # what lives as long as the server need not be looked at again
         yield

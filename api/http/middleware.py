@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -25,6 +26,8 @@ _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 """The paths that machines request every few seconds; a server that is not ready logs that itself."""
 _HUNG_UP = 499
+_PART_BYTES = 2**18
+"""The bytes of an answer that are handed to the connection at a time: one of many megabytes would be copied at once."""
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -86,6 +89,11 @@ class Envelope:
                 wanted = _HEADERS_OF_HTTPS if scope.get("scheme") == "https" else _HEADERS
                 headers += [header for header in wanted if header[0] not in present]
                 message["headers"] = [*headers, (b"x-request-id", request_id)]
+            elif len(message.get("body", b"")) > _PART_BYTES:
+                for part in _parts(message):
+                    await send(part)
+                    await asyncio.sleep(0)  # others have their turn
+                return
             await send(message)
 
         token = REQUEST.set(request_id.decode())
@@ -120,6 +128,14 @@ class Envelope:
             "key": None if caller is None else caller.name,
         }
         _LOG.info("%s %s %d %.4f s", scope["method"], route, status, seconds, extra=facts)
+
+
+def _parts(message: Message) -> Iterator[Message]:
+    """Yield a large part of an answer in smaller ones."""
+    body, ends_here = memoryview(message["body"]), not message.get("more_body", False)
+    for at in range(0, len(body), _PART_BYTES):
+        is_last = at + _PART_BYTES >= len(body)
+        yield {**message, "body": body[at : at + _PART_BYTES], "more_body": not (is_last and ends_here)}
 
 
 class Direct:

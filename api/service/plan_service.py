@@ -33,7 +33,7 @@ from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Profile
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.profiles import steps_of
+from memplan.solvers.portfolio.profiles import ProfileSearch, steps_of
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import SolveResult
@@ -97,8 +97,9 @@ class PlanService:
     ) -> SolveResult:
         """Plan as a profile of several pools asks: search after search, each of which may be cached, or shared."""
         steps = steps_of(request.problem.problem, request.options, profile, request.start)
-        step, left_s = next(steps), request.options.time_limit_s
-        while True:
+        left_s = request.options.time_limit_s
+        told: Callable[[], ProfileSearch] = partial(next, steps)
+        while not isinstance(step := await self._soon(request.problem, partial(_next_step, told)), SolveResult):
             problem = await self._soon(request.problem, partial(CompiledProblem.of, step.problem))
             options = request.options.model_copy(update=step.options.model_dump())
             if not options.deterministic:
@@ -106,16 +107,13 @@ class PlanService:
             deadline = request.deadline.within(max(0.0, step.share * request.deadline.left_s))
             asked = replace(request, problem=problem, options=options, start=step.start, deadline=deadline)
             try:
-                try:
-                    found = await self._found(asked, cancelled, on_progress) or nothing_known(problem)
-                except OptionError as error:
-                    step = steps.throw(error)
-                else:
-                    left_s -= found.elapsed_s
-                    step = steps.send(found)
-            except StopIteration as end:
-                result: SolveResult = end.value
-                return result
+                found = await self._found(asked, cancelled, on_progress) or nothing_known(problem)
+            except OptionError as error:
+                told = partial(steps.throw, error)
+            else:
+                left_s -= found.elapsed_s
+                told = partial(steps.send, found)
+        return step
 
     def answered_again(self, problem_hash: str) -> None:
         """Note that a caller was answered as before, by what was written then."""
@@ -249,6 +247,15 @@ class PlanService:
     async def _soon(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
         """Do work that is no search: at once where that is quick, else in a thread."""
         return work() if problem.is_small else await to_thread.run_sync(work, limiter=self._threads)
+
+
+def _next_step(told: Callable[[], ProfileSearch]) -> ProfileSearch | SolveResult:
+    """Return the next search of a profile, to which the last one's result was told; or the result of the profile."""
+    try:
+        return told()
+    except StopIteration as end:
+        result: SolveResult = end.value
+        return result
 
 
 def _sound(problem: CompiledProblem, plan: Plan) -> CachedPlan | None:
