@@ -45,7 +45,8 @@ class Dims:
         if isinstance(name, str):
             self.named.add(name)
             if name not in self.given:
-                raise FormatError(f"{line(found)}: must have a size (an option), got the dimension {shown(name)}")
+                given = shown(f"{name}=1")
+                raise FormatError(f"{line(found)}: must have a size, got {shown(name)}; give it: --dim {given}")
             return self.given[name]
         return self._checked(name, found)
 

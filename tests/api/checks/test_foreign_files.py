@@ -1,0 +1,153 @@
+"""Files of other systems: what is read of each, with the plan inside, or the sentence that refuses it."""
+
+from __future__ import annotations
+
+import pytest
+
+from memplan.api.checks.audited import Audited, read_audited
+from memplan.planner.errors import InputError
+from memplan.planner.importers.imported import ImportOptions
+from memplan.planner.verify.verifier import verify
+from tests.support.foreign_files import files
+
+READ: dict[str, tuple[int, int | None, bool | None]] = {
+    "choice.tflite": (9, None, None),
+    "loop.tflite": (9, None, None),
+    "variable.tflite": (8, None, None),
+    "view.tflite": (4, None, None),
+    "kws_dscnn_int8.tflite": (13, None, None),
+    "across_dedicated.tflite": (6, 43920, True),
+    "across_shared.tflite": (5, 34208, True),
+    "skip_dedicated.tflite": (9, 66976, True),
+    "skip_shared.tflite": (8, 52016, True),
+    "attention.pte": (57, 5632, True),
+    "batch_norm.pte": (14, 3200, True),
+    "choice.pte": (12, 320, True),
+    "loop.pte": (10, 416, True),
+    "split_cat.pte": (11, 336, True),
+    "state.pte": (7, 160, True),
+    "thirds.pte": (11, 448, True),
+    "bvlc_alexnet.iree.txt": (17, 3751488, None),
+    "cond.hlo.pb": (3, 16456, True),
+    "cond.xla.txt": (3, 16456, True),
+    "densenet121.iree.txt": (214, 9416320, None),
+    "inception_v2.iree.txt": (75, 5574592, None),
+    "mlp_fused.relax": (7, None, None),
+    "mlp_lowered.relax": (7, 37056, True),
+    "mlp_sgd.hlo.pb": (27, 12090728, True),
+    "mlp_sgd.xla.txt": (27, 12090728, True),
+    "mlp_values.relax": (13, None, None),
+    "network_allocated.relax": (6, None, None),
+    "network_planned.relax": (6, 46528, True),
+    "resnet50.iree.txt": (62, 8963584, None),
+    "scan.hlo.pb": (6, 32864, True),
+    "scan.xla.txt": (8, 32864, True),
+    "shufflenet.iree.txt": (79, 3217344, None),
+    "while.hlo.pb": (4, 16452, True),
+    "while.xla.txt": (5, 16452, True),
+    "zfnet512.iree.txt": (15, 13877056, True),
+    "planned.tflite": (3, 768, True),
+    "planned_wrongly.tflite": (3, 768, False),
+    "planned_in_part.tflite": (3, None, None),
+    "four_bits.tflite": (2, None, None),
+    "of_nobody.tflite": (2, None, None),
+    "mean.tflite": (4, None, None),
+    "vela_without_places.tflite": (3, None, None),
+    "open.tflite": (2, None, None),
+    "hand.mlir": (3, None, None),
+    "noted.mlir": (3, None, None),
+    "perceptron.graph": (6, 640, True),
+    "told_by_calls.relax": (3, None, None),
+    "in_a_test.relax": (3, None, None),
+    "memories.json": (2, None, None),
+    "malloc.csv": (4, None, None),
+    "calls.csv": (2, None, None),
+    "idealloc.in.csv": (3, 164, True),
+    "minimalloc.csv": (2, None, None),
+    "minimalloc_solved.csv": (2, None, True),
+    "closed.csv": (2, None, None),
+    "log.txt": (2, 192, True),
+    "log_old.txt": (1, 80, True),
+    "snapshot.json": (3, 1536, True),
+    "snapshot.pickle": (3, 1536, True),
+}
+"""Files that are read: buffers, the peak of the plan inside, and if that plan, where there is one, is valid."""
+REFUSED = {
+    "planned_for_others.tflite": "model.metadata OfflineMemoryAllocation: must have an offset for each of 3",
+    "known_at_run_time.tflite": "model.subgraphs[0].tensors[1].shape_signature[0]: must be known before the",
+    "strings.tflite": "model.subgraphs[0].tensors[1].type: must have a size before the program runs, got",
+    "case.tflite": "model.subgraphs[0].operators[0]: must not be STABLEHLO_CASE: what it runs is not known",
+    "read_before.tflite": 'model.subgraphs[0].operators[0]: must read what was written before, got "y"',
+    "cut.tflite": "model.buffers: must lie in the file (473 bytes), got bytes 901 to 905: is it cut short?",
+    "not_one.tflite": "model: must have the identifier TFL3 at byte 4, got b'TFL9'",
+    "cut.pte": "program.execution_plan[0].values[0]: must lie in the file (1476 bytes), got bytes 2364 to",
+    "not_one.pte": "program: must have an identifier such as ET12 at byte 4, got b'l>th'",
+    "without_methods.pte": "program.execution_plan: must not be empty",
+    "without_lifetimes.xla.txt": "must be XLA's text of the buffer assignment and that of the live ranges,",
+    "without_assignment.hlo.pb": "hlo_proto.buffer_assignment: is required: dump the module after its",
+    "unknown_value.xla.txt": 'line 36: must be a value with size and offset, got "value: <29 of copy.4 @0>',
+    "cut.hlo.pb": "hlo_proto: must not go beyond its last byte (5432), got a field of 8149 bytes from byte 3",
+    "dynamic.mlir": "line 2: must have a constant as its size, as that must be known before the program",
+    "backwards.mlir": "line 2: must end at its first step (2) or later, got 1",
+    "without_packs.mlir": "must have a stream.resource.pack of slices, got none",
+    "open.relax": 'line 5: must have a size, got "n"; give it: --dim "n=1"',
+    "unannotated.relax": "line 6: must say which tensor it returns, as TVM prints it (mod.script()), got",
+    "branch.relax": "line 6: must be a binding, a call or the return, as branches are not read (plan each",
+    "two_modules.relax": 'must have one module (keep the one to be planned), got ["Module (line 3)",',
+    "two_functions.relax": "must have a function main, or only one, with @R.function (keep the one to be",
+    "loops.relax": "must have a function with @R.function, whose operations have lifetimes, got loops",
+    "broken.relax": "must be TVMScript: ",
+    "without_shapes.graph": "attrs.shape: is required",
+    "memories_without_sizes.json": "memory_sizes: is required",
+    "free_twice.csv": "line 4, column 'id': must be allocated before it is freed, got \"1\"",
+    "other_columns.csv": "first line, column 'buffer_id': must be one of id, lower, upper, start, end, size,",
+    "log_contradicts.txt": "line 4: must say the same of buffer 1 as before: give one plan, not two",
+    "snapshot_without_history.pickle": "device_traces: must have events: record the history before the",
+    "snapshot_that_runs.pickle": 'must hold plain values only, got an object of "builtins.print"',
+}
+"""Files that are not, with how what is said of them begins."""
+FILES = dict(files())
+
+
+def read(name: str, data: bytes) -> Audited:
+    return read_audited(data, name, ImportOptions(), needs_plan=False)
+
+
+def test_every_file_has_its_row() -> None:
+    assert FILES.keys() == READ.keys() | REFUSED.keys()
+    assert len(FILES) > 60
+    assert sum(map(len, FILES.values())) < 1_000_000
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_file_is_read_with_the_plan_inside(name: str) -> None:
+    found = read(name, FILES[name])
+    is_valid = None if found.plan is None else verify(found.problem, found.plan) == ()
+    assert (len(found.problem.buffers), found.own_peak, is_valid) == READ[name]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_file_is_refused_with_a_sentence(name: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(name, FILES[name])
+    assert str(error.value).startswith(REFUSED[name])
+
+
+def test_models_of_onnx_are_read_or_refused_alike() -> None:
+    pytest.importorskip("onnx", reason="needs the extra onnx")
+    from tests.support.onnx_models import choice, loop, model, node, scan, value
+
+    x, y = value("x", (4,)), value("y", (4,))
+    counts = [len(read("m.onnx", data).problem.buffers) for data in (choice(), loop(), loop(swaps=True), scan())]
+    assert counts == [7, 13, 14, 7]
+    relu = [node("Relu", "x", "y")]
+    for data, sentence in {
+        model(
+            relu, [value("x", ("batch",))], [y]
+        ): 'dimension 0 must have a size, got "batch"; give it: --dim "batch=1"',
+        model([node("Relu", "z", "y")], [x], [y]): 'node[0] (Relu): must read what was written before, got "z"',
+        b"\x08\x08\x12\x00": "model: must be ONNX with a graph, got none",
+    }.items():
+        with pytest.raises(InputError) as error:
+            read("m.onnx", data)
+        assert sentence in str(error.value)
