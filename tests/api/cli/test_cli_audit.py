@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.main import main
+from tests.support.dump_files import graph, node
+from tests.support.tflite_files import model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
 TESTS = Path(__file__).parents[2]
 PROBLEM = "id,lower,upper,size\n1,0,4,8\n2,0,2,8\n3,2,4,4\n"
+OLD_LOG = b"""Planner buffer ID: 0, calculated offset: 16, size required: 64, first_time_created: 0, last_time_used: 1
+"""
 PLACES = {"1": 0, "2": 8, "3": 18}
 
 
@@ -53,23 +57,45 @@ def test_a_table_whose_offsets_are_a_plan_is_audited_with_a_warning(problem: Pat
     assert "all-pinned: all 4 buffers are pinned, so nothing is left to plan" in capfd.readouterr().err
 
 
-def test_models_and_dumps_have_their_plans_inside(tmp_path: Path, capfd: Captured) -> None:
-    (tmp_path / "log.txt").write_text("x (id=0): size=64, offset=64, first_used=0 last_used=1\n")
-    events = [{"action": "alloc", "addr": 512 * k, "size": 512} for k in range(2)]
-    (tmp_path / "s.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}))
-    peaks = {
-        TESTS / "models" / "loop.pte": (416, 384),
-        TESTS / "models" / "choice.pte": (320, 192),
-        TESTS / "dumps" / "mlp_sgd.hlo.pb": (12_090_728, 12_090_728),
-        TESTS / "dumps" / "network_planned.relax": (46_528, 43_264),
-        TESTS / "dumps" / "zfnet512.iree.txt": (13_877_056, 13_877_008),
-        tmp_path / "log.txt": (128, 64),
-        tmp_path / "s.pickle": (1024, 1024),
-    }
-    for path, (peak, best) in peaks.items():
-        assert main(["audit", str(path), "--format", "json"]) == 0
-        told = json.loads(capfd.readouterr().out)["audit"]
-        assert (told["valid"], told["peak"], told["best"]) == (True, peak, best), path
+GRAPH = subgraph(
+    [tensor("x", (1, 64)), tensor("h", (1, 64)), tensor("y", (1, 64))],
+    [0],
+    [2],
+    [operator("ADD", [0, 0], [1]), operator("ADD", [1, 1], [2])],
+)
+STORAGES = [node("x"), *(node(name, "fused", (k, 0, 0)) for k, name in enumerate("abc"))]
+EVENTS = {"segments": [], "device_traces": [[{"action": "alloc", "addr": 512 * k, "size": 512} for k in range(2)]]}
+MADE = {
+    "offline.tflite": (model(GRAPH, offline_plan=(0, 1, 3, 0, 256, 1024)), 1280, 512),
+    "graph.json": (graph(STORAGES, [(64,), (16,), (32,), (16,)], [0, 1, 2, 1], [[3, 0, 0]]), 448, 320),
+    "log.txt": (b"x (id=0): size=64, offset=64, first_used=0 last_used=1\n", 128, 64),
+    "old.txt": (OLD_LOG, 80, 64),
+    "snapshot.pickle": (pickle.dumps(EVENTS), 1024, 1024),
+    "snapshot.json": (json.dumps(EVENTS).encode(), 1024, 1024),
+    "closed.in.csv": (b"id,lower,upper,size,offset\na,0,0,4,8\nb,0,1,4,0\n", 12, 8),
+    "minimalloc.csv": (b"id,lower,upper,size,offset\na,0,4,8,0\nb,0,2,8,12\n", 20, 16),
+}
+KEPT = {
+    "models/loop.pte": (416, 384),
+    "models/choice.pte": (320, 192),
+    "dumps/mlp_sgd.hlo.pb": (12_090_728, 12_090_728),
+    "dumps/mlp_sgd.xla.txt": (12_090_728, 12_090_728),
+    "dumps/network_planned.relax": (46_528, 43_264),
+    "dumps/zfnet512.iree.txt": (13_877_056, 13_877_008),
+}
+
+
+@pytest.mark.parametrize("name", [*KEPT, *MADE])
+def test_models_dumps_and_tables_have_their_plans_inside(name: str, tmp_path: Path, capfd: Captured) -> None:
+    if name in KEPT:
+        path, (peak, best) = TESTS / name, KEPT[name]
+    else:
+        data, peak, best = MADE[name]
+        path = tmp_path / name
+        path.write_bytes(data)
+    assert main(["audit", str(path), "--format", "json", "-q"]) == 0
+    told = json.loads(capfd.readouterr().out)["audit"]
+    assert (told["valid"], told["peak"], told["best"]) == (True, peak, best)
 
 
 def test_what_is_not_valid_has_an_exit_status_of_its_own(problem: Path, capfd: Captured) -> None:
