@@ -22,9 +22,9 @@ import numpy as np
 
 from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import lower_bound
-from memplan.planner.errors import InvalidPlanError, MemplanError, OptionError
+from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -37,6 +37,7 @@ from memplan.solvers.bench.suites import pose
 from memplan.solvers.kernels.warm_up import warm_up
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference.own import rows_of
 from memplan.solvers.search.result import Progress
 
 OnProgress = Callable[[Progress], None]
@@ -73,6 +74,7 @@ def main() -> None:
         answers.write(json.dumps(message) + "\n")
 
     job = BenchTask(**json.loads(sys.stdin.readline()))
+    sys.path.append(str(Path.cwd()))  # where planners of a caller's own may be
     try:
         _run(job, say, sys.stdin)
     except OptionError as error:
@@ -142,9 +144,18 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
     return lambda problem, on_progress: _placed(problem, offsets(problem, time_limit_s)), peer.version
 
 
-def _placed(problem: Problem, offset: I64) -> Plan:
-    table = PlacementTable(problem.buffers.ids, (problem.pools[0].name,), column(np.zeros(len(offset))), offset)
-    return Plan(placements=table)
+def _placed(problem: Problem, answer: object) -> Plan:
+    """Return the plan of an answer: an array of offsets, or what a planner of a caller's own may return."""
+    names = tuple(pool.name for pool in problem.pools)
+    if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.shape == (len(problem.buffers),):
+        return Plan(placements=PlacementTable(problem.buffers.ids, names, column(np.zeros(len(answer))), answer))
+    try:
+        rows = rows_of(problem, answer)
+    except OptionError as error:
+        raise FormatError(f"the planner {error}") from None
+    ids = tuple(problem.buffers.ids[i] for i, _, _ in rows)
+    pools, offsets = column([pool for _, pool, _ in rows]), column([offset for _, _, offset in rows])
+    return Plan(placements=PlacementTable(ids, names, pools, offsets))
 
 
 def _warm(solver: str) -> None:

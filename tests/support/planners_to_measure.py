@@ -23,6 +23,18 @@ def stack(problem: Problem, time_limit_s: float) -> I64:
     return np.cumsum(problem.buffers.size) - problem.buffers.size
 
 
+def listed(problem: Problem, time_limit_s: float) -> list[int]:
+    return [int(offset) for offset in stack(problem, time_limit_s)]
+
+
+def mapped(problem: Problem, time_limit_s: float) -> dict[int | str, int]:
+    return dict(zip(problem.buffers.ids, listed(problem, time_limit_s), strict=True))
+
+
+def too_short(problem: Problem, time_limit_s: float) -> list[int]:
+    return [0]
+
+
 def overlap(problem: Problem, time_limit_s: float) -> I64:
     return np.zeros(len(problem.buffers), dtype=np.int64)
 

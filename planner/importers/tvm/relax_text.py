@@ -17,7 +17,7 @@ from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.operations import DeclaredBuffer
 
 _MOST_DIMENSIONS = 100
-_LONGEST_SIZE = 200
+_LONGEST_SIZE, _DEEPEST = 200, 50
 _COMPUTED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -34,12 +34,14 @@ class Dims:
         self.given = given
         self.named: set[str] = set()
 
-    def size(self, found: ast.expr) -> int:
-        """Return the size of a dimension; raises FormatError where it is not known."""
+    def size(self, found: ast.expr, depth: int = 0) -> int:
+        """Return the size of a dimension; raises FormatError where it is not known, or computed in too many steps."""
         if isinstance(found, ast.Call) and len(found.args) == 1:  # T.int64(4), R.prim_value(4)
             found = found.args[0]
         if (computed := _arithmetic(found)) is not None:
-            left, right = self.size(computed.left), self.size(computed.right)
+            if depth == _DEEPEST:
+                raise FormatError(f"{line(found)}: must be computed in at most {_DEEPEST} steps, got more")
+            left, right = self.size(computed.left, depth + 1), self.size(computed.right, depth + 1)
             return self._checked(_COMPUTED[type(computed.op)](left, right), found)
         name = found.id if isinstance(found, ast.Name) else found.value if isinstance(found, ast.Constant) else None
         if isinstance(name, str):

@@ -126,6 +126,7 @@ ALLOC = 'a: R.Tensor((4,), dtype="int8") = R.builtin.alloc_tensor(R.shape([4]), 
         (["cls.main(x)"], 'line 10: must not call another Relax function .inline it before., got "cls.main"'),
         ([ALLOC, ALLOC.replace("a:", "b:").replace(" 0,", " 1,")], "line 11: must be in the one memory"),
         (["y = ("], "must be TVMScript"),
+        (["y: R.Tensor((" + "1 + " * 2000 + "1,), 'int8') = R.f(x)"], "line 10: must be computed in at most 50 steps"),
         (
             ["y = R.add(x, x)", "return y"],
             r'line 10: must say which tensor it returns, .*mod.script.*, got "y" without',

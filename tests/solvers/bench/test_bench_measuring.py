@@ -35,6 +35,12 @@ def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark() -> None:
     assert (result.buffers, result.known_peak, result.lower_bound) == (6, 2**20, 2**20)
 
 
+@pytest.mark.parametrize("planner", ["listed", "mapped"])
+def test_lists_and_mappings_are_answers_as_they_are_to_plan(planner: str) -> None:
+    result = measured(planner)
+    assert (result.outcome, result.peak) == ("plan", measured("stack").peak)
+
+
 def test_sleeping_uses_wall_time_and_no_cpu_time() -> None:
     result = measured("sleep")
     assert result.wall_time_s is not None
@@ -85,6 +91,7 @@ def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pyt
         ("give_up", "none", "no plan in time"),
         ("refuse", "skipped", "solver: cannot do what is asked"),
         ("fail", "failed", "its process ended with status 1: ArithmeticError: two and two are five"),
+        ("too_short", "failed", "the planner must return an offset for each of 6 buffers, got 1"),
         ("crash", "failed", "its process ended with signal SIGABRT"),
         ("no_such_module:plan", "skipped", "solver: no_such_module:plan needs no_such_module, which is not installed"),
     ],
