@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memplan.planner import formats, importers
@@ -19,14 +19,16 @@ Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
 
 
-def read_problem(source: Source) -> Problem:
+def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None) -> Problem:
     """Read a problem: JSON, CSV, operations, or the model or dump of another system, told apart by what is in them.
 
+    `capacity` is `Problem.with_capacity`: bytes of the only pool, or of each by its name.
     Raises FileError where there is no such file, FormatError and ProblemError where it is no problem.
     """
     data, name = _contents(source)
     with named(name):
-        return importers.read_problem(data, name)[0]
+        problem = importers.read_problem(data, name)[0]
+    return problem if capacity is None else problem.with_capacity(capacity)
 
 
 def read_graph(source: Source) -> OperationGraph:

@@ -9,8 +9,21 @@ import typer
 
 from memplan.api.cli.streams import STANDARD
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.formats import FORMATS
+
+_SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def seconds(text: str | float) -> float:
+    """Return the seconds that a duration such as `10`, `10s`, `500ms` or `2min` says."""
+    number = str(text).rstrip("abcdefghijklmnopqrstuvwxyz ")
+    try:
+        return float(number) * _SECONDS[str(text)[len(number) :].strip()]
+    except (ValueError, KeyError):
+        rule = "must be seconds, or a duration such as 10s, 500ms or 2min"
+        raise typer.BadParameter(f"{rule}, got {shown(text)}") from None
+
 
 TABLE = "table"
 """The way to show a plan to people."""
@@ -50,7 +63,9 @@ Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
 
 # Of plan
-TimeLimit = Annotated[float, typer.Option(help="Seconds until the answer.")]
+TimeLimit = Annotated[
+    float, typer.Option(parser=seconds, metavar="SECONDS", help="Seconds until the answer: 10, 10s, 500ms or 2min.")
+]
 SolverName = Annotated[
     str, typer.Option(help="Which solver; `memplan solvers` lists them. A planner of your own: MODULE:FUNCTION.")
 ]

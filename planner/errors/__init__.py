@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from memplan.planner.errors.field_hints import meant_number, unknown_field
+from memplan.planner.errors.field_hints import meant_list, meant_number, unknown_field
 
 MAX_SHOWN = 100
 """The most sentences that an error carries; a million broken rows need no million sentences."""
@@ -138,7 +138,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "bool_parsing": _got("must be true or false"),
     "string_too_short": _got("must not be empty"),
     "list_type": _got("must be a list"),
-    "tuple_type": _got("must be a list"),
+    "tuple_type": lambda error: f"must be a list, got {shown(error['input'])}{meant_list(error['input'])}",
     "too_short": _got("must not be empty"),
     "too_long": _got("must have at most {max_length} entries"),
     "model_type": _got("must be an object"),

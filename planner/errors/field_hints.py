@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from json import dumps
 
 _OF_BUFFERS = {
     "lower": "start",
@@ -87,3 +88,13 @@ def meant_number(value: object) -> str:
         return ""
     number = int(match[1]) * 1024 ** _POWERS[match[2]]
     return f" (did you mean {number}{', without quotes' if not match[2] else ', in bytes'}?)"
+
+
+def meant_list(value: object, key: str = "name") -> str:
+    """Say how an object that stands where a list should is written as one; empty for what is no object or empty."""
+    if not isinstance(value, Mapping) or not value:
+        return ""
+    if all(isinstance(row, Mapping) for row in value.values()):
+        first = dumps(str(next(iter(value)))[:20])
+        return f' (did you mean [{{"{key}": {first}, ...}}, ...], a list in which each says its {key}?)'
+    return " (did you mean [{...}], a list of one?)"

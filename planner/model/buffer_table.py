@@ -19,6 +19,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
+from memplan.planner.errors.field_hints import meant_list
 from memplan.planner.model.columns import Columns
 from memplan.planner.model.fast_rows import plain_columns
 from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, Value, end_rule
@@ -246,7 +247,7 @@ def parse_buffers(value: object) -> BufferTable:
     if isinstance(value, BufferTable):
         return value
     if not isinstance(value, (list, tuple)):
-        raise PydanticCustomError("rule", "must be a list, got {shown}", {"shown": shown(value)})
+        raise PydanticCustomError("rule", "must be a list, got {it}", {"it": shown(value) + meant_list(value, "id")})
     if (plain := plain_columns(value)) is not None:
         with suppress(OverflowError, ValidationError):  # row by row, what is wrong is told in full
             return BufferTable.from_columns(*plain)

@@ -204,6 +204,14 @@ class Plan(PlanValue):
         """
         return self.placements[self.placements.row_of[buffer]]
 
+    def __getitem__(self, buffer: int | str) -> Placement:
+        """Return `placement(buffer)`: `plan["b3"]` is by the buffer's id, and so is `plan[3]`."""
+        return self.placement(buffer)
+
+    def __contains__(self, buffer: object) -> bool:
+        """Return True if the plan places a buffer with this id."""
+        return isinstance(buffer, int | str) and buffer in self.placements.row_of
+
     def to_columns(self) -> dict[str, Any]:
         """Return the placements as columns: `id`, `pool`, `offset`, in the order of the placements.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
 
-from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
+from memplan.planner.errors import MAX_SHOWN, Location, ProblemError, broken, shown
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.duplicates import repeated
 from memplan.planner.model.intervals import half_open
@@ -26,6 +26,20 @@ class Problem(ProblemFields):
     if TYPE_CHECKING:  # rows become a table; pydantic's own signature would ask for the table
 
         def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
+
+    def with_capacity(self, capacity: int | Mapping[str, int]) -> Problem:
+        """Return the problem with so many bytes in its only pool, or in those that are named; raises ProblemError."""
+        given = capacity if isinstance(capacity, Mapping) else {self.pools[0].name: capacity}
+        if unknown := [name for name in given if name not in self.pool_index]:
+            known = ", ".join(self.pool_index)
+            raise ProblemError(f"capacity: must name a pool of the problem ({known}), got {shown(unknown[0])}")
+        if given is not capacity and len(self.pools) > 1:
+            raise ProblemError("capacity: must name its pools, as in {'sram': 65536}, where there are several")
+        pools = [
+            pool.model_dump(exclude_unset=True) | ({"size": given[pool.name]} if pool.name in given else {})
+            for pool in self.pools
+        ]
+        return Problem(**{name: getattr(self, name) for name in Problem.model_fields} | {"pools": pools})
 
     @model_validator(mode="before")
     @classmethod

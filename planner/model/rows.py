@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -31,7 +31,12 @@ def _id(value: object) -> int | str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise PydanticCustomError("rule", "must be a non-empty string or an integer, got {shown}", {"shown": shown(value)})
+    rule = "must be a non-empty string or an integer"
+    if isinstance(value, Mapping) and "id" in value:
+        rule = f"must be the id alone, {shown(value['id'])}"
+        if "offset" in value:
+            rule += f", with alias_offset {shown(value['offset'])} beside alias_of"
+    raise PydanticCustomError("rule", "{rule}, got {shown}", {"rule": rule, "shown": shown(value)})
 
 
 def as_tuple(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
@@ -45,6 +45,8 @@ def solve(
         deterministic=deterministic,
         profile=profile,
     )
+    if not isinstance(problem, Problem):
+        raise OptionError(f"problem: must be a Problem, as read_problem and Problem(...) make it, got {shown(problem)}")
     options.target()
     if control.deadline is None and not deterministic:
         control = replace(control, deadline=Deadline.after(time_limit_s))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memplan.api.cli.arguments import seconds
 from memplan.api.cli.main import main
 
 A = {"id": "a", "size": 64, "start": 0, "end": 3}
@@ -73,6 +74,23 @@ CASES: list[tuple[str, str, str, str, str]] = [
     (text(A, objective="min"), "plan p.json", "objective", 'got "min"', "must be 'peak', 'fit' or 'cost'"),
     ("id,lower,upper\na,0,3\n", "plan p.csv", "p.csv: first line", "got no 'size'", "columns id, lower, upper, size"),
     ("id,lower,upper,size\na,0,x,4\n", "plan p.csv", "line 2, column 'upper'", "must be an integer, got 'x'", ""),
+    (
+        text(A, B | {"alias_of": {"id": "a", "offset": 8}}),
+        "plan p.json",
+        "buffers[1].alias_of",
+        "got {",
+        "alias_offset 8",
+    ),
+    (
+        text(A, pools={"sram": {"size": 99}}),
+        "plan p.json",
+        "pools",
+        "must be a list",
+        'mean [{"name": "sram", ...}, ...]',
+    ),
+    (text(A, pools={"size": 99}), "plan p.json", "pools", "must be a list", "mean [{...}], a list of one?"),
+    ('{"buffers": {"a": {"size": 1}}}', "plan p.json", "buffers", "must be a list", 'mean [{"id": "a", ...}, ...]'),
+    (TWO, "plan p.json --time-limit soon", "--time-limit", 'got "soon"', "such as 10s, 500ms or 2min"),
     (" \0\0\0TFL3", "plan p.tflite", "p.tflite", "must lie in the file (8 bytes)", "is it cut short?"),
 ]
 
@@ -95,6 +113,11 @@ def test_a_newcomer_is_told_where_what_and_what_to_do(
     told, said = capfd.readouterr()
     assert told == ""
     assert [part in said for part in (where, what, remedy)] == [True] * 3, said
+
+
+@pytest.mark.parametrize(("text", "found"), [("10", 10), ("2.5s", 2.5), ("500ms", 0.5), ("2 min", 120), (0.25, 0.25)])
+def test_a_time_limit_may_have_a_unit(text: str | float, found: float) -> None:
+    assert seconds(text) == found
 
 
 def test_most_messages_say_what_to_do() -> None:

@@ -86,3 +86,17 @@ def test_columns_cannot_be_written_to() -> None:
     table = BufferTable.from_columns(["a"], np.array([4]), np.array([0]), np.array([1]))
     with pytest.raises(ValueError, match="read-only"):
         table.size[0] = 5
+
+
+def test_a_capacity_is_given_to_the_only_pool_or_by_name() -> None:
+    one = Problem(buffers=[Buffer(id="a", size=8, start=0, end=1)])
+    assert [pool.size for pool in one.with_capacity(64).pools] == [64]
+    two = Problem(buffers=[], pools=[{"name": "fast", "size": 8}, {"name": "slow", "alignment": 4}])
+    assert [(pool.size, pool.alignment) for pool in two.with_capacity({"slow": 16}).pools] == [(8, 1), (16, 4)]
+    for problem, capacity, rule in (
+        (two, 8, "must name its pools"),
+        (one, {"x": 8}, 'got "x"'),
+        (one, -1, "at least 0"),
+    ):
+        with pytest.raises(ProblemError, match=rule):
+            problem.with_capacity(capacity)

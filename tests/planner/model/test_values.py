@@ -114,6 +114,8 @@ def test_repr_is_short_and_leaves_out_defaults() -> None:
 
 def test_a_placement_is_found_by_its_buffer() -> None:
     assert PLAN.placement("a").offset == 0
-    assert PLAN.placement(7) == PLAN.placements[1]
+    assert PLAN.placement(7) == PLAN[7] == PLAN.placements[1]
+    assert 7 in PLAN
+    assert 0 not in PLAN
     with pytest.raises(KeyError):
         PLAN.placement("7")
