@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from starlette.datastructures import QueryParams
@@ -169,6 +170,7 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 def _check_fields(content: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:
     breaks = [f"{name}: is required" for name in required if name not in content]
-    breaks += [f"{path_of((name,))}: is not a known field" for name in content if name not in (*required, *optional)]
+    unknown = (name for name in content if name not in (*required, *optional))
+    breaks += [f"{path_of((name,))}: is not a known field" for name in islice(unknown, MAX_SHOWN)]
     if breaks:
         raise InputError(*breaks[:MAX_SHOWN])

@@ -22,6 +22,7 @@ from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
 from memplan.planner.errors.field_hints import meant_list
 from memplan.planner.model.columns import Columns
 from memplan.planner.model.fast_rows import plain_columns
+from memplan.planner.model.parts import narrowed, shifted
 from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, Value, end_rule
 
 I64 = npt.NDArray[np.int64]
@@ -255,24 +256,15 @@ def parse_buffers(value: object) -> BufferTable:
     errors: list[InitErrorDetails] = []
     for low in range(0, len(value), _CHUNK):
         try:
-            builder.add(_BUFFERS.validate_python(list(value[low : low + _CHUNK])))
+            rows = [narrowed(row, Buffer.model_fields) for row in value[low : low + _CHUNK]]
+            builder.add(_BUFFERS.validate_python(rows))
         except ValidationError as error:
-            errors.extend(_shifted(error, low))
+            errors.extend(shifted(error, low))
             if len(errors) > MAX_SHOWN:
                 break
     if errors:
         raise ValidationError.from_exception_data("buffers", errors)
     return builder.table()
-
-
-def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
-    for entry in error.errors(include_url=False):
-        index, *rest = entry["loc"]
-        kind: Any = entry["type"]
-        if kind == "rule":
-            kind = PydanticCustomError("rule", "{sentence}", {"sentence": entry["msg"]})
-        location = (int(index) + low, *rest)
-        yield {"type": kind, "loc": location, "input": entry["input"], "ctx": entry.get("ctx", {})}
 
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import Annotated, overload
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.columns import Columns
+from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import Placement
 
 
@@ -71,7 +72,9 @@ class PlacementTable(Columns, Sequence[Placement]):
         ]
 
 
-_PLACEMENTS = TypeAdapter(list[Placement], config=ConfigDict(defer_build=True))
+_PLACEMENTS: TypeAdapter[tuple[Placement, ...]] = TypeAdapter(
+    Annotated[tuple[Placement, ...], WrapValidator(in_parts)], config=ConfigDict(defer_build=True)
+)
 
 
 def parse_placements(value: object) -> PlacementTable:
@@ -80,4 +83,4 @@ def parse_placements(value: object) -> PlacementTable:
         return value
     if not isinstance(value, (list, tuple)):
         raise PydanticCustomError("rule", "must be a list, got {shown}", {"shown": shown(value)})
-    return PlacementTable.from_rows(_PLACEMENTS.validate_python(list(value)))
+    return PlacementTable.from_rows(_PLACEMENTS.validate_python(value))

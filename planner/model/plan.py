@@ -10,6 +10,7 @@ from pydantic import (
     GetPydanticSchema,
     PlainSerializer,
     SerializerFunctionWrapHandler,
+    WrapValidator,
     model_serializer,
 )
 from pydantic_core import core_schema
@@ -17,6 +18,7 @@ from pydantic_core import core_schema
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
+from memplan.planner.model.parts import in_parts
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.planned import problem_of
 from memplan.planner.model.problem_fields import Profile
@@ -29,7 +31,7 @@ ProofKind = Literal[
     "live-set", "clique", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"
 ]
 ReasonKind = Literal["live-set", "stretch", "core"]
-Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple)]
+Ids = Annotated[tuple[Id, ...], WrapValidator(in_parts)]
 
 
 def _as_finding(value: object) -> object:
@@ -41,8 +43,8 @@ def _as_finding(value: object) -> object:
 
 _SAID = ("rule", "message")
 _FINDING = {*_SAID, "buffers"}
-Findings = Annotated[tuple[Annotated[Finding, BeforeValidator(_as_finding)], ...], BeforeValidator(as_tuple)]
-Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
+Findings = Annotated[tuple[Annotated[Finding, BeforeValidator(_as_finding)], ...], WrapValidator(in_parts)]
+Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...], WrapValidator(in_parts)]
 
 _SHOWN_AT_MOST = 100_000
 """The most buffers of a plan that a notebook shows by itself: each cell keeps a whole page."""
@@ -106,7 +108,7 @@ class RuleMember(PlanValue):
     buffer: Id | None = None
     pool: str | None = None
     buffers: Ids = ()
-    value: int | Annotated[tuple[Id, ...], BeforeValidator(as_tuple)] | None = None
+    value: int | Annotated[tuple[Id, ...], WrapValidator(in_parts)] | None = None
 
 
 class Enough(PlanValue):
@@ -141,7 +143,7 @@ class Explanation(Certified):
     needed: int | None = None
     would_do: Enough | None = None
     stretch: Annotated[tuple[int, int], BeforeValidator(as_tuple)] | None = None
-    rules: Annotated[tuple[RuleMember, ...], BeforeValidator(as_tuple)] = ()
+    rules: Annotated[tuple[RuleMember, ...], WrapValidator(in_parts)] = ()
     other_bottlenecks: int | None = None
 
 
@@ -181,7 +183,7 @@ class Plan(PlanValue):
     gap: float | None = None
     cost: float | None = None
     cost_lower_bound: float | None = None
-    pools: Annotated[tuple[PoolUse, ...], BeforeValidator(as_tuple)] = ()
+    pools: Annotated[tuple[PoolUse, ...], WrapValidator(in_parts)] = ()
     placements: Placements = NO_PLACEMENTS
     shared: Pairs = ()
     bank_clashes: Pairs = ()

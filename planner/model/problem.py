@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -55,11 +55,12 @@ class Problem(ProblemFields):
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> Problem:
-        breaks = self._repeats()
+        found = [self._repeats()]
         if len(self.buffers.pool_choices) > 1:
-            breaks += self._unknown_pools()
+            found.append(self._unknown_pools())
         if len(self.pools) > 1:
-            breaks += self._unpinnable()
+            found.append(self._unpinnable())
+        breaks = list(islice(chain.from_iterable(found), MAX_SHOWN + 1))
         kinds = kinds_of(self)
         for stage in sorted({stage for kind in kinds for stage in kind.checks}):
             if stage == 0 or not breaks:
@@ -69,38 +70,31 @@ class Problem(ProblemFields):
             broken(*breaks[: MAX_SHOWN + 1])
         return self
 
-    def _repeats(self) -> list[tuple[Location, str]]:
+    def _repeats(self) -> Iterator[tuple[Location, str]]:
         names = [pool.name for pool in self.pools]
-        return [
-            ((kind, i, key), f"must be unique, got {shown(ids[i])} again (first at {kind}[{first}])")
-            for kind, key, ids in (("buffers", "id", self.buffers.ids), ("pools", "name", names))
-            for first, i in repeated(ids)
-        ]
+        for kind, key, ids in (("buffers", "id", self.buffers.ids), ("pools", "name", names)):
+            for first, i in repeated(ids):
+                yield (kind, i, key), f"must be unique, got {shown(ids[i])} again (first at {kind}[{first}])"
 
-    def _unknown_pools(self) -> list[tuple[Location, str]]:
+    def _unknown_pools(self) -> Iterator[tuple[Location, str]]:
         choices = self.buffers.pool_choices
         wrong = {k for k, names in enumerate(choices) if not set(names) <= self.pool_index.keys()}
         if not wrong:
-            return []
+            return
         known = ", ".join([pool.name for pool in self.pools[:5]] + ["..."] * (len(self.pools) > 5))
-        return [
-            (("buffers", i, "pools", j), f"must name a pool of the problem ({known}), got {shown(name)}")
-            for i, choice in enumerate(self.buffers.pool_choice.tolist())
-            if choice in wrong
-            for j, name in enumerate(choices[choice])
-            if name not in self.pool_index
-        ]
+        for i, choice in enumerate(self.buffers.pool_choice.tolist()):
+            for j, name in enumerate(choices[choice] if choice in wrong else ()):
+                if name not in self.pool_index:
+                    yield ("buffers", i, "pools", j), f"must name a pool of the problem ({known}), got {shown(name)}"
 
-    def _unpinnable(self) -> list[tuple[Location, str]]:
+    def _unpinnable(self) -> Iterator[tuple[Location, str]]:
         choices = self.buffers.pool_choices
-        breaks: list[tuple[Location, str]] = []
         for i in (self.buffers.offset >= 0).nonzero()[0].tolist():
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
             count = len(names.difference(self.buffers.forbidden.get(i, ())))
             if count > 1:
                 rule = f"must come with the one pool it is meant for, got {count} pools to choose from"
-                breaks.append((("buffers", i, "offset"), rule))
-        return breaks
+                yield ("buffers", i, "offset"), rule
 
 
 def profile_of(problem: Problem, asked: Profile | None) -> Profile | None:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer
+from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, WrapValidator
 from pydantic_core import core_schema
 
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
 from memplan.planner.model.intervals import Interval
+from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rigid_groups import rigid_groups, target
 from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Value, as_tuple
 
@@ -28,7 +29,7 @@ on."""
 Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(as_tuple)]
 Pair = Annotated[tuple[Id, Id], BeforeValidator(as_tuple)]
 Cost = Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]
-Ids = Annotated[tuple[Id, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Ids = Annotated[tuple[Id, ...], WrapValidator(in_parts), Field(min_length=1)]
 Buffers = Annotated[
     BufferTable,
     GetPydanticSchema(
@@ -51,7 +52,7 @@ class Pool(Value):
     alignment: Alignment = 1
     base_address: Bytes = 0
     cost: Cost = 0
-    reserved: Annotated[tuple[Range, ...], BeforeValidator(as_tuple)] = ()
+    reserved: Annotated[tuple[Range, ...], WrapValidator(in_parts)] = ()
     bank_size: Alignment | None = None
 
 
@@ -75,11 +76,11 @@ class ProblemFields(Value):
     name: str | None = None
     interval: Interval = "half-open"
     buffers: Buffers
-    conflicts: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
-    may_share: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
-    bank: Annotated[tuple[BankUse, ...], BeforeValidator(as_tuple)] = ()
-    together: Annotated[tuple[Ids, ...], BeforeValidator(as_tuple)] = ()
-    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple)] = (Pool.model_construct(),)
+    conflicts: Annotated[tuple[Pair, ...], WrapValidator(in_parts)] = ()
+    may_share: Annotated[tuple[Pair, ...], WrapValidator(in_parts)] = ()
+    bank: Annotated[tuple[BankUse, ...], WrapValidator(in_parts)] = ()
+    together: Annotated[tuple[Ids, ...], WrapValidator(in_parts)] = ()
+    pools: Annotated[tuple[Pool, ...], WrapValidator(in_parts)] = (Pool.model_construct(),)
     objective: Objective = "peak"
 
     @cached_property

@@ -14,11 +14,13 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     WithJsonSchema,
+    WrapValidator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import InputError, Location, PlanError, ProblemError, broken, sentences, shown
+from memplan.planner.model.parts import in_parts, narrowed
 
 MAX_BYTES = 2**62
 """The largest size, alignment, traffic, base address or offset that a problem may name, in bytes."""
@@ -54,8 +56,8 @@ Bytes = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Alignment = Annotated[int, Field(ge=1, le=MAX_BYTES)]
 Name = Annotated[str, Field(min_length=1)]
 Interval = Annotated[tuple[Time, Time], BeforeValidator(as_tuple)]
-Lifetimes = Annotated[tuple[Interval, ...], BeforeValidator(as_tuple), Field(min_length=1)]
-PoolNames = Annotated[tuple[Name, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Lifetimes = Annotated[tuple[Interval, ...], WrapValidator(in_parts), Field(min_length=1)]
+PoolNames = Annotated[tuple[Name, ...], WrapValidator(in_parts), Field(min_length=1)]
 Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 
@@ -63,6 +65,13 @@ class WireValue(BaseModel):
     """The base of all values of the wire format: frozen, exact types, no unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
+
+    if not TYPE_CHECKING:
+
+        @classmethod
+        def model_validate(cls, obj: Any, **options: Any) -> WireValue:
+            """Return the value that an object or a mapping stands for; of many unknown fields, only some are told."""
+            return super().model_validate(narrowed(obj, cls.model_fields), **options)
 
 
 class Value(WireValue):
@@ -176,7 +185,7 @@ class Buffer(Value):
     relative: Relative | None = None
     no_cross: Alignment | None = None
     offset_mod: OffsetMod | None = None
-    forbid_pools: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] = ()
+    forbid_pools: Annotated[tuple[Name, ...], WrapValidator(in_parts)] = ()
 
     @model_validator(mode="after")
     def _is_whole(self) -> Buffer:

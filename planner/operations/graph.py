@@ -11,22 +11,23 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WrapValidator, model_validator
 from pydantic_core import to_json
 
 from memplan.planner.errors import MAX_SHOWN, InputError, Location, OperationsError, broken
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, as_tuple
 from memplan.planner.operations.graph_facts import Attributes, Shape, TensorFacts
 
 FORMAT: Literal["operations-by-bytes/1"] = "operations-by-bytes/1"
 RegionKind = Literal["branch", "loop", "call"]
 Position = Annotated[int, Field(ge=0)]
-Positions = Annotated[tuple[Position, ...], BeforeValidator(as_tuple)]
+Positions = Annotated[tuple[Position, ...], WrapValidator(in_parts)]
 Pair = Annotated[tuple[Position, Position], BeforeValidator(as_tuple)]
-Pairs = Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)]
-Shapes = Annotated[tuple[Shape | None, ...], BeforeValidator(as_tuple)]
+Pairs = Annotated[tuple[Pair, ...], WrapValidator(in_parts)]
+Shapes = Annotated[tuple[Shape | None, ...], WrapValidator(in_parts)]
 
 
 class Region(Value):
@@ -63,7 +64,7 @@ class GraphOperation(Value):
     work: Bytes = 0
     after: Positions = ()
     may_overwrite: Pairs = ()
-    regions: Annotated[tuple[Region, ...], BeforeValidator(as_tuple)] = ()
+    regions: Annotated[tuple[Region, ...], WrapValidator(in_parts)] = ()
     name: Name | None = None
     kind: Name | None = None
     attributes: Attributes = Field(default_factory=dict)
@@ -88,12 +89,12 @@ class OperationGraph(Value):
 
     format: Literal["operations-by-bytes/1"] = FORMAT
     name: Name | None = None
-    size: Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple)] = ()
+    size: Annotated[tuple[Bytes, ...], WrapValidator(in_parts)] = ()
     kept: Positions = ()
     given: Positions = ()
     resident: Positions = ()
-    tensors: Annotated[tuple[TensorFacts, ...], BeforeValidator(as_tuple)] = ()
-    ops: Annotated[tuple[GraphOperation, ...], BeforeValidator(as_tuple)] = ()
+    tensors: Annotated[tuple[TensorFacts, ...], WrapValidator(in_parts)] = ()
+    ops: Annotated[tuple[GraphOperation, ...], WrapValidator(in_parts)] = ()
 
     @model_validator(mode="after")
     def _is_in_order(self) -> OperationGraph:

@@ -6,15 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import InputError, OperationsError, broken, shown
+from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import MAX_BYTES, Name, Value, as_tuple
 
 _DTYPE = re.compile(r"(bool|bfloat|u?int|float|complex)(\d{0,4})(?:_?e\d+m\d+[a-z]*)?(?:x(\d{1,6}))?", re.ASCII)
 Dimension = Annotated[int, Field(ge=0, le=MAX_BYTES)]
-Shape = Annotated[tuple[Dimension, ...], BeforeValidator(as_tuple)]
+Shape = Annotated[tuple[Dimension, ...], WrapValidator(in_parts)]
 OVERWRITING = frozenset(
     {"abs", "add", "cast", "ceil", "clip", "cos", "div", "elu", "erf", "exp", "floor", "gelu", "hard_sigmoid"}
     | {"hard_swish", "leaky_relu", "log", "maximum", "minimum", "mish", "mul", "neg", "not", "pow", "prelu", "relu"}
@@ -22,8 +23,8 @@ OVERWRITING = frozenset(
 )
 """The kinds of operations that need no input's element behind the output's element at the same place."""
 TensorRole = Literal["input", "output", "weight", "state", "activation"]
-Integers = Annotated[tuple[int, ...], BeforeValidator(as_tuple)]
-Floats = Annotated[tuple[float, ...], BeforeValidator(as_tuple)]
+Integers = Annotated[tuple[int, ...], WrapValidator(in_parts)]
+Floats = Annotated[tuple[float, ...], WrapValidator(in_parts)]
 
 
 def _attribute(value: object) -> object:

@@ -7,12 +7,13 @@ from functools import cached_property
 from math import prod
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, WrapValidator, model_validator
 
 from memplan.planner.errors import MAX_SHOWN, Location, OperationsError, broken, sentences, shown
 from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.parts import entries_in_parts, in_parts
 from memplan.planner.model.problem import Objective, Pool
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue, as_tuple
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue
 from memplan.planner.operations.graph_facts import Shape, bits_of
 from memplan.planner.operations.statements import Alloc, Body, Call, Free, Names, every_statement, named_buffers
 
@@ -65,7 +66,7 @@ class Function(WireValue):
     params: Names = ()
     results: Names = ()
     constants: Names = ()
-    buffers: Annotated[tuple[DeclaredBuffer, ...], BeforeValidator(as_tuple)] = ()
+    buffers: Annotated[tuple[DeclaredBuffer, ...], WrapValidator(in_parts)] = ()
     body: Body = ()
 
     @model_validator(mode="after")
@@ -138,8 +139,8 @@ class Operations(WireValue):
     name: str | None = None
     entry: Name = "main"
     order: OrderStatus = "final"
-    functions: dict[Name, Function]
-    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple), Field(min_length=1)] = (Pool(),)
+    functions: Annotated[dict[Name, Function], WrapValidator(entries_in_parts)]
+    pools: Annotated[tuple[Pool, ...], WrapValidator(in_parts), Field(min_length=1)] = (Pool(),)
     objective: Objective = "peak"
 
     @model_validator(mode="after")

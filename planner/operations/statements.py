@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import Location, shown
-from memplan.planner.model.rows import Name, WireValue, as_tuple
+from memplan.planner.model.parts import in_parts
+from memplan.planner.model.rows import Name, WireValue
 
-Names = Annotated[tuple[Name, ...], BeforeValidator(as_tuple)]
-SomeNames = Annotated[tuple[Name, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Names = Annotated[tuple[Name, ...], WrapValidator(in_parts)]
+SomeNames = Annotated[tuple[Name, ...], WrapValidator(in_parts), Field(min_length=1)]
 
 
 class Operation(WireValue):
@@ -43,7 +44,7 @@ class Call(WireValue):
 class Branches(WireValue):
     """Exactly one of the branches is gone through, after the inputs were read to choose it."""
 
-    branches: Annotated[tuple[Body, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    branches: Annotated[tuple[Body, ...], WrapValidator(in_parts), Field(min_length=1)]
     inputs: Names = ()
 
 
@@ -91,7 +92,7 @@ def _of_its_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
 Statement: TypeAlias = Operation | Call | Branches | Repetition | Alloc | Free
 Body = Annotated[
     tuple[Annotated[Statement, WrapValidator(_of_its_kind)], ...],
-    BeforeValidator(as_tuple),
+    WrapValidator(in_parts),
 ]
 
 for _model in (Operation, Branches, Repetition):

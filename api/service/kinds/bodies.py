@@ -25,6 +25,9 @@ from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
+_MOST_FIELDS = 64
+"""More fields than any body has."""
+
 
 def parsed_fields(kind: JobKind[Any], media: str, body: bytes) -> dict[str, Any]:
     """Return the fields of a body, the options and the terms of a job among them; raises InputError."""
@@ -36,6 +39,8 @@ def parsed_fields(kind: JobKind[Any], media: str, body: bytes) -> dict[str, Any]
         raise FormatError(*(f"body: {sentence}" for sentence in error.sentences)) from error
     if not isinstance(content, dict):
         raise InputError(f"body: must be an object, got {shown(content)}")
+    if len(content) > _MOST_FIELDS:
+        raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
     is_bare = not content.keys() & {*kind.fields, "options"}
     return {kind.fields[0]: content} if is_bare else content
 

@@ -1,0 +1,87 @@
+"""Long lists and wide objects of the wire format, validated in parts: of what is wrong, no more is made than is told.
+
+Each break of a rule takes a kilobyte and some microseconds, and two bytes of a body can be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from pydantic import ValidationError, ValidatorFunctionWrapHandler
+from pydantic.fields import FieldInfo
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from memplan.planner.errors import MAX_SHOWN
+
+_PART = 128
+_MOST_FIELDS = 64
+"""More fields than any object of the wire format has."""
+
+
+def in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Validate a list of JSON as a tuple, part by part, up to the first with more breaks than are told."""
+    if isinstance(value, list):
+        value = tuple(value)
+    if not isinstance(value, tuple):
+        return handler(value)
+    _check_width(enumerate(value) if dict in set(map(type, value)) else ())
+    if len(value) <= _PART:
+        return handler(value)
+    found: list[Any] = []
+    errors: list[InitErrorDetails] = []
+    for low in range(0, len(value), _PART):
+        try:
+            found += handler(value[low : low + _PART])
+        except ValidationError as error:
+            errors.extend(shifted(error, low))
+            if len(errors) > MAX_SHOWN:
+                break
+    if errors:
+        raise ValidationError.from_exception_data("list", errors)
+    return tuple(found)
+
+
+def entries_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Validate an object of JSON with names of its sender's own, as `in_parts` does a list."""
+    if not isinstance(value, dict):
+        return handler(value)
+    _check_width(value.items())
+    if len(value) <= _PART:
+        return handler(value)
+    entries = iter(value.items())
+    found: dict[Any, Any] = {}
+    while part := dict(islice(entries, _PART)):
+        found |= handler(part)
+    return found
+
+
+def _check_width(entries: Iterable[tuple[Any, Any]]) -> None:
+    """Raise ValidationError for entries that have more fields than any object of the wire format."""
+    wide = ((place, len(entry)) for place, entry in entries if type(entry) is dict and len(entry) > _MOST_FIELDS)
+    errors: list[InitErrorDetails] = []
+    for place, count in islice(wide, MAX_SHOWN + 1):
+        kind = PydanticCustomError("rule", f"must have at most {_MOST_FIELDS} fields, got {count}")
+        errors.append({"type": kind, "loc": (place,), "input": None})
+    if errors:
+        raise ValidationError.from_exception_data("entries", errors)
+
+
+def narrowed(value: Any, known: Mapping[str, FieldInfo]) -> Any:
+    """Return an object without most of its unknown fields, where it has more of them than are told."""
+    if type(value) is not dict or len(value) <= _MOST_FIELDS:
+        return value
+    others = islice((name for name in value if name not in known), MAX_SHOWN + 1)
+    kept = {*others, *(field.alias or name for name, field in known.items())}
+    return {name: field for name, field in value.items() if name in kept}
+
+
+def shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
+    """Yield the errors of the rows from `low` on, at their own places."""
+    for entry in error.errors(include_url=False):
+        index, *rest = entry["loc"]
+        kind: Any = entry["type"]
+        if kind == "rule":
+            kind = PydanticCustomError("rule", "{sentence}", {"sentence": entry["msg"]})
+        yield {"type": kind, "loc": (int(index) + low, *rest), "input": entry["input"], "ctx": entry.get("ctx", {})}
