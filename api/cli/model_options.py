@@ -34,9 +34,26 @@ AlignmentOfModel = Annotated[
 ]
 
 
-def model_options(dims: Sequence[str] | None, views: ViewsOption | None, alignment: int | None) -> ImportOptions:
+ScratchOfModel = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scratch",
+        metavar="OPERATOR=BYTES",
+        help="The bytes that the kernel of an operator asks for while it runs, for TFLite models.",
+    ),
+]
+
+
+def model_options(
+    dims: Sequence[str] | None,
+    views: ViewsOption | None,
+    alignment: int | None,
+    scratch: Sequence[str] | None = None,
+) -> ImportOptions:
     """Return the options for reading a model; raises OptionError."""
     given: dict[str, object] = {"dims": _sizes(dims or ()), "alignment": alignment}
+    if scratch:
+        given["scratch"] = _sizes(scratch, "scratch", "OPERATOR=BYTES, as in my_op=1024")
     if views is not None:
         given["views"] = views.value
     try:
@@ -45,13 +62,13 @@ def model_options(dims: Sequence[str] | None, views: ViewsOption | None, alignme
         raise OptionError(*sentences(error)) from error
 
 
-def _sizes(dims: Sequence[str]) -> dict[str, int]:
+def _sizes(dims: Sequence[str], option: str = "dim", form: str = "NAME=SIZE, as in batch=1") -> dict[str, int]:
     found: dict[str, int] = {}
     for text in dims:
         name, _, size = text.rpartition("=")
         if not name or not size.isdecimal() or len(size) > 18:
-            raise OptionError(f"dim: must be NAME=SIZE, as in batch=1, got {shown(text)}")
+            raise OptionError(f"{option}: must be {form}, got {shown(text)}")
         if name in found:
-            raise OptionError(f"dim: must be given once for each name, got {shown(name)} again")
+            raise OptionError(f"{option}: must be given once for each name, got {shown(name)} again")
         found[name] = int(size)
     return found

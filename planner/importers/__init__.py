@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from memplan.planner import formats
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.formats import memplan_json
 from memplan.planner.importers.recognition import (
     is_cadence,
@@ -126,4 +126,6 @@ def read_model(data: bytes, name: str | None = None, options: ImportOptions | No
         from memplan.planner.importers.imported import ImportOptions
 
         options = ImportOptions()
+    if options.scratch and found != "tflite":
+        raise OptionError(f"scratch: must be given for TensorFlow Lite models only, got a file of {found}")
     return IMPORTERS[found].read(data, options)

@@ -28,13 +28,15 @@ class ImportOptions(WireValue):
 
     Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
     alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
-    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names. With
-    `facts`, shapes, types, kinds and attributes are read as well.
+    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names,
+    `scratch` the bytes that kernels ask for while they run, by the names of operators. With `facts`, shapes, types,
+    kinds and attributes are read as well.
     """
 
     alignment: Alignment | None = None
     views: Views = "alias"
     dims: dict[Name, Annotated[int, Field(ge=0, le=MAX_BYTES)]] = Field(default_factory=dict)
+    scratch: dict[Name, Annotated[int, Field(ge=0, le=MAX_BYTES)]] = Field(default_factory=dict)
     reading: Reading = Reading()
     facts: bool = False
 

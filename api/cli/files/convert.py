@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memplan.api.cli.arguments import Capacities, FileFormat, Inclusive, ProblemFile, Quiet
-from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.streams import format_for, problem_in, read_as, refuse_unwritable, say, warn, write
 from memplan.api.reports.sizes import size_text, with_capacities
 from memplan.planner import formats
@@ -27,6 +27,7 @@ def convert(
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
+    scratch: ScratchOfModel = None,
     operations: Annotated[
         bool, typer.Option("--operations", help="Write a model's operations, for liveness and shadow to read.")
     ] = False,
@@ -38,7 +39,7 @@ def convert(
     """Write a problem in another format, if that can say all of it; of a model, the problem that it poses."""
     wanted = format_for(output, written)
     refuse_unwritable(output)
-    options = model_options(dim, views, alignment).model_copy(update={"facts": graph})
+    options = model_options(dim, views, alignment, scratch).model_copy(update={"facts": graph})
     reader = partial(problem_in, name=problem_file, options=options, inclusive=inclusive)
     problem, imported = read_as(problem_file, reader)
     if imported is not None and not quiet:

@@ -39,7 +39,7 @@ from memplan.api.cli.arguments import (
     TimeLimit,
 )
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.plans.certificates import certified
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import (
@@ -82,6 +82,7 @@ def plan(
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
+    scratch: ScratchOfModel = None,
     time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
     solver: SolverName = "auto",
     accept: Accepted = None,
@@ -112,13 +113,12 @@ def plan(
     _refuse_unwritable(picture_file, output, page_file, bundle_file, certificate_file)
     others = {"sweep": ", ".join(swept) if swept else None, "keep": keep, "server": server, "inclusive": inclusive}
     reordering = _reordering(reorder, order_file, reordered_file, quiet, others)
-    model = model_options(dim, views, alignment)
+    model = model_options(dim, views, alignment, scratch)
     file, problem = _read(problem_file, inclusive, capacity or [], model, is_put_off=reordering is not None)
     _refuse_together(solver, bundle=bundle_file, keep=keep, sweep=swept, server=server, reorder=reordering)
     sweep = _read_sweep(swept, problem, (output, plan_format, is_table, quiet, page_file), picture_file, server)
     line = ProgressLine(sys.stderr if is_terminal(sys.stderr) and not quiet else None)
-    options = _options(time_limit_s=time_limit, solver=solver, accept=accept, seed=seed, profile=profile)
-    options["deterministic"] = deterministic
+    options = _options(deterministic, time_limit_s=time_limit, solver=solver, accept=accept, seed=seed, profile=profile)
     with graceful_interrupts() as cancelled:
         deadline = None if deterministic and reordering is None else Deadline.after(time_limit, started)
         control = SolveControl(deadline, cancelled, line.take)
@@ -163,8 +163,8 @@ def _run(planning: Callable[[], Plan], line: ProgressLine, started: float) -> Pl
     return answer
 
 
-def _options(**options: Any) -> dict[str, Any]:
-    return options
+def _options(deterministic: bool, **others: Any) -> dict[str, Any]:
+    return {"deterministic": deterministic, **others}
 
 
 def _refuse_together(solver: str, **given: object) -> None:

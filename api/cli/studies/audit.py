@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from memplan.api.checks.audited import Audited, read_audited, read_plan_of
 from memplan.api.cli.arguments import Capacities, ListFormat, Quiet, refuse_standard_twice
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import read_as, refuse_unwritable, say, wants_table, write
 from memplan.api.reports.audits import facts, lines
@@ -39,6 +39,7 @@ def audit(
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
+    scratch: ScratchOfModel = None,
     shown: ListFormat = None,
     quiet: Quiet = False,
 ) -> None:
@@ -49,7 +50,7 @@ def audit(
     refuse_unwritable(output)
     if plan_file is not None:
         refuse_standard_twice(problem_file, plan_file)
-    options = model_options(dim, views, alignment)
+    options = model_options(dim, views, alignment, scratch)
     read = partial(read_audited, name=problem_file, options=options, needs_plan=plan_file is None)
     found = read_as(problem_file, read)
     problem = with_capacities(found.problem, capacity or ())

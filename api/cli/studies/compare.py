@@ -9,7 +9,7 @@ import typer
 from pydantic_core import to_json
 
 from memplan.api.cli.arguments import ListFormat, Quiet
-from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.streams import read_as, say, wants_table, write
 from memplan.api.reports.comparison import compare as compare_bytes
 from memplan.api.reports.comparison import lines
@@ -23,6 +23,7 @@ def compare(
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
+    scratch: ScratchOfModel = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for each plan.")] = DEFAULT_TIME_LIMIT_S,
     shown: ListFormat = None,
     quiet: Quiet = False,
@@ -31,7 +32,7 @@ def compare(
 
     Exit status: 0 there is a plan, 1 none was found, 2 wrong input.
     """
-    options = model_options(dim, views, alignment)
+    options = model_options(dim, views, alignment, scratch)
     found = read_as(model_file, partial(compare_bytes, name=model_file, options=options, time_limit_s=time_limit))
     if not quiet:
         for warning in found.warnings:

@@ -67,11 +67,15 @@ class Subgraph:
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its subgraphs, the first of which is run, and its metadata by name."""
+    """A model: its subgraphs, the first of which is run, and its metadata by name.
+
+    `scratch` is what somebody says that kernels ask for, in bytes, by the names of operators.
+    """
 
     subgraphs: tuple[Subgraph, ...]
     metadata: Mapping[str, bytes]
     buffers: tuple[Table, ...] = field(default=(), compare=False, repr=False)
+    scratch: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def tensors(self) -> tuple[TfliteTensor, ...]:

@@ -40,7 +40,10 @@ def read(data: bytes, options: ImportOptions) -> Imported:
         raise OptionError(
             f"dim: must not be given, as TFLite names no dimensions, got {shown(next(iter(options.dims)))}"
         )
-    model = read_model(data)
+    model = replace(read_model(data), scratch=options.scratch)
+    names = {operator.name for graph in model.subgraphs for operator in graph.operators}
+    if other := next((name for name in options.scratch if name not in names), None):
+        raise OptionError(f"scratch: must be of operators of the model ({_some(names)}), got {shown(other)}")
     program = _Program(model, options)
     program.run()
     offline = program.offline_plan()
@@ -48,6 +51,10 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     own_offsets = None if offline is None else {name: offset for name, (offset, _) in offline.items()}
     imported = program.draft.imported(_open_dimensions(model), own_peak, own_offsets)
     return ethos_u.with_regions(model, _with_scratch(model, imported, options))
+
+
+def _some(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)[:MAX_LISTED]) or "none"
 
 
 def _with_scratch(model: Model, imported: Imported, options: ImportOptions) -> Imported:
@@ -59,7 +66,9 @@ def _with_scratch(model: Model, imported: Imported, options: ImportOptions) -> I
     warnings = [*imported.warnings]
     if unknown:
         what = f"what the kernels of {', '.join(unknown[:MAX_LISTED])} ask for besides is not known"
-        warnings.append(Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here"))
+        warnings.append(
+            Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
+        )
     if asked and len(model.subgraphs) > 1:
         total = sum(scratch.size for scratch in asked)
         what = f"scratch of kernels, {total} bytes by {KERNELS}"

@@ -101,7 +101,7 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
     unknown = ["compressed weights"] if "COMPRESSION_METADATA" in model.metadata else []
     for graph in model.subgraphs:
         for k, operator in enumerate(graph.operators):
-            sizes = scratch_of(graph, operator)
+            sizes = scratch_of(graph, operator, model.scratch)
             unknown += [operator.name] if sizes is None else []
             found += [Scratch(k, j, size) for j, size in enumerate(sizes or ()) if size > 0]
     return tuple(found), tuple(dict.fromkeys(unknown))
@@ -137,7 +137,7 @@ class _Asking:
                 self.time += 1
                 self.run(inside)
             _use(requests, (*operator.inputs, *operator.outputs), self.time)
-            for j, size in enumerate(scratch_of(graph, operator) or ()):
+            for j, size in enumerate(scratch_of(graph, operator, self.model.scratch) or ()):
                 if size > 0:
                     request = _Request(_rounded(size), None, began, self.time)
                     self.scratch.append((Scratch(k, j, size), request))
@@ -194,8 +194,13 @@ def _planned(requests: Sequence[_Request]) -> dict[int, int]:
     return {id(request): offset for offset, _, request in placed}
 
 
-def scratch_of(graph: Subgraph, operator: Operator) -> tuple[int, ...] | None:
-    """Return the bytes of each scratch buffer that an operator's reference kernel asks for; None: not known."""
+def scratch_of(graph: Subgraph, operator: Operator, given: Mapping[str, int]) -> tuple[int, ...] | None:
+    """Return the bytes of each scratch buffer that an operator's kernel asks for; None: not known.
+
+    The kernel is the reference kernel where `given` does not say by the operator's name what another one asks for.
+    """
+    if operator.name in given:
+        return (given[operator.name],)
     if operator.name in _WITHOUT:
         return ()
     rule = _RULES.get(operator.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memplan.api.reports.comparison import compare
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out
 from memplan.planner.importers import read_model
@@ -108,3 +108,15 @@ def _offsets(content: bytes) -> tuple[int, ...] | None:
     found = read_tensors(content)
     plan = found.metadata.get("OfflineMemoryAllocation")
     return None if plan is None else struct.unpack(f"<{len(found.tensors)}i", plan[12:])
+
+
+def test_scratch_that_is_given_is_planned_and_a_saving_told() -> None:
+    options = ImportOptions(scratch={"CUSTOM": 5000})
+    found = read_model(CUSTOM, None, options)
+    assert not found.has_unknown_scratch
+    assert [(row.id, row.size) for row in found.problem.buffers if "scratch" in str(row.id)] == [("scratch/0/0", 5008)]
+    assert compare(CUSTOM, "custom.tflite", options, time_limit_s=0.2).saved is not None
+    with pytest.raises(OptionError, match=r'scratch: must be of operators of the model \(.*\), got "OTHER"'):
+        read_model(CUSTOM, None, ImportOptions(scratch={"OTHER": 1}))
+    with pytest.raises(OptionError, match="scratch: must be given for TensorFlow Lite models only"):
+        read_model(b"op,id,size\nmalloc,1,8\n", None, options)
