@@ -46,11 +46,11 @@ class Problem:
         self.solid = {i for i in n if i == self.root[i] and self.size[i]}
         self.pinned = {i for i in self.solid if self.pin[i] is not None}
 
+    @cache
     def meets(self, i, j):
         """Say whether two buffers may never share bytes."""
-        pair, is_met = frozenset((i, j)), any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
-        is_now = is_met and pair not in self.sharing and self.group[i] != self.group[j]
-        return i != j and (is_now or pair in self.named)
+        pair, apart = frozenset((i, j)), not any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
+        return i != j and (pair in self.named or not (apart or pair in self.sharing or self.group[i] == self.group[j]))
 
     def fixed(self, buffers, q):
         """Return the ranges of a pool that are reserved, or taken by those of the buffers that are pinned there."""
@@ -75,13 +75,13 @@ class Problem:
         ways = self.fixed({j for j in self.pinned if self.meets(i, j)}, q) if is_open else [(0, INF)]
         return step, rest % step, ways
 
+    @cache
     def legal(self, i, q, at, end):
         """Return the first offset of a buffer in a pool, not below `at`, from which it ends by `end`; else INF."""
         (step, rest, ways), before, turns = self.place(i, q), -1, 0
         size, page, base, pin = self.size[i], self.page[i], self.pools[q].get("base_address", 0), self.pin[i]
         while before < at <= end - size and turns < 1000:
-            before, turns = at, turns + 1
-            at = at if pin is None else pin if at <= pin else INF
+            before, turns, at = at, turns + 1, at if pin is None else pin if at <= pin else INF
             at = max([at + (rest - at) % step, *(high for low, high in ways if low < at + size and at < high)])
             at += -(base + at) % page if (base + at) % page + size > page else 0
         return at if at <= end - size else INF

@@ -42,6 +42,8 @@ _NEEDED = "the proof needs rules that certificates leave out"
 TIME_LIMIT_S = 10.0
 MOST_BUFFERS = 4_000
 """The most buffers of a lemma search: it lists the pairs that conflict."""
+_LONG = 2_000
+"""Of more lemmas than this a shorter proof is looked for, among the buffers that it names."""
 _CHUNK = 20_000
 _LARGEST = 2**61
 
@@ -201,10 +203,25 @@ def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], limit:
         while any(search.outcome == STOPPED for search in searches):
             for search in searches:
                 if search.run(_CHUNK, flag) == EXHAUSTED:
-                    return _claim_of(search, tuple(ends))
+                    return _shorter(search, _claim_of(search, tuple(ends)), flag)
             if limit.is_over:
                 return "no lemmas were found in time"
     return f"{_NEEDED}: {', '.join(sorted(_left_out(problem, instance))) or 'none'}"
+
+
+def _shorter(search: LemmaSearch, claim: ClaimText, flag: I64) -> ClaimText:
+    """Return a claim by fewer lemmas, if a search among the buffers that its proof names finds one: if it is long."""
+    while claim.lemmas > _LONG and flag[0] == 0:
+        instance = search.given.instance
+        named = np.isin(instance.source, claim.buffers)
+        again = LemmaSearch(lemma_input(instance, named), search.capacity)
+        if again.run(search.nodes, flag) != EXHAUSTED:
+            return claim
+        found = _claim_of(again, claim.ends)
+        if found.lemmas >= claim.lemmas:
+            return claim
+        search, claim = again, found
+    return claim
 
 
 def _by_multipliers(problem: Problem, instance: Instance, plan: Plan, limit: _Limit) -> tuple[str, ClaimText | str]:
