@@ -57,6 +57,10 @@ def test_the_library_re_plans_as_its_page_says() -> None:
     assert (found["plan"].kept.stayed, found["plan"].kept.proved) == (3, True)
 
 
+def test_readers_of_other_documents_find_their_examples() -> None:
+    assert ran("readers.md")["planned"].total == 120
+
+
 def test_the_library_audits_as_its_page_says() -> None:
     found = ran("audit.md")["found"]
     assert (found.peak, found.best, found.moves.moved) == (22, 16, ("c",))
