@@ -1,6 +1,6 @@
 """Install the lowest versions that `pyproject.toml` allows, and run tests with them.
 
-`python scripts/lowest_versions.py [--extra server] [TESTS ...]` needs uv; the environment is in a temporary folder.
+`python scripts/lowest_versions.py [--extra engines] [TESTS ...]` needs uv; the environment is in a temporary folder.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_TESTS = ("tests/api/http/test_heads.py", "tests/api/http/test_http.py", "tests/api/store", "tests/planner/model")
+_TESTS = (
+    *("tests/api/http/test_heads.py", "tests/api/http/test_http.py", "tests/api/http/test_uvicorn.py"),
+    *("tests/api/store", "tests/planner/model", "tests/solvers/mip", "tests/solvers/cp_sat"),
+)
 _TOOLS = ("pytest", "pytest-xdist", "hypothesis", "hatchling")
 
 
@@ -20,11 +23,13 @@ def main() -> None:
     """Make the environment, tell its versions, and run the tests; fail as they do."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
-        "--extra", action="append", help="an extra of the package; server and postgres, where none is named"
+        "--extra",
+        action="append",
+        help="an extra of the package; server, postgres, engines and jit, where none is named",
     )
     parser.add_argument("tests", nargs="*", default=_TESTS)
     asked = parser.parse_args()
-    extras = ",".join(asked.extra or ["server", "postgres"])
+    extras = ",".join(asked.extra or ["server", "postgres", "engines", "jit"])
     with tempfile.TemporaryDirectory(prefix="memplan-lowest-") as folder:
         python = Path(folder) / "bin" / "python"
         _run("uv", "venv", "--python", sys.executable, folder)

@@ -120,10 +120,16 @@ def _contradicts(one: Plan, other: Plan) -> bool:
     """Say whether one plan is below what the other claims that none can be below.
 
     An optimal plan is the least by its cost, then by what it uses of the last pool, and so on to the first; the bound
-    of any other is one of the sum over the pools.
+    of any other is one of the sum over the pools. By a profile, it takes the least of the last pool, and its cost and
+    the bound of it are among such plans; they are absent where there was no time for them.
     """
     if one.peak is None or other.status not in ("optimal", "feasible"):
         return False
+    if one.profile is not None:
+        last, least = (plan.pools[-1].used or 0 for plan in (one, other))
+        if last != least or one.cost is None:
+            return other.status == "optimal" and last < least
+        return one.cost < (other.cost_lower_bound or 0.0) * (1 - 1e-9)
     if one.cost is not None or other.cost is not None:
         is_equal = isclose(one.cost or 0.0, other.cost or 0.0, rel_tol=1e-9)
         if not is_equal or other.status != "optimal":

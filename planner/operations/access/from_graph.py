@@ -94,6 +94,10 @@ class _Reading:
         try:
             facts = self._facts(row, read, tensors)
             found = access_of(facts)
+            if len(found.windows) < len(read):
+                raise UnknownAccess(
+                    f"reads {len(read)} tensors that are no weights, where {len(found.windows)} are known"
+                )
         except UnknownAccess as unknown:
             windows = [(whole(tensors[row.inputs[k]].rows), whole(tensors[row.inputs[k]].columns)) for k in read]
             reads = tuple(Read(row.inputs[k], *windows[i]) for i, k in enumerate(read))

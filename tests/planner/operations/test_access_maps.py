@@ -172,3 +172,11 @@ def test_a_graph_too_large_to_be_counted_is_refused() -> None:
     huge = graph_from({"size": [size, 1], "kept": [1], "ops": [{"in": [0], "out": [1]}]})
     with pytest.raises(OperationsError, match=f"graph: must have at most {2**42} bytes to be cut in stripes"):
         access_graph(huge)
+
+
+def test_an_operation_that_reads_more_than_is_known_of_its_kind_is_a_barrier() -> None:
+    tensors = [{"shape": [1, 9, 9, 1], "dtype": "int8"}, {"shape": [1, 7, 7, 1], "dtype": "int8"}]
+    row = {"in": [0, 0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
+    graph = access_graph(graph_from({"size": [81, 49], "kept": [1], "tensors": tensors, "ops": [row]}))
+    assert graph.operations[0].role == "barrier"
+    assert graph.operations[0].reason == "reads 2 tensors that are no weights, where 1 are known"
