@@ -83,7 +83,10 @@ class SearchRunner:
         least_s = _LEAST_S + _CARRIED_S * count if is_large else _LEAST_S
         if trial is not None or (not was_tried and (not is_large or request.deadline.left_s < least_s)):
             waiting_since = time.monotonic()
-            quick = await (self._quickly(request, start) if trial is None else _outcome(request, trial))
+            if trial is None:
+                quick = await self._quickly(request, start, request.deadline.left_s)
+            else:
+                quick = await self._tried(request, trial)
             if quick is not None and quick.stop_reason != "time_limit":
                 return quick
             best = quick or best
@@ -129,9 +132,19 @@ class SearchRunner:
             trial.add_done_callback(partial(_from_thread, loop, partial(self._places.release_on_behalf_of, place)))
         return trial
 
-    async def _quickly(self, request: PlanRequest, start: SolveResult | None) -> SolveResult | None:
-        """Try in this process; None where others did so for the whole time."""
-        with anyio.move_on_after(max(_LEAST_S, request.deadline.left_s)):
+    async def _tried(self, request: PlanRequest, trial: Future[SolveResult]) -> SolveResult | None:
+        """Return what a trial came to; one that ended with its moment, as no place was free, is made in turn.
+
+        Most of what is small takes little more than the moment, and less than to bring it to a worker and back.
+        """
+        found = await _outcome(request, trial)
+        if found is None or found.stop_reason != "time_limit" or found.elapsed_s > _QUICK_S / 2:
+            return found
+        return await self._quickly(request, found, request.deadline.left_s / 2) or found
+
+    async def _quickly(self, request: PlanRequest, start: SolveResult | None, patience_s: float) -> SolveResult | None:
+        """Try in this process; None where others did so for as long as it is waited."""
+        with anyio.move_on_after(max(_LEAST_S, patience_s)):
             return await to_thread.run_sync(self._try, request, start, limiter=self._places)
         return None
 
