@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from memplan.planner.errors import FormatError, InvalidPlanError, shown
 from memplan.planner.exporters.reordered.sequence import ReorderedFile, Where, full_order, refuse_wrong
 from memplan.planner.importers.flatbuffer import Table
+from memplan.planner.importers.tflite import ethos_u
 from memplan.planner.importers.tflite.facts import EFFECTS
 from memplan.planner.importers.tflite.model import OFFLINE_PLAN, Model, Subgraph, read_model
 
@@ -22,7 +23,7 @@ def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> Reordered
     FormatError for a file that names operators by their positions, OperationsError for orders that are wrong.
     """
     model = read_model(data)
-    refuse_control_dependencies(model)
+    refuse_bound_models(model)
     out = bytearray(data)
     root = Table.root(data, "model")
     places: set[int] = set()
@@ -46,10 +47,13 @@ def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> Reordered
     return ReorderedFile(bytes(out), left_out)
 
 
-def refuse_control_dependencies(model: Model) -> None:
-    """Raise FormatError for a model in which a converter named operators by their positions, which are to change."""
+def refuse_bound_models(model: Model) -> None:
+    """Raise FormatError for a model bound to its order, by positions of operators or by addresses in commands."""
     if _CONTROL in model.metadata:
         raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
+    if any(operator.name == ethos_u.OPERATOR for graph in model.subgraphs for operator in graph.operators):
+        rule = "must not be compiled for an Ethos-U, whose commands have addresses for this order"
+        raise FormatError(f"model: {rule}; change the model before Vela compiles it")
 
 
 def _point(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from memplan.planner.errors import FormatError, OperationsError, shown
-from memplan.planner.exporters.reordered.tflite import refuse_control_dependencies
+from memplan.planner.exporters.reordered.tflite import refuse_bound_models
 from memplan.planner.exporters.rewritten.tflite_tensors import LEAST
 from memplan.planner.importers.tflite.model import read_model
 from memplan.planner.operations.graph import OperationGraph
@@ -30,7 +30,7 @@ class TfliteSource:
         self.data, self.graph, self.model = data, graph, read_model(data)
         if dims:
             raise FormatError("dims: must be given for models of ONNX")
-        refuse_control_dependencies(self.model)
+        refuse_bound_models(self.model)
         for buffer in self.model.buffers:
             if buffer.integer(2, "size", "Q"):
                 raise FormatError(f"{buffer.path}: must be inside of the model, not behind it")

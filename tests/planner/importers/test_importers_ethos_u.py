@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from memplan.planner.errors import FormatError
+from memplan.planner.exporters.reordered.tflite import with_orders
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.tflite.reader import read
 from memplan.planner.verify.verifier import verify
@@ -69,6 +71,12 @@ def test_operators_of_the_processor_stay_free_and_are_verified() -> None:
         assert (verify(found.problem, found.own_plan) == ()) == is_valid
         relative = {row.id for row in found.problem.buffers if row.relative is not None}
         assert relative == {"main/x", "main/y"}
+
+
+def test_compiled_models_are_not_put_into_another_order() -> None:
+    graph = subgraph([COMMANDS, WEIGHTS, SCRATCH, X, Y], [3], [4], [operator("ethos-u", [0, 1, 2, 2, 3], [4])])
+    with pytest.raises(FormatError, match="must not be compiled for an Ethos-U"):
+        with_orders(model(graph), {})
 
 
 def test_views_of_inputs_of_commands_lie_where_the_inputs_do() -> None:
