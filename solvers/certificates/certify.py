@@ -98,7 +98,10 @@ def certify(
     else:
         said = "infeasible" if plan.status == "infeasible" else " ".join(["used", *map(str, _used(problem, plan))])
         for ends in _claimed(problem, plan):
-            claim = simple_claim(problem, instance, plan, ends) or _by_lemmas(problem, instance, ends, limit)
+            simple = simple_claim(problem, instance, plan, ends)
+            if simple is not None and simple.lines[0].startswith("end !"):
+                simple = replace(simple, buffers=_with_pinned(instance, simple.buffers))
+            claim = simple or _by_lemmas(problem, instance, ends, limit)
             if isinstance(claim, str):
                 return Certificate("none", reason=claim)
             claims.append(claim)

@@ -186,3 +186,10 @@ def test_the_checker_answers_by_its_exit_status(tmp_path: Path) -> None:
     for name, status in ((proof, 0), (false, 3), (tmp_path / "none", 2)):
         command = [sys.executable, str(ROOT / "checkers" / "check.py"), str(table), str(name)]
         assert subprocess.run(command, capture_output=True, check=False).returncode == status
+
+
+def test_a_buffer_without_a_place_is_named_with_the_pins_in_its_way() -> None:
+    problem = tied_problem(46699, 5)
+    certificate = certify(problem, solve(problem))
+    assert certificate.kind == "live-set"
+    assert best_score(of_buffers(problem, certificate.buffers)) is None
