@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.support.bazel_rules import Workspace
+from tests.support.profiled import PROFILED
 
 ROOT = Path(__file__).parents[2]
 MEMPLAN = Path(sys.executable).with_name("memplan")
@@ -53,6 +55,14 @@ def test_a_plan_becomes_sources_for_a_library(workspace: Workspace) -> None:
     assert "#define ARENA_POOL_SIZE_sram 96u" in (workspace.folder / "arena.h").read_text()
     if shutil.which("cc") is not None:
         subprocess.run(["cc", "-std=c11", "-c", "arena.c", "-o", "arena.o"], cwd=workspace.folder, check=True)
+
+
+@pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
+def test_a_profile_decides_which_pools_are_used(profile: str, used: int, workspace: Workspace) -> None:
+    (workspace.folder / "buffers.csv").write_text(json.dumps(PROFILED))
+    declared(workspace, "memplan_plan", "arena", budget=["slow=100"], profile=profile, to="malloc-c")
+    assert workspace.actions[0]().returncode == 0
+    assert json.loads((workspace.folder / "arena.json").read_text())["pools"][0]["used"] == used
 
 
 def test_a_build_fails_above_a_budget(workspace: Workspace) -> None:

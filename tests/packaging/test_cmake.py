@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.elf import Elf
+from tests.support.profiled import PROFILED
 
 ROOT = Path(__file__).parents[2]
 MEMPLAN = Path(sys.executable).with_name("memplan")
@@ -58,6 +60,16 @@ def test_the_example_is_planned_checked_compiled_and_run(project: Path) -> None:
     assert subprocess.check_output([project / "build" / "example"]) == b"768 bytes, conv1 at 512\n"
     assert "within limits" in (project / "build" / "memory.md").read_text()
     assert "memplan: " not in succeeded(build(project))
+
+
+def test_a_profile_decides_which_pools_are_used(project: Path) -> None:
+    (project / "pools.json").write_text(json.dumps(PROFILED))
+    lists = project / "CMakeLists.txt"
+    start, _, end = lists.read_text().partition("  PROBLEM buffers.csv")
+    _, _, end = end.partition("  REPORT")
+    lists.write_text(f"{start}  PROBLEM pools.json TO malloc-c BUDGET slow=100 PROFILE size REPORT{end}")
+    succeeded(configure(project))
+    assert "memplan: fast: 0 bytes" in succeeded(build(project, "--target", "arena"))
 
 
 @pytest.mark.parametrize("generator", GENERATORS)

@@ -11,6 +11,7 @@ import pytest
 from memplan.api.cli.main import main
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
+from tests.support.profiled import PROFILED
 
 Captured = pytest.CaptureFixture[str]
 ROWS = "id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,16\n"
@@ -34,6 +35,14 @@ def larger(tmp_path: Path) -> str:
 def checked(capfd: Captured, status: int, *arguments: str) -> Any:
     assert main(["check", *arguments]) == status
     return json.loads(capfd.readouterr().out)
+
+
+@pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
+def test_a_profile_decides_which_pools_are_used(profile: str, used: int, tmp_path: Path, capfd: Captured) -> None:
+    problem = tmp_path / "pools.json"
+    problem.write_text(json.dumps(PROFILED))
+    found = checked(capfd, 0, str(problem), "--profile", profile, "--budget", "slow=100")
+    assert found["pools"][0]["used"] == used
 
 
 def test_within_the_budget_is_status_0(file: str, capfd: Captured) -> None:

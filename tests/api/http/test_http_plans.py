@@ -12,6 +12,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import hard_request
+from tests.support.profiled import POOL_OF_Y, PROFILED
 from tests.support.server import Running
 
 
@@ -37,6 +38,13 @@ def test_a_proved_plan_is_fetched_by_its_hash_and_never_changes(server: Running)
         f"/v1/plans/{problem_hash}", headers={"if-none-match": f'"other", {answer.headers["etag"]}'}
     )
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
+
+
+@pytest.mark.parametrize("profile", POOL_OF_Y)
+def test_a_profile_is_an_option_of_bodies_and_of_queries(profile: str, server: Running) -> None:
+    plans = [asked(server, PROFILED, profile=profile)]
+    plans.append(server.client.post(f"/v1/plan?profile={profile}", json=PROFILED).json())
+    assert [plan["placements"][1]["pool"] for plan in plans] == [POOL_OF_Y[profile]] * 2
 
 
 def test_a_plan_by_hash_is_right_for_the_problem_of_that_hash(server: Running) -> None:
