@@ -86,6 +86,7 @@ class Settings(BaseSettings):
 
     # Limits
     max_body_bytes: int = Field(default=128 * 2**20, ge=1)
+    max_request_memory_bytes: int = Field(default=3 * 2**30, ge=1)
     max_held_bytes: int | None = Field(default=None, ge=1)
     max_buffers: int = Field(default=5_000_000, ge=1)
     max_cells: int = Field(default=20_000_000, ge=1)

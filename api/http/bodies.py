@@ -6,10 +6,12 @@ import re
 from collections.abc import AsyncIterator
 
 import anyio
+from anyio import to_thread
 from fastapi import Request, Response
 
 from memplan.api.http.limits.heads import split_media
 from memplan.api.http.limits.held_bodies import HeldShare
+from memplan.api.http.limits.memory import check_memory, is_surely_read_in
 from memplan.api.http.problem_details import MediaTypeError, TooLargeError
 from memplan.api.options import Options
 from memplan.api.refusals import FullError
@@ -53,7 +55,8 @@ def media_type(request: Request, *known: str) -> str:
 async def read_body(request: Request, limit: int) -> bytes:
     """Return the body; raises TooLargeError as soon as more than `limit` bytes are announced or have come.
 
-    Raises TooSlowError where it does not come in time, and FullError where the server holds too many other bodies.
+    Raises TooLargeError, too, where reading it would take too much memory, TooSlowError where it does not come in time,
+    and FullError where the server holds too many other bodies.
     """
     announced = request.headers.get("content-length", "")
     stream = request.stream()
@@ -74,7 +77,11 @@ async def read_body(request: Request, limit: int) -> bytes:
         share.release()
         await _drain(stream)
         raise
-    return bytes(body)
+    found, most = bytes(body), share.whole.most_memory
+    if not is_surely_read_in(len(found), most):
+        del body
+        await to_thread.run_sync(check_memory, found, most)
+    return found
 
 
 async def _drain(stream: AsyncIterator[bytes]) -> None:

@@ -27,8 +27,16 @@ class HeldBytes:
     one that comes. For one event loop.
     """
 
-    def __init__(self, limit: int, most_of_key: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        limit: int,
+        most_of_key: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        most_memory: int = 2**62,
+    ) -> None:
         self.limit, self.held, self.clock = limit, 0, clock
+        self.most_memory = most_memory
+        """The most bytes that reading one body may take."""
         self.most_of_key = limit if most_of_key is None else most_of_key
         self.of_key: Counter[str] = Counter()
         self.coming: dict[HeldShare, float] = {}
@@ -39,7 +47,7 @@ class HeldBytes:
         """Return those of a server: `max_held_bytes`, or some of the largest bodies."""
         largest = settings.max_body_bytes
         limit = max(settings.max_held_bytes or _BODIES_HELD * largest, largest)
-        return cls(limit, max(limit // 2, largest))
+        return cls(limit, max(limit // 2, largest), most_memory=settings.max_request_memory_bytes)
 
     def make_room(self, count: int) -> None:
         """Cut off bodies that stall, the longest first, until there is room; raises FullError where there is none."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from memplan.api.http.limits.held_bodies import SMALL_BYTES, HeldBytes, HeldShare
+from memplan.api.http.limits.memory import check_memory
 from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.http.problem_details import TooLargeError
@@ -105,6 +106,24 @@ def test_a_body_that_stalls_gives_way_to_one_that_comes() -> None:
     assert isinstance(cut, TooSlowError)
     assert str(cut) == "body: must bring 65536 bytes a second where others wait for the room that it holds"
     assert isinstance(other, asyncio.CancelledError)
+
+
+@pytest.mark.parametrize("body", [b"[" + b"{}," * 999, b"[" * 4000, b"1," * 2000])
+def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_read(body: bytes) -> None:
+    check_memory(body, 600_000)
+    with pytest.raises(
+        TooLargeError, match=r"body: must take at most 250000 bytes of memory once it is read, got \d{6}"
+    ):
+        check_memory(body, 250_000)
+    check_memory(b"[1,1]" + b" " * 10_000, 20_000)
+
+
+def test_a_body_is_weighed_when_it_has_come() -> None:
+    with running(Settings(max_request_memory_bytes=100_000)) as server:
+        wide = server.client.post("/v1/plan", content=b"[" + b"{}," * 999 + b"{}]")
+        assert wide.status_code == 413
+        assert "bytes of memory once it is read, got 5" in wide.json()["detail"]
+        assert server.client.post("/v1/plan", json={"buffers": []}).status_code == 200
 
 
 def test_streams_are_counted_while_they_are_open() -> None:
