@@ -42,7 +42,7 @@ _NEEDED = "the proof needs rules that certificates leave out"
 TIME_LIMIT_S = 10.0
 MOST_BUFFERS = 4_000
 """The most buffers of a lemma search: it lists the pairs that conflict."""
-_LONG = 2_000
+_LONG = 8_000
 """Of more lemmas than this a shorter proof is looked for, among the buffers that it names."""
 _CHUNK = 20_000
 _LARGEST = 2**61
