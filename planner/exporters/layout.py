@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import lcm
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, shown
@@ -56,12 +56,16 @@ class PlacedPool:
 
 @dataclass(frozen=True)
 class VerifiedLayout:
-    """A problem and where its buffers lie, in the order of the problem; `model` is the file that the problem was in."""
+    """A problem and where its buffers lie, in the order of the problem; `model` is the file that the problem was in.
+
+    `scratch` is what somebody said that kernels of the model ask for, in bytes, by the names of operators.
+    """
 
     problem: Problem
     pools: tuple[PlacedPool, ...]
     buffers: tuple[PlacedBuffer, ...]
     model: bytes | None = None
+    scratch: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def used_pools(self) -> tuple[PlacedPool, ...]:
@@ -103,7 +107,9 @@ class VerifiedLayout:
         return used[0] if used else self.pools[0]
 
 
-def lay_out(problem: Problem, plan: Plan, model: bytes | None = None) -> VerifiedLayout:
+def lay_out(
+    problem: Problem, plan: Plan, model: bytes | None = None, scratch: Mapping[str, int] | None = None
+) -> VerifiedLayout:
     """Return the layout that a plan asks for; raises PlanError unless it is a valid plan of the problem."""
     if plan.status in ("infeasible", "unknown"):
         raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}")
@@ -116,7 +122,7 @@ def lay_out(problem: Problem, plan: Plan, model: bytes | None = None) -> Verifie
         PlacedPool(pool, name, _extent(buffers, q), _alignment(problem, buffers, q))
         for q, (pool, name) in enumerate(zip(problem.pools, names, strict=True))
     )
-    return VerifiedLayout(problem, pools, buffers, model)
+    return VerifiedLayout(problem, pools, buffers, model, scratch or {})
 
 
 def _stretches(pool: Pool) -> tuple[tuple[int, int | None], ...]:

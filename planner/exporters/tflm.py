@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from memplan.planner.errors import FormatError, shown
@@ -30,7 +31,7 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """
     if layout.model is None or not is_tflite(layout.model):
         raise FormatError("problem: must be the model, a .tflite file, for tflm")
-    model = read_model(layout.model)
+    model = replace(read_model(layout.model), scratch=layout.scratch)
     if len(model.subgraphs) > 1:
         rule = "must be one for tflm, as TFLite Micro reads the same offsets for each; try buffer-plan"
         raise FormatError(f"model.subgraphs: {rule}, got {len(model.subgraphs)}")

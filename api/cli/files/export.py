@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from memplan.api.cli.arguments import Capacities, Inclusive, PlanFile, ProblemFile, refuse_standard_twice
-from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.streams import STANDARD, problem_in, read_as, read_plan, refuse_unwritable, write
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError, shown
@@ -47,16 +47,17 @@ def export(
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
+    scratch: ScratchOfModel = None,
 ) -> None:
     """Write a plan for C, a linker, or another runtime, after it is verified.
 
     The name of FILE begins the names in it. Exit status: 0 it is written, 2 wrong input, or a plan that is not valid.
     """
     refuse_standard_twice(problem_file, plan_file)
-    options = model_options(dim, views, alignment)
+    options = model_options(dim, views, alignment, scratch)
     found, model = read_as(problem_file, partial(_with_model, name=problem_file, options=options, inclusive=inclusive))
     problem = with_capacities(found, capacity or ())
-    layout = lay_out(problem, read_plan(plan_file, problem), model)
+    layout = lay_out(problem, read_plan(plan_file, problem), model, options.scratch)
     path = Path(output)
     files = EXPORTERS[target.value](layout, "memplan" if output == STANDARD else path.stem)
     if "" in files:

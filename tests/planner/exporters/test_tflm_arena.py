@@ -50,6 +50,13 @@ def test_scratch_of_known_kernels_is_in_the_problem_while_they_run() -> None:
     assert {(row.start, row.end) for row in scratch} == {(result.start, (result.start or 0) + 1)}
 
 
+def test_an_exported_plan_leaves_room_for_scratch_that_is_given() -> None:
+    said = ImportOptions(scratch={"CUSTOM": 64})
+    problem = read_model(CUSTOM, options=said).problem
+    planned = EXPORTERS["tflm"](lay_out(problem, solve(problem), CUSTOM, said.scratch), "model")[""]
+    assert read_model(planned, options=said).own_peak == 96
+
+
 def test_a_plan_is_told_with_the_scratch_that_the_device_adds() -> None:
     found = read_model(AVERAGES)
     plan = solve(found.problem)
