@@ -15,7 +15,7 @@ from anyio import to_thread
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import error_answer, problem_details
-from memplan.api.http.submissions import check_size, check_time_limit, read_object, submission_from
+from memplan.api.http.requests.submissions import check_size, check_time_limit, read_object, submission_from
 from memplan.api.jobs.work import Solves
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError

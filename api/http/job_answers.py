@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 from sse_starlette import ServerSentEvent
 
-from memplan.api.http.job_requests import JobQuery
+from memplan.api.http.requests.job_requests import JobQuery
 from memplan.api.options import Options
 from memplan.api.service.kinds.registry import PLAN
-from memplan.api.store.events import StoredEvent
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import MEANINGS, State
+from memplan.api.store.tables.events import StoredEvent
 
 PATH = "/v1/jobs"
 Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]

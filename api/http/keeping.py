@@ -14,8 +14,8 @@ from pydantic_core import PydanticCustomError, from_json
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.bodies import JSON, plan_answer
-from memplan.api.http.submissions import check_size, check_time_limit, read_object
+from memplan.api.http.requests.bodies import JSON, plan_answer
+from memplan.api.http.requests.submissions import check_size, check_time_limit, read_object
 from memplan.api.jobs.serialization import plan_json
 from memplan.api.options import Options, read_options
 from memplan.api.service.kinds.bodies import plan_of, problem_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fastapi import Response
 
-from memplan.api.http.bodies import JSON
+from memplan.api.http.requests.bodies import JSON
 from memplan.planner.model.plan import Plan
 
 _TIME = b',"wall_time_s":'

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator
 from functools import partial
 
 from memplan.api.store.errors import StoreError
-from memplan.api.store.events import StoredEvent
 from memplan.api.store.store import Store
+from memplan.api.store.tables.events import StoredEvent
 
 _LOOK_S = 0.5
 """The time between two questions to the store for events that other servers wrote."""

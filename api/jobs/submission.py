@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.job import NewJob, StoredJob
 from memplan.api.store.store import Store
+from memplan.api.store.tables.arrivals import JobLimits
 
 _AT_ONCE = 200
 

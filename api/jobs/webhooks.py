@@ -19,9 +19,9 @@ import httpx
 from anyio import to_thread
 
 from memplan.api.settings import Settings
-from memplan.api.store.deliveries import WebhookDelivery
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
+from memplan.api.store.tables.deliveries import WebhookDelivery
 from memplan.planner.errors import MemplanError, OptionError, shown
 
 MOST_CHARACTERS = 2000

@@ -9,16 +9,16 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 from sqlalchemy import text
 
-from memplan.api.store.arrivals import Arrivals
 from memplan.api.store.database import CONNECTIONS, Database
-from memplan.api.store.deliveries import Deliveries
-from memplan.api.store.events import Events
-from memplan.api.store.jobs import Jobs
-from memplan.api.store.keys import Keys
-from memplan.api.store.leases import Leases
 from memplan.api.store.migrating import migrate
-from memplan.api.store.plans import Plans
-from memplan.api.store.servers import Servers
+from memplan.api.store.tables.arrivals import Arrivals
+from memplan.api.store.tables.deliveries import Deliveries
+from memplan.api.store.tables.events import Events
+from memplan.api.store.tables.jobs import Jobs
+from memplan.api.store.tables.keys import Keys
+from memplan.api.store.tables.leases import Leases
+from memplan.api.store.tables.plans import Plans
+from memplan.api.store.tables.servers import Servers
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from memplan.api.http.processes import remove_left_folders
+from memplan.api.http.serving.processes import remove_left_folders
 from tests.support.machines import Machine, answers, machines, server, soon
 
 _PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "size": 4, "start": 1, "end": 3}]}
@@ -21,7 +21,7 @@ def processes(of: Machine) -> list[psutil.Process]:
     """Return the server processes below a parent."""
     assert of.process is not None
     found = [child for child in psutil.Process(of.process.pid).children() if child.status() != psutil.STATUS_ZOMBIE]
-    return [child for child in found if "memplan.api.http.server_process" in child.cmdline()]
+    return [child for child in found if "memplan.api.http.serving.server_process" in child.cmdline()]
 
 
 def planned(of: Machine) -> float:

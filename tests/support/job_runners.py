@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memplan.api.cluster.task import WorkAnswer
-from memplan.api.http.job_requests import new_job
+from memplan.api.http.requests.job_requests import new_job
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.heartbeats import HeartbeatTimes
 from memplan.api.jobs.runner import JobRunner, KeptTimes
@@ -19,9 +19,9 @@ from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.work_service import WorkRequest
-from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.job import StoredJob
 from memplan.api.store.store import Store
+from memplan.api.store.tables.arrivals import JobLimits
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve

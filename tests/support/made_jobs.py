@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.job import Claim, NewJob, PackedPlan
-from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
+from memplan.api.store.tables.arrivals import JobLimits
+from memplan.api.store.tables.jobs import JobsWanted
 from memplan.solvers.search.result import Progress
 
 ROOM = JobLimits(jobs=1000)

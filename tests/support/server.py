@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.server import Server, listening
+from memplan.api.http.serving.server import Server, listening
 from memplan.api.settings import Settings
 
 

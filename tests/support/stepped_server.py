@@ -19,7 +19,7 @@ from itertools import count
 from types import FrameType
 from typing import Any
 
-from memplan.api.http.server import serve
+from memplan.api.http.serving.server import serve
 
 _KEPT = 12
 _LOOK_EVERY_S, _LONG_S = 0.004, 0.01

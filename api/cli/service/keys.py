@@ -19,7 +19,7 @@ from memplan.planner.errors import OptionError, shown
 
 if TYPE_CHECKING:
     from memplan.api.store.api_key import Key
-    from memplan.api.store.keys import Keys
+    from memplan.api.store.tables.keys import Keys
 
 keys = typer.Typer(help="Make, list and revoke the keys that callers show.", no_args_is_help=True)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")

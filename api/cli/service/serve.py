@@ -21,7 +21,7 @@ def serve(
 
     On an address that others can reach, callers need a key, which `memplan keys add` makes.
     """
-    from memplan.api.http import server
+    from memplan.api.http.serving import server
 
     try:
         server.serve(host, port, without_keys)

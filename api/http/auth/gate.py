@@ -21,7 +21,7 @@ from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, digest, is_same, split
 from memplan.api.store.caller import ANY_CALLER, Caller, Scope
 from memplan.api.store.errors import StoreError
-from memplan.api.store.keys import Keys
+from memplan.api.store.tables.keys import Keys
 from memplan.planner.errors import shown
 
 ADMIN = "admin"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from memplan.api.http.bodies import JSON, NDJSON
-from memplan.api.http.job_requests import JobQuery, Terms
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_EXAMPLE, PLAN_REQUEST, PROBLEM_EXAMPLE, body, parameter
+from memplan.api.http.requests.bodies import JSON, NDJSON
+from memplan.api.http.requests.job_requests import JobQuery, Terms
 from memplan.api.service.kinds.registry import KINDS, PLAN
 
 EVENTS = "text/event-stream"

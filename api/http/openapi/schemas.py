@@ -10,8 +10,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from memplan.api.http.bodies import CSV, FORMAT_OF, JSON, TEXT
 from memplan.api.http.problem_details import ProblemDetails, error_answers
+from memplan.api.http.requests.bodies import CSV, FORMAT_OF, JSON, TEXT
 from memplan.api.options import Options
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.batch import Batch, lines_of, objects_of
-from memplan.api.http.bodies import JSON, NDJSON, media_type, read_body
 from memplan.api.http.openapi.job_schemas import BATCH_ANSWER, BATCH_REQUEST
 from memplan.api.http.problem_details import error_answers
+from memplan.api.http.requests.bodies import JSON, NDJSON, media_type, read_body
 from memplan.api.options import read_query
 from memplan.api.store.caller import Caller
 

@@ -13,9 +13,21 @@ from starlette.types import Receive, Scope, Send
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
-from memplan.api.http.bodies import FORMAT_OF, JSON, format_of_answer, links_of, media_type, plan_answer, read_body
 from memplan.api.http.job_answers import PATH, JobAnswer, JobList, job_answer, job_list, server_sent
-from memplan.api.http.job_requests import (
+from memplan.api.http.middleware import Streams
+from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST, RESULT_ANSWER
+from memplan.api.http.openapi.schemas import PLAN_ANSWER, PROBLEM_ANSWER
+from memplan.api.http.problem_details import error_answers, problem_details
+from memplan.api.http.requests.bodies import (
+    FORMAT_OF,
+    JSON,
+    format_of_answer,
+    links_of,
+    media_type,
+    plan_answer,
+    read_body,
+)
+from memplan.api.http.requests.job_requests import (
     JOB_ID,
     idempotency_key,
     kind_of,
@@ -23,18 +35,14 @@ from memplan.api.http.job_requests import (
     read_job_query,
     read_new_job,
 )
-from memplan.api.http.middleware import Streams
-from memplan.api.http.openapi.job_schemas import EVENTS_ANSWER, EVENTS_REQUEST, JOB_REQUEST, LIST_REQUEST, RESULT_ANSWER
-from memplan.api.http.openapi.schemas import PLAN_ANSWER, PROBLEM_ANSWER
-from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.jobs.serialization import answer_bytes, plan_json, problem_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
 from memplan.api.service.kinds.registry import KINDS, PLAN
-from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.caller import Caller
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import OPEN
-from memplan.api.store.jobs import JobsWanted
+from memplan.api.store.tables.arrivals import JobLimits
+from memplan.api.store.tables.jobs import JobsWanted
 
 router = APIRouter()
 

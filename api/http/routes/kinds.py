@@ -13,10 +13,10 @@ from fastapi import APIRouter, Request, Response
 from memplan.api.cluster.task import WorkControl
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
-from memplan.api.http.bodies import media_type, read_body
 from memplan.api.http.openapi.kind_schemas import kind_answer, kind_request
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.work_requests import read_work
+from memplan.api.http.requests.bodies import media_type, read_body
+from memplan.api.http.requests.work_requests import read_work
 from memplan.api.service.kinds.kind import JSON, JobKind
 from memplan.api.service.kinds.registry import KINDS
 from memplan.api.service.work_service import WorkRequest

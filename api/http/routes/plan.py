@@ -15,12 +15,21 @@ from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
-from memplan.api.http.bodies import CSV, FORMAT_OF, JSON, format_of_answer, links_of, media_type, plan_answer, read_body
 from memplan.api.http.keeping import WORD, Keeping, kept_plan, read_keeping
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.reading_process import begin_apart, is_read_apart
-from memplan.api.http.submissions import BegunSubmission, begin_submission, check_size, check_time_limit
+from memplan.api.http.requests.bodies import (
+    CSV,
+    FORMAT_OF,
+    JSON,
+    format_of_answer,
+    links_of,
+    media_type,
+    plan_answer,
+    read_body,
+)
+from memplan.api.http.requests.reading_process import begin_apart, is_read_apart
+from memplan.api.http.requests.submissions import BegunSubmission, begin_submission, check_size, check_time_limit
 from memplan.api.http.written_answers import WrittenAnswer
 from memplan.api.logs import PROBLEMS
 from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Path, Request, Response
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
-from memplan.api.http.bodies import JSON
 from memplan.api.http.openapi.schemas import KNOWN_PLAN_ANSWER
 from memplan.api.http.problem_details import error_answers, problem_details
+from memplan.api.http.requests.bodies import JSON
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
 

@@ -9,10 +9,10 @@ from pydantic_core import to_json
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
-from memplan.api.http.bodies import JSON, media_type, read_body
 from memplan.api.http.openapi.schemas import VERDICT_ANSWER, VERIFY_REQUEST
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.submissions import check_size, read_verification
+from memplan.api.http.requests.bodies import JSON, media_type, read_body
+from memplan.api.http.requests.submissions import check_size, read_verification
 from memplan.api.settings import Settings
 from memplan.planner.audit import verify as violations_of
 

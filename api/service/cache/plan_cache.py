@@ -20,8 +20,8 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.records import known_of, record_of
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
-from memplan.api.store.plans import StoredPlan
 from memplan.api.store.store import Store
+from memplan.api.store.tables.plans import StoredPlan
 
 _LOG = logging.getLogger("memplan")
 _FRESH_S = 2.0

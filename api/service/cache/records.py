@@ -7,7 +7,7 @@ import logging
 import zlib
 
 from memplan.api.service.cache.cached_plan import CachedPlan
-from memplan.api.store.plans import StoredPlan
+from memplan.api.store.tables.plans import StoredPlan
 from memplan.planner.model.buffer_table import column
 
 _LOG = logging.getLogger("memplan")

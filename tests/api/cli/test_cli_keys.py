@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.api.http.server import decided, listening
+from memplan.api.http.serving.server import decided, listening
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
 

@@ -17,8 +17,8 @@ from pydantic import BaseModel
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.bodies import JSON, media_type, read_body
-from memplan.api.http.submissions import check_size
+from memplan.api.http.requests.bodies import JSON, media_type, read_body
+from memplan.api.http.requests.submissions import check_size
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.formats import FORMATS
 from memplan.planner.instance.compile import compile_problem

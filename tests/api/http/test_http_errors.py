@@ -115,7 +115,7 @@ SOLVER = "solver: must be one of auto, "
             ['buffers[0].size: must be an integer, got "8" (did you mean 8, without quotes?)'],
         ),
         ({"buffers": [{**BUFFER, "length": 8}]}, ["buffers[0].length: is not a known field (did you mean size?)"]),
-        ({"buffers": {"a": 1}}, ['buffers: must be a list, got {"a": 1}']),
+        ({"buffers": {"a": 1}}, ['buffers: must be a list, got {"a": 1} (did you mean [{...}], a list of one?)']),
         ({"buffers": [5]}, ["buffers[0]: must be an object, got 5"]),
         ({"buffers": [], "pools": [{"size": -1}]}, ["pools[0].size: must be at least 0, got -1"]),
         (

@@ -15,7 +15,7 @@ from memplan.api.http.limits.memory import check_memory
 from memplan.api.http.middleware import Streams
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.http.problem_details import TooLargeError
-from memplan.api.http.submissions import check_size
+from memplan.api.http.requests.submissions import check_size
 from memplan.api.refusals import FullError, TooSlowError
 from memplan.api.settings import Settings
 from memplan.planner.model.problem import Problem

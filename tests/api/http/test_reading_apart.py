@@ -8,8 +8,8 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
-from memplan.api.http.reading_process import begin_apart, is_read_apart
-from memplan.api.http.submissions import read_submission
+from memplan.api.http.requests.reading_process import begin_apart, is_read_apart
+from memplan.api.http.requests.submissions import read_submission
 from memplan.api.settings import Settings
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.instance.canonical import problem_hash

@@ -10,7 +10,7 @@ import anyio
 import httpx
 import pytest
 
-from memplan.api.http.server import listening
+from memplan.api.http.serving.server import listening
 from memplan.api.readiness import Check, Readiness
 from memplan.api.settings import read_settings
 from memplan.api.store.errors import StoreError

@@ -1,9 +1,10 @@
-"""What `api/http/uvicorn.py` assumes of uvicorn, one test each: a new version that breaks one says which."""
+"""What `api/http/serving/uvicorn.py` assumes of uvicorn, one test each: a new version that breaks one says which."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from memplan.api.http.limits.turns import Turns
-from memplan.api.http.server import listening
-from memplan.api.http.uvicorn import UvicornServer, protocol
+from memplan.api.http.serving.server import listening
+from memplan.api.http.serving.uvicorn import UvicornServer, protocol
 from memplan.api.settings import Settings
 
 
@@ -168,7 +169,15 @@ def test_what_comes_behind_a_request_at_work_is_read_up_to_a_limit() -> None:
 
 
 @pytest.mark.parametrize("answers_first", [False, True])
-def test_a_body_that_breaks_the_protocol_is_no_failure(answers_first: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_body_that_breaks_the_protocol_is_no_failure(
+    answers_first: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A server that ran in this process may have set up uvicorn's logging for itself.
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handlers", [caplog.handler])
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "propagate", False)
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "level", logging.INFO)
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "disabled", False)
+
     async def day() -> bytes:
         talk, pipe = connected(protocol(60.0, 9))
         talk.data_received(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")

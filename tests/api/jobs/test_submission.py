@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from memplan.api.http.job_requests import new_job
+from memplan.api.http.requests.job_requests import new_job
 from memplan.api.jobs.submission import Intake
 from memplan.api.options import Options
 from memplan.api.refusals import FullError
-from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.database import FILE, Database
 from memplan.api.store.errors import RepeatedKeyError, StoreError
 from memplan.api.store.job import NewJob, StoredJob
-from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
+from memplan.api.store.tables.arrivals import JobLimits
+from memplan.api.store.tables.jobs import JobsWanted
 from tests.support.job_runners import PROBLEM, day
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from memplan.api.refusals import FullError
-from memplan.api.store.arrivals import JobLimits
 from memplan.api.store.errors import RepeatedKeyError
 from memplan.api.store.job import new_id
 from memplan.api.store.job_states import STATES
-from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
+from memplan.api.store.tables.arrivals import JobLimits
+from memplan.api.store.tables.jobs import JobsWanted
 from tests.support.made_jobs import EVERYBODY, ROOM, add, claim, new, told
 
 

@@ -6,8 +6,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from memplan.api.store.job import JobOutcome, PackedPlan
-from memplan.api.store.leases import MOST_ATTEMPTS
 from memplan.api.store.store import Store
+from memplan.api.store.tables.leases import MOST_ATTEMPTS
 from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
 
 

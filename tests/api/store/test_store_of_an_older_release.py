@@ -17,8 +17,8 @@ from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.store.api_key import Key
 from memplan.api.store.database import FILE
 from memplan.api.store.job import StoredJob
-from memplan.api.store.jobs import JobsWanted
 from memplan.api.store.store import Store
+from memplan.api.store.tables.jobs import JobsWanted
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 

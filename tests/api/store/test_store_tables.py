@@ -15,9 +15,9 @@ from memplan.api.store.api_key import Key, digest
 from memplan.api.store.database import FILE, Database
 from memplan.api.store.errors import NewerStoreError, StoreError
 from memplan.api.store.migrating import migrate
-from memplan.api.store.plans import StoredPlan
 from memplan.api.store.schema import METADATA
 from memplan.api.store.store import Store
+from memplan.api.store.tables.plans import StoredPlan
 from memplan.planner.errors import OptionError
 
 PLAN = StoredPlan("sha256:1", b"plan", "feasible", False, 2**70, 2**69, 1.5, 100)

@@ -12,10 +12,10 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, selec
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
-from memplan.api.store.events import Kind, tell
 from memplan.api.store.job import Claim, JobOutcome, JobProgress, Lease, PackedPlan, WorkProgress
 from memplan.api.store.job_states import ENDED, MEANINGS, State, check_change
-from memplan.api.store.jobs import COLUMNS, job_of
+from memplan.api.store.tables.events import Kind, tell
+from memplan.api.store.tables.jobs import COLUMNS, job_of
 from memplan.api.store.writing import put
 
 MOST_ATTEMPTS = 3

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from memplan.api.http.submissions import check_subject, check_time_limit
+from memplan.api.http.requests.submissions import check_subject, check_time_limit
 from memplan.api.service.kinds.bodies import check_fields, parsed_fields, read_options
 from memplan.api.service.kinds.kind import JobKind, KindOptions, Subject
 from memplan.api.settings import Settings

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import QueryParams
 
-from memplan.api.http.bodies import JSON
-from memplan.api.http.submissions import (
+from memplan.api.http.requests.bodies import JSON
+from memplan.api.http.requests.submissions import (
     check_size,
     check_time_limit,
     is_bare,
@@ -22,7 +22,7 @@ from memplan.api.http.submissions import (
     read_submission,
     submission_from,
 )
-from memplan.api.http.work_requests import read_work
+from memplan.api.http.requests.work_requests import read_work
 from memplan.api.jobs.serialization import pack_problem, pack_request
 from memplan.api.jobs.webhooks import check_webhook
 from memplan.api.options import Options

@@ -11,9 +11,9 @@ from sqlalchemy import Select, func, select, update
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
-from memplan.api.store.events import tell
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import MEANINGS, State, check_change
+from memplan.api.store.tables.events import tell
 
 COLUMNS = [schema.jobs.c[name] for name in StoredJob.__dataclass_fields__]
 """The columns of a StoredJob."""

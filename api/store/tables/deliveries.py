@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.job import StoredJob
-from memplan.api.store.jobs import COLUMNS, job_of
+from memplan.api.store.tables.jobs import COLUMNS, job_of
 
 _ROWS = schema.deliveries.c
 

@@ -14,7 +14,7 @@ from memplan.api.store.database import Database
 from memplan.api.store.errors import RepeatedKeyError
 from memplan.api.store.job import JobTerms, NewJob, StoredJob
 from memplan.api.store.job_states import OPEN
-from memplan.api.store.jobs import COLUMNS, job_of
+from memplan.api.store.tables.jobs import COLUMNS, job_of
 from memplan.api.store.writing import insert_new
 
 _JOBS = schema.jobs.c

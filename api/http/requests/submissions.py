@@ -10,8 +10,8 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from memplan.api.http.bodies import FORMAT_OF, JSON
 from memplan.api.http.problem_details import TooLargeError
+from memplan.api.http.requests.bodies import FORMAT_OF, JSON
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.reports.sizes import with_capacities
 from memplan.api.service.cache.compiled_problem import CompiledProblem

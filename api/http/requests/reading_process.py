@@ -18,7 +18,7 @@ import psutil
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
-from memplan.api.http.submissions import BegunSubmission, begin_submission, check_size
+from memplan.api.http.requests.submissions import BegunSubmission, begin_submission, check_size
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
 from memplan.planner.errors import InputError
@@ -44,7 +44,7 @@ def begin_apart(kind: str, body: bytes, query: str, settings: Settings) -> Begun
 
     The problem that the submission has is compiled; where the child is ended, it raises TooLargeError.
     """
-    child = ChildProcess("memplan.api.http.reading_process")
+    child = ChildProcess("memplan.api.http.requests.reading_process")
     threading.Thread(target=_watch, args=(child, _memory_bytes(len(body))), daemon=True).start()
     try:
         with contextlib.suppress(BrokenPipeError), child.questions as pipe:

@@ -15,8 +15,8 @@ from memplan.api.http.app import create_app
 from memplan.api.http.app_state import Service
 from memplan.api.http.limits.descriptors import take_all_descriptors
 from memplan.api.http.limits.turns import Turns
-from memplan.api.http.processes import ServerProcesses
-from memplan.api.http.uvicorn import WAITING_CONNECTIONS, UvicornServer
+from memplan.api.http.serving.processes import ServerProcesses
+from memplan.api.http.serving.uvicorn import WAITING_CONNECTIONS, UvicornServer
 from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError

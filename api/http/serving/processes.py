@@ -128,7 +128,7 @@ class ServerProcesses:
 
     async def _started(self, argument: dict[str, Any], folder: str) -> Process:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "memplan.api.http.server_process"),
+            *(sys.executable, "-P", "-m", "memplan.api.http.serving.server_process"),
             stdin=PIPE,
             stdout=PIPE,
             env={"MALLOC_ARENA_MAX": _ARENAS} | os.environ | {COUNTS_FOLDER: folder},

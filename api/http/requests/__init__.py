@@ -1,0 +1,1 @@
+"""Requests: their bodies, and what they ask for."""
