@@ -17,9 +17,10 @@ _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "
 
 def seconds(text: str | float) -> float:
     """Return the seconds that a duration such as `10`, `10s`, `500ms` or `2min` says."""
-    number = str(text).rstrip("abcdefghijklmnopqrstuvwxyz ")
+    text = str(text)
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # which is no number, or `nan`
     try:
-        return float(number) * _SECONDS[str(text)[len(number) :].strip()]
+        return float(number) * _SECONDS[text[len(number) :].strip()]
     except (ValueError, KeyError):
         rule = "must be seconds, or a duration such as 10s, 500ms or 2min"
         raise typer.BadParameter(f"{rule}, got {shown(text)}") from None

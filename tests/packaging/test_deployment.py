@@ -48,7 +48,7 @@ def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
 
 def assert_arguments_are_known(arguments: list[str]) -> None:
     """Hold the start of a container against the command's own help."""
-    module = (ROOT / "api" / "cli" / f"{COMMANDS[arguments[0]]}.py").read_text()
+    module = (ROOT / "api" / "cli" / f"{COMMANDS[arguments[0]].replace('.', '/')}.py").read_text()
     for option in (text for text in arguments if text.startswith("--")):
         name = option.removeprefix("--").replace("-", "_")
         assert re.search(rf"^    {name}: ", module, re.MULTILINE), option
