@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,11 @@ def seconds(text: str | float) -> float:
     except (ValueError, KeyError):
         rule = "must be seconds, or a duration such as 10s, 500ms or 2min"
         raise typer.BadParameter(f"{rule}, got {shown(text)}") from None
+
+
+def seconds_limit(what: str) -> Any:
+    """Return the option of a time limit, which takes durations; `what` it is a limit of opens its help."""
+    return typer.Option(parser=seconds, metavar="SECONDS", help=f"{what}: 10, 10s, 500ms or 2min.")
 
 
 TABLE = "table"
@@ -64,9 +69,7 @@ Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
 
 # Of plan
-TimeLimit = Annotated[
-    float, typer.Option(parser=seconds, metavar="SECONDS", help="Seconds until the answer: 10, 10s, 500ms or 2min.")
-]
+TimeLimit = Annotated[float, seconds_limit("Seconds until the answer")]
 SolverName = Annotated[
     str, typer.Option(help="Which solver; `memplan solvers` lists them. A planner of your own: MODULE:FUNCTION.")
 ]

@@ -78,9 +78,8 @@ class SearchRunner:
         best = start
         if start is not None:
             shared.tell(_progress(start))
-        count = len(request.problem.problem.buffers)
-        is_large = count > _QUICK_BUFFERS
-        least_s = _LEAST_S + _CARRIED_S * count if is_large else _LEAST_S
+        is_large = _is_large(request)
+        least_s = _LEAST_S + _CARRIED_S * len(request.problem.problem.buffers) if is_large else _LEAST_S
         if trial is not None or (not was_tried and (not is_large or request.deadline.left_s < least_s)):
             waiting_since = time.monotonic()
             if trial is None:
@@ -150,8 +149,7 @@ class SearchRunner:
 
     def _try(self, request: PlanRequest, start: SolveResult | None) -> SolveResult:
         """Solve quickly, in any thread."""
-        is_large = len(request.problem.problem.buffers) > _QUICK_BUFFERS
-        return self._finish(request, _solving(request, start, inf if is_large else _QUICK_S))
+        return self._finish(request, _solving(request, start, inf if _is_large(request) else _QUICK_S))
 
     def _finish(self, request: PlanRequest, solving: Solve, result: SolveResult | None = None) -> SolveResult:
         """Finish a search, if it has no result yet, and count it."""
@@ -195,6 +193,10 @@ class SearchRunner:
             self._queue.leave(request.key_id)
         self._metrics.solved(result.plan, solver=options.solver, place="worker", seconds=taken.passed_s)
         return result
+
+
+def _is_large(request: PlanRequest) -> bool:
+    return len(request.problem.problem.buffers) > _QUICK_BUFFERS
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, release: Callable[[], None], _: Future[SolveResult]) -> None:

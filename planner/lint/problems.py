@@ -17,10 +17,10 @@ from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.verifier import every_place_is_legal
 
-_STIR = 0x5851F42D4C957F2D
-"""A multiplier that makes one number of several, so that different ones are rarely equal."""
 __all__ = ["MAX_LISTED", "Finding", "lint"]
 
+_STIR = 0x5851F42D4C957F2D
+"""A multiplier that makes one number of several, so that different ones are rarely equal."""
 _MOST_TABLES = 3
 """The most buffers that are pinned as tables of some hardware are, all alone; more of them are a plan."""
 

@@ -20,6 +20,8 @@ from memplan.solvers.packing.orders import RULES, Rule
 
 _MOST = 512
 """The most buffers for which going through all that is placed is quick."""
+_FEW_SEARCHES = 8
+"""So many small searches, one after the other, take no longer than loading kernels."""
 _EDGES = 8192
 """More borders of bands than there can be between two numbers, with any base that a rule has."""
 _PLAIN = frozenset({"capacity", "alignment"})
@@ -38,9 +40,9 @@ class BestOrder(NamedTuple):
     tried: int
 
 
-def load_kernels() -> None:
-    """Load the kernels that pack, if they are compiled: for many small searches, one after the other."""
-    if warm_up.are_ready():
+def load_kernels_for(searches: int) -> None:
+    """Load the kernels that pack, if they are compiled, at the search from which on many small ones take longer."""
+    if searches == _FEW_SEARCHES and warm_up.are_ready():
         pack_in_orders.load()
         pack.load()
 

@@ -81,9 +81,7 @@ def with_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
     for pool in sizes:
         if pool not in names:
             raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {shown(pool)}")
-    fields = {name: getattr(problem, name) for name in Problem.model_fields}
-    pools = [dict(row) | ({"size": sizes[row.name]} if row.name in sizes else {}) for row in problem.pools]
-    return Problem.model_validate(fields | {"pools": pools})
+    return problem.with_capacity(sizes)
 
 
 def informed(points: Sequence[SweepPoint]) -> list[SweepPoint]:

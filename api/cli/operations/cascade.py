@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import Quiet, StudyPage
+from memplan.api.cli.arguments import Quiet, StudyPage, seconds_limit
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import Dims
 from memplan.api.cli.operations.cascade_forms import (
@@ -84,7 +84,7 @@ def cascade(
     point: PointAlone = None,
     check: Annotated[bool, typer.Option("--check", help="Execute the points by value in their planned arena.")] = False,
     dim: Dims = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for the search and the plans.")] = TIME_LIMIT_S,
+    time_limit: Annotated[float, seconds_limit("Seconds for the search and the plans")] = TIME_LIMIT_S,
     written: WriteParts = None,
     page_file: StudyPage = None,
     shown: CascadeFormat = None,

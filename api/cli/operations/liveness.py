@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.cli.arguments import OperationsFile, Quiet
+from memplan.api.cli.arguments import OperationsFile, Quiet, seconds_limit
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import format_for, read_as, refuse_unwritable, say, warn, write
@@ -50,7 +50,7 @@ def liveness(
     plan_inputs: Inputs = True,
     plan_outputs: Outputs = True,
     compare: Annotated[bool, typer.Option("--compare", help="Plan what each way to read lifetimes needs.")] = False,
-    time_limit: Annotated[float, typer.Option(help="Seconds for comparing.")] = DEFAULT_TIME_LIMIT_S,
+    time_limit: Annotated[float, seconds_limit("Seconds for comparing")] = DEFAULT_TIME_LIMIT_S,
     quiet: Quiet = False,
 ) -> None:
     """Find when the buffers of a program are alive, from its operations: a problem to plan, and facts about it.

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListFormat, Quiet, StudyPage
+from memplan.api.cli.arguments import ListFormat, Quiet, StudyPage, seconds_limit
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import Dims, ViewsOfModel
 from memplan.api.cli.operations.graph_input import (
@@ -62,7 +62,7 @@ class OrderGoal(StrEnum):
 def order(
     graph_file: ModelFile,
     output: OrderFile = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = TIME_LIMIT_S,
+    time_limit: Annotated[float, seconds_limit("Seconds for the search")] = TIME_LIMIT_S,
     deterministic: Annotated[bool, typer.Option(help="The same order on every machine.")] = False,
     goal: Annotated[OrderGoal, typer.Option(help="What is to be the least: bytes alive, or those of the plan.")] = (
         OrderGoal.alive

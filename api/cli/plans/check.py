@@ -29,6 +29,7 @@ from memplan.api.cli.arguments import (
     Quiet,
     SaveBaseline,
     ToleranceOption,
+    seconds_limit,
 )
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
@@ -73,7 +74,7 @@ def check(
     save_baseline: SaveBaseline = None,
     capacity: Capacities = None,
     inclusive: Inclusive = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for a plan.")] = DEFAULT_TIME_LIMIT_S,
+    time_limit: Annotated[float, seconds_limit("Seconds for a plan")] = DEFAULT_TIME_LIMIT_S,
     deterministic: Deterministic = False,
     profile: ProfileName = None,
     dim: Dims = None,

@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from typing import TypeAlias
 
 import httpx
 
@@ -21,6 +22,7 @@ from memplan.solvers.portfolio.options import SolveOptions
 
 KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1
+Asking: TypeAlias = Callable[[AsyncClient], Coroutine[None, None, Plan]]
 _TRIES, _TRY_EVERY_S = 12, 0.25
 """The tries, after an interrupt, to get the plan of the search that was ended."""
 
@@ -53,7 +55,7 @@ def ask_to_keep(
 def _answer(
     server: str,
     problem: Problem,
-    asking: Callable[[AsyncClient], Coroutine[None, None, Plan]],
+    asking: Asking,
     cancelled: threading.Event,
 ) -> Plan:
     try:
@@ -69,7 +71,7 @@ def _answer(
 async def _asked(
     server: str,
     problem: Problem,
-    ask_it: Callable[[AsyncClient], Coroutine[None, None, Plan]],
+    ask_it: Asking,
     cancelled: threading.Event,
 ) -> Plan:
     async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from memplan.api.cli.arguments import seconds_limit
 from memplan.api.cli.streams import refuse_unwritable
 from memplan.api.reports.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
@@ -20,7 +21,7 @@ _SUITES = "Folders, files, or families such as tight:n=30,seeds=8; shuffled: or 
 def bench(
     suites: Annotated[list[str] | None, typer.Argument(metavar="SUITE", help=_SUITES)] = None,
     solvers: Annotated[str, typer.Option(metavar="A,B", help="Solvers and peers.")] = "auto",
-    time_limit: Annotated[float, typer.Option(help="Seconds for each run.")] = 10.0,
+    time_limit: Annotated[float, seconds_limit("Seconds for each run")] = 10.0,
     memory_limit: Annotated[str, typer.Option(metavar="SIZE", help="For each process.")] = "8GiB",
     seeds: Annotated[str, typer.Option(metavar="1,2", help="Each solver runs once with each of these seeds.")] = "1",
     at_once: Annotated[int, typer.Option("--jobs", min=1, help="How many runs at the same time.")] = 1,

@@ -9,7 +9,7 @@ import typer
 from pydantic_core import to_json
 
 from memplan.api.checks.audited import Audited, read_audited, read_plan_of
-from memplan.api.cli.arguments import Capacities, ListFormat, Quiet, refuse_standard_twice
+from memplan.api.cli.arguments import Capacities, ListFormat, Quiet, refuse_standard_twice, seconds_limit
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.progress import run_in_thread
@@ -35,7 +35,7 @@ def audit(
         str | None, typer.Option("--output", "-o", metavar="PLAN", help="Write the plan that the moves lead to here.")
     ] = None,
     capacity: Capacities = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for the audit.")] = DEFAULT_TIME_LIMIT_S,
+    time_limit: Annotated[float, seconds_limit("Seconds for the audit")] = DEFAULT_TIME_LIMIT_S,
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import ListFormat, Quiet
+from memplan.api.cli.arguments import ListFormat, Quiet, seconds_limit
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.streams import read_as, say, wants_table, write
 from memplan.api.reports.comparison import compare as compare_bytes
@@ -24,7 +24,7 @@ def compare(
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
     scratch: ScratchOfModel = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for each plan.")] = DEFAULT_TIME_LIMIT_S,
+    time_limit: Annotated[float, seconds_limit("Seconds for each plan")] = DEFAULT_TIME_LIMIT_S,
     shown: ListFormat = None,
     quiet: Quiet = False,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import Capacities, Deterministic, ListFormat, ProblemFile, Quiet
+from memplan.api.cli.arguments import Capacities, Deterministic, ListFormat, ProblemFile, Quiet, seconds_limit
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import problem_in, read_as, refuse_unwritable, say, wants_table, write
@@ -37,8 +37,8 @@ def explain(
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
     ] = None,
     capacity: Capacities = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds to find out if it fits.")] = DEFAULT_TIME_LIMIT_S,
-    explain_limit: Annotated[float, typer.Option(help="Seconds for the reason, beyond that.")] = EXPLAIN_S,
+    time_limit: Annotated[float, seconds_limit("Seconds to find out if it fits")] = DEFAULT_TIME_LIMIT_S,
+    explain_limit: Annotated[float, seconds_limit("Seconds for the reason, beyond that")] = EXPLAIN_S,
     deterministic: Deterministic = False,
     wanted: Annotated[int, typer.Option("--repairs", min=0, help="So many repairs as well, if there are any.")] = 0,
     most_changes: Annotated[int, typer.Option(help="The most changes of a repair, 1 to 4.")] = 3,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from memplan.api.cli.arguments import Capacities, Deterministic, ListFormat, ProblemFile
+from memplan.api.cli.arguments import Capacities, Deterministic, ListFormat, ProblemFile, seconds_limit
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import read_problem, refuse_unwritable, wants_table, write
@@ -32,8 +32,8 @@ def what_if(
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
     ] = None,
     capacity: Capacities = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for the plan.")] = DEFAULT_TIME_LIMIT_S,
-    ask_limit: Annotated[float, typer.Option(help="Seconds for the questions, beyond that.")] = WHAT_IF_S,
+    time_limit: Annotated[float, seconds_limit("Seconds for the plan")] = DEFAULT_TIME_LIMIT_S,
+    ask_limit: Annotated[float, seconds_limit("Seconds for the questions, beyond that")] = WHAT_IF_S,
     shrunk_to: Annotated[
         float | None, typer.Option(metavar="PART", help="Ask for each buffer at this part of its size, too: 0.5.")
     ] = None,

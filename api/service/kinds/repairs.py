@@ -19,7 +19,6 @@ from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, as_tuple
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.studies.questions.parts import remade
 from memplan.solvers.studies.repairs.orders import repairs_of_graph
 from memplan.solvers.studies.repairs.repair import MOST_CHANGES, REPAIRS_S, RepairOptions, repairs
 from memplan.solvers.studies.repairs.values import KINDS, ChangeKind, Repairs
@@ -66,8 +65,7 @@ def _read(content: Mapping[str, Any]) -> Unfit:
     if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= MAX_BYTES:
         raise InputError(f"capacity: must be the bytes that a graph may use, from 1 to {MAX_BYTES}, got {shown(size)}")
     graph = graph_of(content)
-    problem = problem_of_order(graph, range(len(graph.ops)))
-    return Unfit(remade(problem, {"pools": (problem.pools[0].model_copy(update={"size": size}),)}), graph)
+    return Unfit(problem_of_order(graph, range(len(graph.ops))).with_capacity(size), graph)
 
 
 def _about(asked: Unfit) -> Subject:

@@ -16,7 +16,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.kernels.cache import STABLE
 from memplan.solvers.kernels.warm_up import are_ready
-from memplan.solvers.packing.quick_orders import load_kernels
+from memplan.solvers.packing.quick_orders import load_kernels_for
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
@@ -29,8 +29,6 @@ _PROVERS = ("exact", "memory-choice")
 _SHARE = 0.34
 """The part of the time that is left which one question may take."""
 _LEAST_S = 0.02
-_FEW_CALLS = 8
-"""So many questions take no longer than loading kernels."""
 _ROUNDS = 12
 """The rounds of ejection for each buffer before a question is searched."""
 
@@ -70,8 +68,7 @@ class Asking:
             self.opens += 1
             return "open"
         self.calls += 1
-        if self.calls == _FEW_CALLS:
-            load_kernels()
+        load_kernels_for(self.calls)
         limit_s = self.call_limit_s
         if not self.deterministic:
             limit_s = max(_LEAST_S, min(limit_s, self.deadline.left_s * share))

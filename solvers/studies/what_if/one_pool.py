@@ -24,7 +24,7 @@ from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.kernels.cache import STABLE
 from memplan.solvers.kernels.warm_up import are_ready
 from memplan.solvers.packing.place import drop
-from memplan.solvers.packing.quick_orders import load_kernels
+from memplan.solvers.packing.quick_orders import load_kernels_for
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import SearchState
@@ -37,8 +37,6 @@ from memplan.solvers.studies.what_if.values import BufferWorth, Source
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 _SHORT_S = 0.05
 """The seconds of a question about growth in the first turn, so that the last buffers are asked about as well."""
-_FEW_SEARCHES = 8
-"""So many searches take no longer than loading kernels."""
 _IN_VAIN = 8
 """After so many ejections in a row that led nowhere no more are tried."""
 Interval = tuple[int, int]
@@ -188,8 +186,7 @@ class OnePool:
         A peak that is `enough` ends it, as if no lower one were possible.
         """
         self.searches += 1
-        if self.searches == _FEW_SEARCHES:
-            load_kernels()
+        load_kernels_for(self.searches)
         limit_s = call_limit_s if self.deterministic else min(call_limit_s, max(0.01, self.deadline.left_s))
         state = SearchState(
             instance,
