@@ -69,7 +69,7 @@ class WorkerPool:
 
     async def _started(self) -> Process:
         command = [sys.executable, "-P", "-m", "memplan.api.cluster.worker_process"]
-        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, start_new_session=True)
+        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, process_group=0)
         assert process.stdin is not None
         process.stdin.write(json.dumps(self.arguments).encode() + b"\n")
         return process

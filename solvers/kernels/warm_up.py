@@ -72,7 +72,7 @@ def are_ready(group: KernelGroup = PLANNING) -> bool:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                process_group=0,
             )
         # Where it failed, calling them compiles them: nothing better can be waited for.
         return _processes[group].poll() is not None

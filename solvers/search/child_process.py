@@ -1,7 +1,7 @@
 """Child processes that may be killed at any time: a module of ours, its two pipes, and its end.
 
-The parent writes questions and reads answers; what it says with them is its own affair. A child runs in a session of
-its own, so that whatever it started ends with it.
+The parent writes questions and reads answers; what it says with them is its own affair. A child runs in a group of
+its own, so that whatever it started ends with it, but in the session of its parent, in which niceness counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ChildProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            process_group=0,
             env=os.environ | dict(settings),
         )
         assert self._popen.stdin is not None

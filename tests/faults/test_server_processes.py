@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from memplan.api.http.serving.processes import remove_left_folders
+from memplan.solvers.search.child_process import ChildProcess
 from tests.support.machines import Machine, answers, machines, server, soon
 
 _PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "size": 4, "start": 1, "end": 3}]}
@@ -30,6 +31,12 @@ def planned(of: Machine) -> float:
     return sum(float(line.split()[-1]) for line in lines if line.startswith('memplan_requests_total{method="POST"'))
 
 
+def sessions(of: Machine) -> set[int]:
+    """Return the sessions of all processes of a server."""
+    assert of.process is not None
+    return {os.getsid(child.pid) for child in psutil.Process(of.process.pid).children(recursive=True)}
+
+
 def ask(of: Machine) -> int:
     """Ask for a plan on a connection of its own."""
     return httpx.post(f"{of.url}/v1/plan", json=_PROBLEM, timeout=30.0, trust_env=False).status_code
@@ -41,6 +48,7 @@ def test_two_processes_answer_count_together_and_are_replaced_when_killed(tmp_pa
     with machines(both):
         soon(lambda: len(processes(both)) == 2, "two are up")
         first = processes(both)
+        assert sessions(both) == {os.getsid(first[0].ppid())}, "or the niceness of workers would not count"
         assert [ask(both) for _ in range(10)] == [200] * 10
         soon(lambda: planned(both) == 10, "a request is counted after its answer is sent")
         job = httpx.post(f"{both.url}/v1/jobs", json=_PROBLEM, trust_env=False).json()["id"]
@@ -64,6 +72,11 @@ def test_server_processes_end_with_their_parent(tmp_path: Path) -> None:
         left = processes(both)
         both.kill(signal.SIGKILL)
         soon(lambda: not any(process.is_running() for process in left), "they end", 10.0)
+
+
+def test_a_child_process_has_a_group_of_its_own_in_the_session_of_its_parent() -> None:
+    with ChildProcess("memplan.solvers.reference.own") as child:
+        assert (os.getsid(child.pid), os.getpgid(child.pid)) == (os.getsid(0), child.pid)
 
 
 def test_folders_of_servers_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

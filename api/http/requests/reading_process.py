@@ -8,6 +8,7 @@ the caller waits, then the problem, compiled; or what is wrong. Only this module
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import sys
 import threading
@@ -30,6 +31,8 @@ _LARGE_BYTES, _DENSE_BYTES = 16 * 2**20, 2**20
 _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
 """The memory that a child may take: a gigabyte, or so many bytes for each byte of a large body."""
 _LOOK_EVERY_S = 0.05
+_NICENESS = 5
+"""Those who wait for little go first; workers are nicer still."""
 
 
 def is_read_apart(body: bytes) -> bool:
@@ -98,6 +101,7 @@ def _say(told: IO[bytes], *content: Any) -> None:
 
 def main() -> None:
     """Run the child: one body from standard input, what it says to standard output."""
+    os.nice(_NICENESS)
     output = child_process.answers_of_this_process()
     kind, query, settings = pickle.load(sys.stdin.buffer)
     with output as told:

@@ -133,7 +133,7 @@ class ServerProcesses:
             stdout=PIPE,
             env={"MALLOC_ARENA_MAX": _ARENAS} | os.environ | {COUNTS_FOLDER: folder},
             pass_fds=(self._listener.fileno(),),
-            start_new_session=True,  # a Ctrl-C at the terminal is for the parent
+            process_group=0,  # a Ctrl-C at the terminal is for the parent
         )
         assert process.stdin is not None
         process.stdin.write(json.dumps(argument).encode() + b"\n")
