@@ -14,7 +14,7 @@ import numpy as np
 
 from memplan.planner.bounds.cliques import heavy_clique
 from memplan.planner.bounds.demand import Demand
-from memplan.planner.bounds.plain import GRIDS_TRIED, PEAKS_TRIED, is_plain, plain_bound
+from memplan.planner.bounds.plain import GRIDS_TRIED, PEAKS_TRIED, plain_bound
 from memplan.planner.bounds.reserved import Reserve
 from memplan.planner.bounds.witness import Bound as Bound
 from memplan.planner.bounds.witness import Witness as Witness
@@ -32,7 +32,7 @@ def live_bytes(instance: Instance) -> list[tuple[int, int]]:
 
 def lower_bound(instance: Instance) -> Bound:
     """Return the best bound that live sets, alignment, reserved ranges and pins give; O(m + n) a set of pools."""
-    return plain_bound(instance) if is_plain(instance) else general_bound(instance)
+    return plain_bound(instance) if instance.is_plain and instance.is_small_numbered else general_bound(instance)
 
 
 def general_bound(instance: Instance) -> Bound:

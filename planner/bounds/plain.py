@@ -16,23 +16,10 @@ from memplan.planner.model.plan import ProofKind
 PEAKS_TRIED = 8
 GRIDS_TRIED = 4
 """The most alignments with a bound of their own, beside what divides them all."""
-_PLAIN = frozenset({"capacity", "alignment"})
-
-
-def is_plain(instance: Instance) -> bool:
-    """Return True for the instances that `plain_bound` is of."""
-    return (
-        len(instance) > 0
-        and instance.features <= _PLAIN
-        and instance.has_one_lifetime_each
-        and instance.is_small_numbered
-        and not instance.unplaceable
-        and not instance.residue.any()
-    )
 
 
 def plain_bound(instance: Instance) -> Bound:
-    """Return the best bound that live sets and alignments give."""
+    """Return the best bound that live sets and alignments give, of an instance that is plain and small-numbered."""
     size, capacity = instance.size, instance.pools[0].capacity
     load = _load(instance, size)
     t = int(load.argmax())

@@ -122,6 +122,13 @@ class Instance:
         return frozenset(word for word, is_asked in (*PLAIN.items(), *CONSTRAINTS.items()) if is_asked(self))
 
     @cached_property
+    def is_plain(self) -> bool:
+        """True for buffers of one pool, with one lifetime each and no rule but capacity and alignment."""
+        if len(self) == 0 or self.unplaceable or not self.features <= {"capacity", "alignment"}:
+            return False
+        return self.has_one_lifetime_each and not self.residue.any()
+
+    @cached_property
     def is_small_numbered(self) -> bool:
         """True if no sum of sizes and waste, on a pin or a reserved range, can pass 2^62, so that int64 is safe.
 

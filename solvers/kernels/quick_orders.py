@@ -21,29 +21,33 @@ RULE_FIELDS = 9
 """(trait, power, root) twice; order within; peak first; best fit."""
 BEST_RULE, BEST_PEAK, TRIED, AT_LEAST = range(4)
 """The fields of `found`: the row of the best order (ABSENT for none), its peak, how many orders were tried."""
+N, N_LIVE_SETS, CAPACITY, TARGET, FIRST = range(5)
+"""The fields of `asked`: how many buffers there are and how many live sets; the rest as `OrderTask` says."""
 
 
 class OrderTask(NamedTuple):
     """The `n` buffers, sizes in units, times in live sets; and `r` rules, tried in turn.
 
-    The search ends with a peak of at most `target`, and after `first` orders where the best is more than `near` times
-    the target, or nothing fits.
+    The search ends with a peak of at most TARGET, and after FIRST orders where the best is more than near[0] times
+    the target, or nothing fits. Columns of buffers may be longer than `n`, so that one task does for many problems.
     """
 
+    asked: I64  # (5,)
+    near: F64  # (1,)
     size: I64  # (n,)
     start: I64
     end: I64
     stride: I64  # (n,): offsets are multiples of it
-    n_live_sets: int
-    capacity: int
-    target: int
-    first: int
-    near: float
     rules: Rows  # (r, RULE_FIELDS)
     bases: F64  # (r,): of the bands, 0 for none
-    flag: I64  # (1,)
     offset: I64  # (n,): those of the best order, where there is one
     found: I64  # (4,)
+
+
+class OrderStop(NamedTuple):
+    """The sign of another thread to stop."""
+
+    flag: I64  # (1,)
 
 
 class OrderWorkspace(NamedTuple):
@@ -63,19 +67,20 @@ class OrderWorkspace(NamedTuple):
 
 
 @Kernel
-def pack_in_orders(task: OrderTask, workspace: OrderWorkspace) -> int:
+def pack_in_orders(task: OrderTask, workspace: OrderWorkspace, stop: OrderStop) -> int:
     """Pack in one order after the other; fill `offset` and `found`, and return the row of the best rule, or ABSENT.
 
     Once flag[0] is not 0, no further order is tried. Sums of sizes and waste must stay below 2^62.
     """
     # 1. What is read over and over.
     size, start, end, stride, found = task.size, task.start, task.end, task.stride, task.found
-    n, order, spare, key, at = len(size), workspace.order, workspace.spare, workspace.key, workspace.at
+    n, target, first = task.asked[N], task.asked[TARGET], task.asked[FIRST]
+    order, spare, key, at = workspace.order, workspace.spare, workspace.key, workspace.at
     found[BEST_RULE], found[BEST_PEAK], found[TRIED] = ABSENT, I64_MAX, ZERO
     peak_set = _traits(task, workspace)
 
     for r in range(len(task.bases)):
-        if task.flag[0] != 0:
+        if stop.flag[0] != 0:
             break
         # 2. The order.
         within = task.rules[r, 6]
@@ -92,7 +97,7 @@ def pack_in_orders(task: OrderTask, workspace: OrderWorkspace) -> int:
             _sort(order, key, spare, n)
 
         # 3. The packing, given up where it becomes no better than the best.
-        limit = min(task.capacity, found[BEST_PEAK] - ONE)
+        limit = min(task.asked[CAPACITY], found[BEST_PEAK] - ONE)
         peak = _pack(size, start, end, stride, order, n, limit, task.rules[r, 8] != 0, at, workspace.placed)
         if peak != ABSENT:
             found[BEST_RULE], found[BEST_PEAK] = r, peak
@@ -101,9 +106,9 @@ def pack_in_orders(task: OrderTask, workspace: OrderWorkspace) -> int:
 
         # 4. Whether that is enough.
         found[TRIED] = r + 1
-        if found[BEST_PEAK] <= task.target:
+        if found[BEST_PEAK] <= target:
             break
-        if r + 1 >= task.first and found[BEST_RULE] != ABSENT and found[BEST_PEAK] > task.near * task.target:
+        if r + 1 >= first and found[BEST_RULE] != ABSENT and found[BEST_PEAK] > task.near[0] * target:
             break
     best: int = found[BEST_RULE]
     return best
@@ -112,7 +117,7 @@ def pack_in_orders(task: OrderTask, workspace: OrderWorkspace) -> int:
 @step
 def _traits(task: OrderTask, workspace: OrderWorkspace) -> int:
     """Fill in loads and traits; forget the orders within bands. Returns the first live set with the largest load."""
-    size, start, end, n, m = task.size, task.start, task.end, len(task.size), task.n_live_sets
+    size, start, end, n, m = task.size, task.start, task.end, task.asked[N], task.asked[N_LIVE_SETS]
     load, begun, over, traits = workspace.load, workspace.begun, workspace.over, workspace.traits
     for t in range(m + 1):
         load[t] = begun[t] = over[t] = 0
@@ -148,7 +153,7 @@ def _order_within(task: OrderTask, workspace: OrderWorkspace, within: int) -> No
 
     Of those that start or end together the shortest lives come first, else the first ones.
     """
-    n, key, order, traits = len(task.size), workspace.key, workspace.order, workspace.traits
+    n, key, order, traits = task.asked[N], workspace.key, workspace.order, workspace.traits
     for i in range(n):
         order[i] = i
     if within == BY_START or within == BY_END:
@@ -172,7 +177,7 @@ def _order_within(task: OrderTask, workspace: OrderWorkspace, within: int) -> No
 @step
 def _keys(task: OrderTask, workspace: OrderWorkspace, r: int) -> None:
     """Fill in what a rule sorts by: the product of its traits, the largest first, or the number of its band."""
-    n, key, traits, edges = len(task.size), workspace.key, workspace.traits, workspace.edges
+    n, key, traits, edges = task.asked[N], workspace.key, workspace.traits, workspace.edges
     largest, lowest = 0.0, -1.0
     for i in range(n):
         value = 1.0

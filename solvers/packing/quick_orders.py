@@ -14,7 +14,7 @@ from memplan.solvers.kernels import quick_orders as kernel
 from memplan.solvers.kernels import warm_up
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.packing import pack
-from memplan.solvers.kernels.quick_orders import OrderTask, OrderWorkspace, pack_in_orders
+from memplan.solvers.kernels.quick_orders import OrderStop, OrderTask, OrderWorkspace, pack_in_orders
 from memplan.solvers.kernels.tables import F64
 from memplan.solvers.packing.orders import RULES, Rule
 
@@ -24,7 +24,6 @@ _FEW_SEARCHES = 8
 """So many small searches, one after the other, take no longer than loading kernels."""
 _EDGES = 8192
 """More borders of bands than there can be between two numbers, with any base that a rule has."""
-_PLAIN = frozenset({"capacity", "alignment"})
 _NEVER = 2**62
 _TRAITS = {"size": kernel.SIZE, "life": kernel.LIFE, "area": kernel.AREA, "conflicts": kernel.CONFLICTS}
 _TRAITS |= {"pressure": kernel.PRESSURE}
@@ -49,15 +48,7 @@ def load_kernels_for(searches: int) -> None:
 
 def suits(instance: Instance) -> bool:
     """Return True if one call does for an instance: it is small and plain, and the kernel is loaded."""
-    return (
-        pack_in_orders.is_loaded
-        and 0 < len(instance) <= _MOST
-        and instance.features <= _PLAIN
-        and instance.has_one_lifetime_each
-        and instance.is_small_numbered
-        and not instance.unplaceable
-        and not instance.residue.any()
-    )
+    return pack_in_orders.is_loaded and len(instance) <= _MOST and instance.is_plain and instance.is_small_numbered
 
 
 def best_order(
@@ -67,48 +58,56 @@ def best_order(
 
     After `first` orders, where one is given, it ends too if the best one is above `near` times the target.
     """
+    task, workspace = _tables()
+    n, capacity = len(instance), instance.pools[0].capacity
+    columns, found = task.table, task.table.found
+    columns.asked[:] = n, instance.n_live_sets, capacity, target, _NEVER if first is None else first
+    columns.near[0] = near
+    columns.size[:n], columns.stride[:n] = instance.size, instance.alignment[0]
+    columns.start[:n], columns.end[:n] = instance.start, instance.end
+    best = pack_in_orders(task, workspace, Reference(OrderStop(flag)))
+    return None if best < 0 else BestOrder(column(columns.offset[:n]), RULES[best], int(found[kernel.TRIED]))
+
+
+def _tables() -> tuple[Reference[OrderTask], Reference[OrderWorkspace]]:
+    """Return the tables of this thread: laying them out takes longer than a call."""
+    if not hasattr(_of_thread, "tables"):
+        _of_thread.tables = Reference(_new_task()), Reference(_new_workspace())
+    found: tuple[Reference[OrderTask], Reference[OrderWorkspace]] = _of_thread.tables
+    return found
+
+
+def _new_task() -> OrderTask:
     rules, bases = _table()
-    found, offset = np.zeros(4, dtype=np.int64), np.zeros(len(instance), dtype=np.int64)
-    task = OrderTask(
-        size=instance.size,
-        start=instance.start,
-        end=instance.end,
-        stride=instance.alignment[0],
-        n_live_sets=instance.n_live_sets,
-        capacity=instance.pools[0].capacity,
-        target=target,
-        first=_NEVER if first is None else first,
-        near=near,
+    size, start, end, stride, offset = np.zeros((5, _MOST), dtype=np.int64)
+    return OrderTask(
+        asked=np.zeros(5, dtype=np.int64),
+        near=np.zeros(1),
+        size=size,
+        start=start,
+        end=end,
+        stride=stride,
         rules=rules,
         bases=bases,
-        flag=flag,
         offset=offset,
-        found=found,
+        found=np.zeros(4, dtype=np.int64),
     )
-    best = pack_in_orders(Reference(task), _workspace())
-    return None if best < 0 else BestOrder(column(offset), RULES[best], int(found[kernel.TRIED]))
 
 
-def _workspace() -> Reference[OrderWorkspace]:
-    """Return the arrays of this thread."""
-    if not hasattr(_of_thread, "workspace"):
-        _of_thread.workspace = Reference(
-            OrderWorkspace(
-                load=np.zeros(_MOST + 1, dtype=np.int64),
-                begun=np.zeros(_MOST + 1, dtype=np.int64),
-                over=np.zeros(_MOST + 1, dtype=np.int64),
-                traits=np.zeros(6 * _MOST),
-                within=np.zeros(4 * _MOST, dtype=np.int64),
-                key=np.zeros(_MOST),
-                order=np.zeros(_MOST, dtype=np.int64),
-                spare=np.zeros(_MOST, dtype=np.int64),
-                edges=np.zeros(_EDGES),
-                at=np.zeros(_MOST, dtype=np.int64),
-                placed=np.zeros(_MOST, dtype=np.int64),
-            )
-        )
-    found: Reference[OrderWorkspace] = _of_thread.workspace
-    return found
+def _new_workspace() -> OrderWorkspace:
+    return OrderWorkspace(
+        load=np.zeros(_MOST + 1, dtype=np.int64),
+        begun=np.zeros(_MOST + 1, dtype=np.int64),
+        over=np.zeros(_MOST + 1, dtype=np.int64),
+        traits=np.zeros(6 * _MOST),
+        within=np.zeros(4 * _MOST, dtype=np.int64),
+        key=np.zeros(_MOST),
+        order=np.zeros(_MOST, dtype=np.int64),
+        spare=np.zeros(_MOST, dtype=np.int64),
+        edges=np.zeros(_EDGES),
+        at=np.zeros(_MOST, dtype=np.int64),
+        placed=np.zeros(_MOST, dtype=np.int64),
+    )
 
 
 @cache

@@ -10,8 +10,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
-import numpy as np
-
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.kernels import warm_up
@@ -46,9 +44,13 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
 def _suits(row: SolverRow, instance: Instance) -> bool:
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
     fits = fits and len(instance.pools) >= row.memories_at_least and instance.features <= row.can
-    if row.needs_mixed_alignments and len(np.unique(instance.alignment)) < 2:
+    if row.needs_mixed_alignments and not (fits and _has_mixed_alignments(instance)):
         return False
     return fits and row.is_installed
+
+
+def _has_mixed_alignments(instance: Instance) -> bool:
+    return "alignment" in instance.features and int(instance.alignment.min()) < int(instance.alignment.max())
 
 
 def run(instance: Instance, search: SearchState, wanted: list[list[SolverRow]]) -> list[str]:

@@ -17,6 +17,8 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.search.explanation import explain
 from memplan.solvers.search.incumbent import least_sum
 
+_UNTOLD = Plan.model_construct(version=__version__)
+
 
 def found(
     problem: Problem, instance: Instance, bound: Bound, placements: PlacementTable, by: str, cost: float | None
@@ -41,25 +43,25 @@ def found(
     witness = bound.witness
     proved_by = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers) if is_best else ()
     proof = Proof.model_construct(kind=witness.kind, time=witness.time, buffers=proved_by, by=witness.by)
-    return Plan.model_construct(  # which the verifier checks
-        status="optimal" if is_best else "feasible",
-        peak=sum(used),
-        lower_bound=total,
-        gap=0.0 if is_best else gap_of(goals),
-        cost=cost,
-        cost_lower_bound=least_cost,
-        pools=tuple(
+    facts: dict[str, object] = {
+        "status": "optimal" if is_best else "feasible",
+        "peak": sum(used),
+        "lower_bound": total,
+        "gap": 0.0 if is_best else gap_of(goals),
+        "cost": cost,
+        "cost_lower_bound": least_cost,
+        "pools": tuple(
             PoolUse.model_construct(name=pool.name, used=u, lower_bound=b, size=pool.size)
             for pool, u, b in zip(problem.pools, used, bounds, strict=True)
         ),
-        placements=placements,
-        shared=shared_pairs(problem, instance, placements) if problem.may_share else (),
-        bank_clashes=bank_clashes(problem, placements) if problem.bank else (),
-        solver=by,
-        proof=proof if is_best else None,
-        problem_hash=problem_hash(problem, instance),
-        version=__version__,
-    )
+        "placements": placements,
+        "shared": shared_pairs(problem, instance, placements) if problem.may_share else (),
+        "bank_clashes": bank_clashes(problem, placements) if problem.bank else (),
+        "solver": by,
+        "proof": proof if is_best else None,
+        "problem_hash": problem_hash(problem, instance),
+    }
+    return _UNTOLD.model_copy(update=facts)  # which the verifier checks
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:

@@ -16,7 +16,6 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 
 _SMALL_BUFFERS = 500
-_PLAIN = frozenset({"capacity", "alignment"})
 _FEW_CELLS, _FEW_ASKED = 64, 1_000
 _BYTES_A_BYTE = 6
 """The bytes of memory that a parsed problem takes for each byte of its JSON."""
@@ -49,7 +48,7 @@ class CompiledProblem:
 
 def _is_small(instance: Instance) -> bool:
     """Return True if work on an instance that is no search is short: few buffers, and fewer where they ask for much."""
-    if len(instance) <= _SMALL_BUFFERS and instance.features <= _PLAIN and instance.has_one_lifetime_each:
+    if len(instance) <= _SMALL_BUFFERS and instance.is_plain:
         return True
     asked = sum(len(values) for values in (instance.start, instance.conflict, instance.share, instance.bank_with))
     asked += sum(len(pool.reserved) for pool in instance.pools) + len(instance.soft_pairs)

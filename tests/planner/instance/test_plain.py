@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from memplan.planner.bounds.lower_bound import general_bound
-from memplan.planner.bounds.plain import is_plain, plain_bound
+from memplan.planner.bounds.plain import plain_bound
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_any
 from memplan.planner.instance.instance import COLUMNS
@@ -48,11 +48,11 @@ def test_a_plain_problem_is_compiled_and_bounded_as_any(seed: int) -> None:
             assert one[0].reserved.shape == other[0].reserved.shape == (0, 2)
         else:
             assert one == other, name
-    for name in ("features", "has_one_lifetime_each", "is_small_numbered"):
+    for name in ("features", "has_one_lifetime_each", "is_plain", "is_small_numbered"):
         assert getattr(mine, name) == getattr(usual, name), name
     assert mine.lifetime_buffer.tolist() == usual.lifetime_buffer.tolist()
     assert problem_hash(problem, mine) == problem_hash(problem, usual)
-    if is_plain(mine):
+    if mine.is_plain and mine.is_small_numbered:
         assert plain_bound(mine) == general_bound(usual)
 
 
