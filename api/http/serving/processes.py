@@ -90,7 +90,7 @@ class ServerProcesses:
         if settings.max_held_bytes is not None:
             share["max_held_bytes"] = max(1, settings.max_held_bytes // count)
         decided = {"require_keys": settings.require_keys, "without_keys": settings.without_keys, "processes": 1}
-        return {"number": k, "socket": self._listener.fileno(), "settings": share | decided}
+        return {"number": k, "processes": count, "socket": self._listener.fileno(), "settings": share | decided}
 
     async def _first_start(self) -> None:
         """Wait until all processes serve; raises OptionError where one cannot."""

@@ -34,7 +34,7 @@ def main() -> None:
         workers = told["workers"], None if told["security"] is None else Security(**told["security"])
     tell = os.dup(1)
     os.dup2(2, 1)
-    turns = Turns(Path(os.environ[COUNTS_FOLDER]) / "connections", told["number"])
+    turns = Turns(Path(os.environ[COUNTS_FOLDER]) / "connections", told["number"], told["processes"])
     server = Server(settings, workers=workers, on_start=lambda: os.write(tell, b"."), turns=turns)
     with socket.socket(fileno=told["socket"]) as listener:
         server.run([listener])

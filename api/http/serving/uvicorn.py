@@ -26,7 +26,7 @@ WAITING_CONNECTIONS = 2048
 _ACCEPTED_AT_ONCE = 1
 """The connections that a process accepts before it looks at others: so several on one socket get equal shares."""
 _HEAD_START_S = 0.003
-"""The time that a connection is left to processes that have fewer."""
+"""The time that a connection is left, again and again, to processes that have fewer."""
 _PAUSE_S = 1.0
 """The pause where no connection can be accepted."""
 _MOST_BEHIND = 64 * 2**10
@@ -91,13 +91,15 @@ class UvicornServer(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def _accept(self, listener: socket.socket, turns: Turns) -> None:
-        """Accept connections, each after a moment in which processes with fewer may take it."""
+        """Accept connections, each after moments in which processes with fewer may take it."""
         loop, connections = asyncio.get_running_loop(), self.server_state.connections
         listener.setblocking(False)
+        turns.note(len(connections))
         while True:
             await _readable(loop, listener)
-            if turns.is_ahead(len(connections)):
+            if turns.must_wait(len(connections)):
                 await asyncio.sleep(_HEAD_START_S)
+                continue
             try:
                 connection, _ = listener.accept()
             except (BlockingIOError, ConnectionError):  # another process took it, or its client is gone

@@ -197,7 +197,7 @@ def test_a_body_that_breaks_the_protocol_is_no_failure(
 
 def test_a_server_with_turns_accepts_by_itself(tmp_path: Path) -> None:
     async def day() -> bytes:
-        server = UvicornServer(app, Settings(), "info", lambda: None, turns=Turns(tmp_path / "connections", 0))
+        server = UvicornServer(app, Settings(), "info", lambda: None, turns=Turns(tmp_path / "connections", 0, 1))
         server.config.lifespan = "off"
         with listening("127.0.0.1", 0) as listener:
             where = listener.getsockname()[:2]
