@@ -33,7 +33,9 @@ class Component:
         n = len(sections.size)
         lifetime_buffer = np.repeat(np.arange(n), np.diff(sections.first))
         border = self._borders()
-        mine = np.isin(self.lives.lifetime_buffer, self.buffers)
+        is_mine = np.zeros(len(self.instance), dtype=np.bool_)
+        is_mine[self.buffers] = True
+        mine = is_mine[self.lives.lifetime_buffer]
         width, span, load, total = (np.zeros(size, dtype=np.int64) for size in (n, n, len(sections.spare), n))
         lasting = border[self.lives.end[mine]] - border[self.lives.start[mine]]
         np.add.at(width, lifetime_buffer, np.clip(2 * lasting, 1, 2.0**40).astype(np.int64))

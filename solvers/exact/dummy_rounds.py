@@ -85,4 +85,4 @@ class DummyRounds:
     def _guess(self) -> RestartSchedule:
         assert self.slack is not None
         component = filled(self.schedule.component, dummy_buffers(self.slack, self.schedule.rng))
-        return RestartSchedule(component, self.schedule.rng, nogoods=np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64))
+        return RestartSchedule(component, self.schedule.rng, nogood_bits=NOGOOD_BITS)

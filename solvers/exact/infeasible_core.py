@@ -98,9 +98,8 @@ class InfeasibleCore:
         component = self.schedule.component
         self.core = sorted(core)
         self.nodes += COMPILING * len(core)
-        nogoods = np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64)
         piece = Component(component.instance, component.lives, component.buffers[self.core])
-        self.search = RestartSchedule(piece, self.schedule.rng, nogoods=nogoods, is_proving=True)
+        self.search = RestartSchedule(piece, self.schedule.rng, nogood_bits=NOGOOD_BITS, is_proving=True)
         return self.search
 
     def _misfits(self, offset: I64, capacity: int) -> list[int]:

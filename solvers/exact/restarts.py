@@ -19,6 +19,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact.components import Component
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.exact import FULL, LEAST, NODES, ExactRun, search
+from memplan.solvers.kernels.exact_nogoods import NOGOOD_COLUMNS, enlarged
 from memplan.solvers.kernels.exact_state import State
 from memplan.solvers.kernels.sections import Sections
 
@@ -44,7 +45,10 @@ LOWEST, HIGHEST = 0.4, 0.95
 """The range, as fractions of the gap from the bound up, in which a capacity is drawn."""
 PATIENCE = 1000
 """A descent ends after so many nodes for each buffer without a better placement, or after as many as it had taken."""
-NOGOOD_BITS = 18
+NOGOOD_BITS, ROWS_A_NODE = 18, 4
+"""The table of nogoods has 2^bits rows at the most, and before that at least so many for each node that was or will
+soon be searched: clearing a large table takes longer than most searches.
+"""
 ENDLESS = 2**62
 
 
@@ -61,9 +65,10 @@ class RestartSchedule:
     component: Component
     rng: np.random.Generator
     is_first: bool = True
-    orders: list[I64] = field(init=False)
+    nogood_bits: int = NOGOOD_BITS
+    orders: list[I64 | None] = field(default_factory=lambda: [None] * len(ORDERS))
     weights: list[npt.NDArray[np.float64]] = field(init=False)
-    nogoods: I64 = field(default_factory=lambda: np.zeros((1 << NOGOOD_BITS, 4), dtype=np.int64))
+    nogoods: I64 = field(default_factory=lambda: np.zeros((1, NOGOOD_COLUMNS), dtype=np.int64))
     rounds: list[int] = field(default_factory=lambda: [0, 0, 0])
     since_found: list[int] = field(default_factory=lambda: [0, 0, 0])
     nodes: int = 0
@@ -78,8 +83,6 @@ class RestartSchedule:
     no_guide: I64 = field(init=False)
 
     def __post_init__(self) -> None:
-        traits = self.component.traits
-        self.orders = [_rank(np.lexsort([-traits[letter] for letter in reversed(order)])) for order in ORDERS]
         self.weights = [np.ones(len(self.component.sections.spare)) for _ in SKIP_WEIGHTS]
         self.sections = Reference(self.component.sections)
         self.state = Reference(State.for_sections(self.component.sections))
@@ -132,11 +135,25 @@ class RestartSchedule:
 
     def rank(self, kind: int, order: int) -> I64:
         """Return the position of each buffer in an order, with some noise after the clean rounds."""
-        rank = self.orders[order]
+        rank = self._order(order)
         if self.rounds[kind] < CLEAN_ROUNDS and self.is_first:
             return rank
         n = len(rank)
         return _rank(np.argsort(rank + self.rng.normal(0, NOISE * n, n) * self.rng.random()))
+
+    def _order(self, order: int) -> I64:
+        """Return the position of each buffer in an order as it is, made on first use: few searches need them all."""
+        rank = self.orders[order]
+        if rank is None:
+            traits = self.component.traits
+            rank = self.orders[order] = _rank(np.lexsort([-traits[letter] for letter in reversed(ORDERS[order])]))
+        return rank
+
+    def _make_room(self, limit: int) -> None:
+        """Enlarge the table of nogoods for so many more nodes."""
+        rows = 1 << min(self.nogood_bits, (ROWS_A_NODE * (self.nodes + limit)).bit_length())
+        if rows > len(self.nogoods):
+            self.nogoods = enlarged(self.nogoods, rows)
 
     def _guide(self, kind: int) -> I64:
         """Return the placement to follow, if any: the descent's, above the bound, where something may yet be found."""
@@ -144,6 +161,7 @@ class RestartSchedule:
 
     def run(self, kind: int, order: int, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
         """Run the kernel once; return its outcome, the need, and the offsets."""
+        self._make_room(limit)
         run = ExactRun(
             nogoods=self.nogoods,
             rank=self.rank(kind, order),

@@ -9,6 +9,7 @@ import numpy as np
 
 from memplan.planner.instance.contents import numbers, relations
 from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
 
 
 def identical(instance: Instance) -> Sequence[list[int]]:
@@ -16,16 +17,16 @@ def identical(instance: Instance) -> Sequence[list[int]]:
     is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # without a lifetime they may share their bytes
     for relation in relations(instance):
         is_free &= ~relation.has_others
-    looks = appearances(instance)
+    free = np.flatnonzero(is_free)
     groups: dict[tuple[bytes, bytes], list[int]] = defaultdict(list)
-    for i in np.flatnonzero(is_free).tolist():
-        groups[looks[i]].append(i)
+    for i, look in zip(free.tolist(), appearances(instance, free), strict=True):
+        groups[look].append(i)
     return [group for group in groups.values() if len(group) > 1]
 
 
-def appearances(instance: Instance) -> list[tuple[bytes, bytes]]:
-    """Return, for each buffer, a key of its lifetimes and of all that is asked of it alone; equal keys mean alike."""
-    own = np.stack(list(numbers(instance)), axis=1)
+def appearances(instance: Instance, buffers: I64) -> list[tuple[bytes, bytes]]:
+    """Return, for some buffers, a key of the lifetimes and of all that is asked of each; equal keys mean alike."""
+    own = np.stack([values[buffers] for values in numbers(instance)], axis=1)
     lives = np.stack((instance.start, instance.end), axis=1)
-    rows = zip(instance.first[:-1].tolist(), instance.first[1:].tolist(), own, strict=True)
+    rows = zip(instance.first[buffers].tolist(), instance.first[buffers + 1].tolist(), own, strict=True)
     return [(lives[low:high].tobytes(), values.tobytes()) for low, high, values in rows]

@@ -8,8 +8,14 @@ their differences; in both keys, which are compared whole, with the square of th
 
 from __future__ import annotations
 
+from typing import cast
+
+import numpy as np
+
 from memplan.solvers.kernels.exact_state import State
 from memplan.solvers.kernels.tables import Rows, step
+
+NOGOOD_COLUMNS = 4
 
 
 @step
@@ -65,3 +71,10 @@ def remember(nogoods: Rows, key_a: int, key_b: int, need: int) -> None:
         return
     row = slot(nogoods, key_a)
     nogoods[row, 0], nogoods[row, 1], nogoods[row, 2] = key_a, key_b, need
+
+
+def enlarged(nogoods: Rows, rows: int) -> Rows:
+    """Return a table of 2^b rows, more than there are, with all that is known."""
+    larger, known = np.zeros((rows, NOGOOD_COLUMNS), dtype=np.int64), nogoods[nogoods[:, 2] > 0]
+    larger[slot(larger, cast(int, known[:, 0]))] = known  # all keys at once
+    return larger

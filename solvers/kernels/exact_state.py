@@ -59,6 +59,8 @@ class State(NamedTuple):
         n, k = len(sections.size), len(sections.spare)
         per_section = [np.zeros(k, dtype=np.int64) for _ in range(6)]
         floor, ready, left, slack, queue, logged = per_section
+        seat = np.empty(len(sections.member_slot), dtype=np.int64)
+        seat[sections.member_slot] = np.arange(len(seat))
         return cls(
             low=np.zeros(n, dtype=np.int64),
             floor=floor,
@@ -70,14 +72,14 @@ class State(NamedTuple):
             member=sections.member.copy(),
             member_end=sections.member_first[1:].copy(),
             member_slot=sections.member_slot.copy(),
-            seat=np.argsort(sections.member_slot),
+            seat=seat,
             queue=queue,
             is_queued=np.zeros(k, dtype=np.bool_),
             logged=logged,
             counter=np.zeros(4, dtype=np.int64),
-            log=np.zeros((scale * 64 * (n + k), LOG_COLUMNS), dtype=np.int64),
-            frame=np.zeros((scale * 4 * n + 1, FRAME_COLUMNS), dtype=np.int64),
-            option=np.zeros(scale * 16 * n + 1, dtype=np.int64),
+            log=np.empty((scale * 64 * (n + k), LOG_COLUMNS), dtype=np.int64),
+            frame=np.empty((scale * 4 * n + 1, FRAME_COLUMNS), dtype=np.int64),
+            option=np.empty(scale * 16 * n + 1, dtype=np.int64),
             raised=np.zeros(n, dtype=np.int64),
             change=np.zeros(k + 1, dtype=np.int64),
         )

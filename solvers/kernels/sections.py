@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.buffer_table import I64, frozen
 from memplan.solvers.formulation.symmetry import appearances
 from memplan.solvers.kernels.tables import U32, Rows
 
@@ -86,9 +87,10 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> Sections
     near = _conflict_matrix(first, start, end)
     near[np.repeat(np.arange(n), np.diff(link_first)), link] = True
     np.fill_diagonal(near, False)
+    pairs = np.flatnonzero(near)
     member_first, member, member_slot = _members(lifetime_buffer, start, end, k)
-    obstacle_first, obstacle = _rows([_merged(rows) for rows in obstacles(instance, buffers)])
-    block_first, block = _rows([_rounded(rows, granule, int(residue[0])) for rows in _blocks(instance, base, k)])
+    obstacle_first, obstacle = _obstacle_rows(instance, buffers)
+    block_first, block = _block_rows(instance, base, k, granule, int(residue[0]))
     spare = np.zeros(k, dtype=np.int64)
     np.maximum.at(spare, np.repeat(np.arange(k), np.diff(member_first)), (extent - size)[member])
     return Sections(
@@ -101,8 +103,8 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> Sections
         end=_int64(end),
         leftmost=_int64(leftmost),
         rightmost=_int64(rightmost),
-        neighbour_first=_int64(np.append(0, np.cumsum(near.sum(axis=1)))),
-        neighbour=np.nonzero(near)[1].astype(np.uint32),
+        neighbour_first=np.searchsorted(pairs, n * np.arange(n + 1)),
+        neighbour=(pairs % n).astype(np.uint32),
         link_first=_int64(link_first),
         link=_int64(link),
         obstacle_first=obstacle_first,
@@ -115,10 +117,17 @@ def compile_sections(instance: Instance, lives: Lives, buffers: I64) -> Sections
         block=block,
         spare=spare,
         twin=_twins(instance, buffers),
-        code=np.random.default_rng(_CODE_SEED).integers(-(2**63), 2**63 - 1, (n, 4), endpoint=True),
+        code=_codes((n - 1).bit_length())[:n],
         granule=granule,
         is_plain=len(lifetime_buffer) == n and len(link) == 0,
     )
+
+
+@lru_cache
+def _codes(bits: int) -> I64:
+    """Return 2^bits rows of random numbers, of which fewer bits have the first ones."""
+    codes = np.random.default_rng(_CODE_SEED).integers(-(2**63), 2**63 - 1, (1 << bits, 4), endpoint=True)
+    return frozen(codes)
 
 
 def _int64(values: npt.NDArray[np.signedinteger]) -> I64:
@@ -154,12 +163,11 @@ def _links(instance: Instance, buffers: I64, position: I64) -> tuple[I64, I64]:
     return np.searchsorted(a[order], np.arange(len(buffers) + 1)), b[order]
 
 
-def obstacles(instance: Instance, buffers: I64) -> list[list[list[int]]]:
+def _obstacle_rows(instance: Instance, buffers: I64) -> tuple[I64, I64]:
     """Return, for each buffer, where it may not lie: reserved ranges, and pinned buffers that conflict with it."""
     reserved = instance.pools[0].reserved.tolist()
-    pinned = np.flatnonzero(instance.pin >= 0)
-    if len(pinned) == 0:
-        return [reserved] * len(buffers)
+    if "pins" not in instance.features:
+        return _repeated(_merged(reserved), len(buffers))
     mine = instance.pin[instance.lifetime_buffer] >= 0
     lifetime_buffer, start, end = instance.lifetime_buffer[mine], instance.start[mine], instance.end[mine]
     found = []
@@ -167,21 +175,24 @@ def obstacles(instance: Instance, buffers: I64) -> list[list[list[int]]]:
         near = set(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())
         for r in range(instance.first[i], instance.first[i + 1]):
             near.update(lifetime_buffer[(start < instance.end[r]) & (instance.start[r] < end)].tolist())
-        found.append(reserved + [extent(instance, j) for j in near - {i} if instance.pin[j] >= 0])
-    return found
+        found.append(_merged(reserved + [_extent(instance, j) for j in near - {i} if instance.pin[j] >= 0]))
+    return _rows(found)
 
 
-def _blocks(instance: Instance, base: int, n_sections: int) -> list[list[list[int]]]:
-    """Return, for each section, the reserved ranges and the pinned buffers alive in it."""
-    found = [instance.pools[0].reserved.tolist() for _ in range(n_sections)]
+def _block_rows(instance: Instance, base: int, n_sections: int, granule: int, residue: int) -> tuple[I64, I64]:
+    """Return, for each section, the cells of the reserved ranges and of the pinned buffers alive in it."""
+    reserved = instance.pools[0].reserved.tolist()
+    if "pins" not in instance.features:
+        return _repeated(_rounded(reserved, granule, residue), n_sections)
+    found = [list(reserved) for _ in range(n_sections)]
     for r in np.flatnonzero(instance.pin[instance.lifetime_buffer] >= 0).tolist():
         low, high = max(0, int(instance.start[r]) - base), int(instance.end[r]) - base
         for rows in found[low : max(low, high)]:
-            rows.append(extent(instance, int(instance.lifetime_buffer[r])))
-    return found
+            rows.append(_extent(instance, int(instance.lifetime_buffer[r])))
+    return _rows([_rounded(rows, granule, residue) for rows in found])
 
 
-def extent(instance: Instance, pinned: int) -> list[int]:
+def _extent(instance: Instance, pinned: int) -> list[int]:
     """Return where a pinned buffer lies, as [low, high]."""
     low = int(instance.pin[pinned])
     return [low, low + int(instance.size[pinned])]
@@ -211,18 +222,29 @@ def _rows(lists: list[list[list[int]]]) -> tuple[I64, I64]:
     return first, np.array([row for rows in lists for row in rows], dtype=np.int64).reshape(-1, 2)
 
 
+def _repeated(rows: list[list[int]], count: int) -> tuple[I64, I64]:
+    """Return what `_rows` makes of so many equal lists."""
+    return len(rows) * np.arange(count + 1), np.array(rows * count, dtype=np.int64).reshape(-1, 2)
+
+
 def _twins(instance: Instance, buffers: I64) -> I64:
     """Return, for each buffer of a component, the last one before it that is equal in all but name, or -1.
 
     Only buffers alive together are twins: the search then has to order them, and one order will do.
     """
     twin = np.full(len(buffers), -1)
+    positions = np.flatnonzero(np.diff(instance.first)[buffers] > 0)
+    positions = positions[_occur_again(instance.size[buffers[positions]])]
     last: dict[tuple[object, ...], int] = {}
-    looks, links, conflict = appearances(instance), instance.conflict_first.tolist(), instance.conflict.tolist()
-    has_lifetime = np.diff(instance.first) > 0
-    for k, i in enumerate(buffers.tolist()):
-        if has_lifetime[i]:
-            look = looks[i], tuple(conflict[links[i] : links[i + 1]])
-            twin[k] = last.get(look, -1)
-            last[look] = k
+    mine = buffers[positions]
+    for k, i, look in zip(positions.tolist(), mine.tolist(), appearances(instance, mine), strict=True):
+        links = instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]]
+        twin[k] = last.get((look, links.tobytes()), -1)
+        last[look, links.tobytes()] = k
     return twin
+
+
+def _occur_again(values: I64) -> Bool:
+    """Return a mask of the values that are there more than once."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray(counts[which] > 1)

@@ -4,7 +4,7 @@ import numpy as np
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.solvers.exact.components import split
-from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, AT_BOUND, PATIENCE, RestartSchedule, luby
+from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, AT_BOUND, NOGOOD_BITS, PATIENCE, RestartSchedule, luby
 from memplan.solvers.kernels.exact import FOUND
 from tests.support.tight_problems import full_load
 
@@ -30,10 +30,20 @@ def test_the_first_round_of_a_line_from_nothing_finds_a_placement_at_the_ceiling
 def test_climbers_do_not_all_begin_with_the_same_orders() -> None:
     schedule, other = new_schedule(), new_schedule()
     other.is_first = False
-    assert (schedule.rank(AT_BOUND, 0) == schedule.orders[0]).all()
+    first = schedule.rank(AT_BOUND, 0)
     ranks = [other.rank(AT_BOUND, 0) for _ in range(10)]
-    assert any((rank != schedule.orders[0]).any() for rank in ranks)
-    assert all(sorted(rank) == sorted(schedule.orders[0]) for rank in ranks)
+    assert any((rank != first).any() for rank in ranks)
+    assert all(sorted(rank) == list(range(len(first))) for rank in (first, *ranks))
+
+
+def test_a_schedule_has_room_for_nogoods_as_it_needs_it_and_no_more_than_it_may_have() -> None:
+    schedule, flag = new_schedule(), np.zeros(1, dtype=np.int64)
+    rooms = []
+    for nodes in (10, 1000, 10**9):
+        schedule.nodes = nodes
+        schedule.run(AT_BOUND, 0, BOUND, 1, flag)
+        rooms.append(len(schedule.nogoods))
+    assert rooms == [64, 4096, 1 << NOGOOD_BITS]
 
 
 def test_a_round_asks_for_the_bound_or_for_less_than_the_lines_peak() -> None:

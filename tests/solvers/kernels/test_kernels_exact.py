@@ -10,6 +10,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.exact.components import split
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.exact import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, search
+from memplan.solvers.kernels.exact_nogoods import enlarged, slot
 from memplan.solvers.kernels.exact_state import State
 from memplan.solvers.kernels.sections import Sections
 from memplan.solvers.packing.packers import PlainPacker
@@ -121,6 +122,18 @@ def test_nogoods_save_nodes() -> None:
     _, without, _, _ = ask(sections, load)
     _, with_them, _, _ = ask(sections, load, new_nogoods())
     assert with_them < without
+
+
+def test_a_larger_table_knows_all_that_a_smaller_one_did() -> None:
+    (part,) = split(compile_problem(full_load(3, n=20)))
+    nogoods = new_nogoods()
+    load = int(part.sections.size[part.sections.member[: part.sections.member_first[1]]].sum())
+    _, fresh, _, _ = ask(part.sections, load, nogoods)
+    larger = enlarged(nogoods, 1 << 12)
+    assert sorted(larger[larger.any(axis=1)].tolist()) == sorted(nogoods[nogoods.any(axis=1)].tolist())
+    assert all(slot(larger, int(key)) == row for row, key in enumerate(larger[:, 0]) if larger[row].any())
+    _, again, _, _ = ask(part.sections, load, larger)
+    assert again < fresh
 
 
 def test_offsets_that_are_found_keep_neighbours_apart_and_under_the_capacity() -> None:
