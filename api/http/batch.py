@@ -30,6 +30,8 @@ _PRIORITY = -1
 """Requests for one plan go before requests for many."""
 _JSON_FORMATS = [name for name, known in PLAN_FORMATS.items() if known.media_type == JSON]
 _FRAMES_LOGGED = 12
+_MOST_REFUSED = 100
+"""The wrong submissions that are told at a time: errors that pass from thread to thread are cycles of garbage each."""
 _LOG = logging.getLogger("memplan")
 
 Submission = bytes | dict[str, Any]
@@ -63,6 +65,15 @@ def objects_of(body: bytes) -> list[Submission]:
 
 
 @dataclass(frozen=True)
+class _Right:
+    """A submission that was read, and what its line begins with."""
+
+    about: dict[str, Any]
+    problem: CompiledProblem
+    options: Options
+
+
+@dataclass(frozen=True)
 class Batch:
     """The submissions of one request; what has no options of its own goes by those of `query`."""
 
@@ -73,46 +84,61 @@ class Batch:
     key_id: str | None = None
 
     async def results(self, places: Callable[[], int], cancelled: asyncio.Event) -> AsyncGenerator[bytes, None]:
-        """Yield a line for each submission, in the order in which they are ready.
+        """Yield a line for each submission, in the order in which they are ready; of those that are wrong some at once.
 
         As many are in work as there are `places`, so that memory does not grow with the batch; the time limit of each
         counts from when a worker takes it. When `cancelled` is set, those in work end with the best plan so far, and
         those that have had no turn yet with an error.
         """
-        numbered, in_work = enumerate(self.submissions), set[asyncio.Task[bytes]]()
+        numbered, in_work, is_read = enumerate(self.submissions), set[asyncio.Task[bytes]](), False
         try:
-            while True:
-                while len(in_work) < max(1, places()) and (item := next(numbered, None)) is not None:
-                    in_work.add(asyncio.create_task(self._result(*item, cancelled)))
-                if not in_work:
-                    return
-                done, in_work = await asyncio.wait(in_work, return_when=asyncio.FIRST_COMPLETED)
-                for result in done:
-                    yield result.result()
+            while in_work or not is_read:
+                while not is_read and len(in_work) < max(1, places()):
+                    refused, right = await to_thread.run_sync(self._next, numbered, cancelled)
+                    if refused:
+                        yield b"".join(refused)
+                    if right is not None:
+                        in_work.add(asyncio.create_task(self._result(right, cancelled)))
+                    is_read = right is None and not refused
+                if in_work:
+                    done, in_work = await asyncio.wait(in_work, return_when=asyncio.FIRST_COMPLETED)
+                    for result in done:
+                        yield result.result()
         finally:
             cancelled.set()
             if in_work:
                 await asyncio.wait(in_work)
 
-    async def _result(self, index: int, submission: Submission, cancelled: asyncio.Event) -> bytes:
-        about: dict[str, Any] = {"index": index, "id": None}
-        try:
-            if cancelled.is_set():
-                raise UnavailableError("memplan: stopped before this one had its turn")
-            problem, options = await to_thread.run_sync(self._read, submission, about)
-            asked = PlanRequest(problem, options, Deadline.after(inf), _PRIORITY, key_id=self.key_id)
-            plan = await self.solving.plan(asked, cancelled)
-            written = await to_thread.run_sync(write_plan, plan, problem.problem, options.format or "json")
-            return _line(about, "plan", written)
-        except MemplanError as error:
-            answer = error_answer(error) or problem_details(500, (str(error),))
-        except Exception as error:  # noqa: BLE001  the border: the others of the batch go on
-            frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
-            _LOG.error("%s in a batch\n%s", type(error).__name__, frames)
-            answer = problem_details(500, ("memplan: failed; its log says where",))
-        return _line(about, "error", bytes(answer.body))
+    def _next(
+        self, numbered: Iterator[tuple[int, Submission]], cancelled: asyncio.Event
+    ) -> tuple[list[bytes], _Right | None]:
+        """Read the next submission that is right, in any thread; return the lines of those before it that are not.
 
-    def _read(self, submission: Submission, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
+        These are some at a time; without either, none is left.
+        """
+        refused: list[bytes] = []
+        for index, submission in numbered:
+            about: dict[str, Any] = {"index": index, "id": None}
+            try:
+                if cancelled.is_set():
+                    raise UnavailableError("memplan: stopped before this one had its turn")
+                return refused, self._read(submission, about)
+            except Exception as error:  # noqa: BLE001  the border: the others of the batch go on
+                refused.append(_refusal(about, error))
+            if len(refused) >= _MOST_REFUSED:
+                break
+        return refused, None
+
+    async def _result(self, read: _Right, cancelled: asyncio.Event) -> bytes:
+        try:
+            asked = PlanRequest(read.problem, read.options, Deadline.after(inf), _PRIORITY, key_id=self.key_id)
+            plan = await self.solving.plan(asked, cancelled)
+            written = await to_thread.run_sync(write_plan, plan, read.problem.problem, read.options.format or "json")
+            return _line(read.about, "plan", written)
+        except Exception as error:  # noqa: BLE001  the border, as above
+            return _refusal(read.about, error)
+
+    def _read(self, submission: Submission, about: dict[str, Any]) -> _Right:
         content = _parsed(submission)
         about["id"] = _name(content)
         problem, options = submission_from(content, self.query)
@@ -121,7 +147,7 @@ class Batch:
         if options.format not in (None, *_JSON_FORMATS):
             known = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
             raise OptionError(f"format: must be {known} in a batch, got {shown(options.format)}")
-        return CompiledProblem.of(problem), options
+        return _Right(about, CompiledProblem.of(problem), options)
 
 
 def _parsed(submission: Submission) -> dict[str, Any]:
@@ -134,6 +160,17 @@ def _name(content: dict[str, Any]) -> str | int | None:
     if name is None or isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool)):
         return name
     raise InputError(f"id: must be a string or an integer, got {shown(name)}")
+
+
+def _refusal(about: dict[str, Any], error: Exception) -> bytes:
+    """Return the line that says what is wrong with a submission, or that the program failed at it, which is logged."""
+    if isinstance(error, MemplanError):
+        answer = error_answer(error) or problem_details(500, (str(error),))
+    else:
+        frames = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
+        _LOG.error("%s in a batch\n%s", type(error).__name__, frames)
+        answer = problem_details(500, ("memplan: failed; its log says where",))
+    return _line(about, "error", bytes(answer.body))
 
 
 def _line(about: dict[str, Any], kind: str, written: bytes) -> bytes:

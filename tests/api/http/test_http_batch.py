@@ -74,6 +74,13 @@ def test_what_is_wrong_with_one_is_nothing_to_the_others(server: Running) -> Non
     assert results[2]["id"] == "b"
 
 
+def test_every_one_of_many_that_are_wrong_is_told(server: Running) -> None:
+    results = ask(server, *["{}"] * 150, one(1), *["{"] * 150)
+    assert [line["index"] for line in results] == list(range(301))
+    assert [line["error"]["status"] for line in results if "error" in line] == [422] * 150 + [400] * 150
+    assert results[150]["plan"]["peak"] == 1
+
+
 def test_lines_may_be_blank_and_end_as_on_windows(server: Running) -> None:
     results = ask(server, "", json.dumps(one(1)) + "\r", "  ", json.dumps(one(2)), "")
     assert [line["plan"]["peak"] for line in results] == [1, 2]
