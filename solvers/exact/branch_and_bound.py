@@ -21,7 +21,7 @@ from memplan.solvers.exact.components import split
 from memplan.solvers.exact.dummy_rounds import DummyRounds
 from memplan.solvers.exact.infeasible_core import InfeasibleCore
 from memplan.solvers.exact.restarts import ENDLESS, ORDERS, RestartSchedule
-from memplan.solvers.kernels.exact import EXHAUSTED, FOUND
+from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND
 from memplan.solvers.packing.packers import QuickPacker
 from memplan.solvers.packing.place import pins_collide
 from memplan.solvers.search.incumbent import Search

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.sections import Lives, Sections, compile_sections
+from memplan.solvers.kernels.exact.sections import Lives, Sections, compile_sections
 
 
 @dataclass(eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact.dummies import dummy_buffers, filled
 from memplan.solvers.exact.restarts import AT_BOUND, ORDERS, RestartSchedule
-from memplan.solvers.kernels.exact import EXHAUSTED, FOUND
+from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND
 
 HEAD_START = 64
 """So many nodes for each buffer of a component are spent without dummy buffers before any with them; then both have as

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.exact.components import Component
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.exact import FULL, LEAST, NODES, ExactRun, search
-from memplan.solvers.kernels.exact_nogoods import NOGOOD_COLUMNS, enlarged
-from memplan.solvers.kernels.exact_state import State
-from memplan.solvers.kernels.sections import Sections
+from memplan.solvers.kernels.exact.nogoods import NOGOOD_COLUMNS, enlarged
+from memplan.solvers.kernels.exact.search import FULL, LEAST, NODES, ExactRun, search
+from memplan.solvers.kernels.exact.sections import Sections
+from memplan.solvers.kernels.exact.state import State
 
 ORDERS = ("WAT", "TAW", "TWA", "CAT")
 """The orders in which a branch tries its buffers: by these traits in turn, the largest first; see Component.traits."""

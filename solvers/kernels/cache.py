@@ -42,8 +42,8 @@ class KernelGroup:
 
 
 PLANNING = KernelGroup(
-    *("planning", "memplan-kernels", "*.py lemmas/*.py"),
-    ("exact.search", "packing.pack", "quick_orders.pack_in_orders", "lemmas.search.prove_unfit"),
+    *("planning", "memplan-kernels", "*.py exact/*.py packing/*.py lemmas/*.py"),
+    ("exact.search.search", "packing.pack.pack", "packing.quick_orders.pack_in_orders", "lemmas.search.prove_unfit"),
 )
 ORDER = KernelGroup(
     *("order", "memplan-order-kernels", "**/*.py"),

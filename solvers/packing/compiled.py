@@ -9,7 +9,7 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.packing import BODY, DONE, NEEDED, TOP, PackOrder, PackRules, PackWorkspace, pack
+from memplan.solvers.kernels.packing.pack import BODY, DONE, NEEDED, TOP, PackOrder, PackRules, PackWorkspace, pack
 from memplan.solvers.packing.rigid_bodies import Bodies
 
 _FLAT_ALIVE = 16_000

@@ -16,7 +16,7 @@ import numpy as np
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.kernels import warm_up
-from memplan.solvers.kernels.packing import pack
+from memplan.solvers.kernels.packing.pack import pack
 from memplan.solvers.packing.compiled import CompiledPacker, blocks
 from memplan.solvers.packing.conflict_masks import ConflictMasks
 from memplan.solvers.packing.constrained import ConstrainedPacker

@@ -10,11 +10,11 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.kernels import quick_orders as kernel
 from memplan.solvers.kernels import warm_up
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.packing import pack
-from memplan.solvers.kernels.quick_orders import OrderStop, OrderTask, OrderWorkspace, pack_in_orders
+from memplan.solvers.kernels.packing import quick_orders as kernel
+from memplan.solvers.kernels.packing.pack import pack
+from memplan.solvers.kernels.packing.quick_orders import OrderStop, OrderTask, OrderWorkspace, pack_in_orders
 from memplan.solvers.kernels.tables import F64
 from memplan.solvers.packing.orders import RULES, Rule
 

@@ -16,7 +16,7 @@ from memplan.solvers.exact.components import Component, split
 from memplan.solvers.exact.dummies import DummyBuffer, dummy_buffers, filled
 from memplan.solvers.exact.dummy_rounds import A_GUESS, HEAD_START, DummyRounds
 from memplan.solvers.exact.restarts import AT_BOUND, RestartSchedule
-from memplan.solvers.kernels.exact import FOUND
+from memplan.solvers.kernels.exact.search import FOUND
 from memplan.solvers.packing.packers import QuickPacker
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle

@@ -5,7 +5,7 @@ import numpy as np
 from memplan.planner.instance.compile import compile_problem
 from memplan.solvers.exact.components import split
 from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, AT_BOUND, NOGOOD_BITS, PATIENCE, RestartSchedule, luby
-from memplan.solvers.kernels.exact import FOUND
+from memplan.solvers.kernels.exact.search import FOUND
 from tests.support.tight_problems import full_load
 
 CEILING, BOUND = 2000, 1000

@@ -143,7 +143,7 @@ def test_without_a_place_of_its_own_the_cache_is_beside_the_sources_or_the_users
     assert cache.places() == (beside,)
 
 
-@pytest.mark.parametrize("source", ["abi.py", "packing.py", "sections.py"])
+@pytest.mark.parametrize("source", ["abi.py", "packing/pack.py", "exact/sections.py"])
 def test_kernels_are_compiled_anew_when_any_of_their_sources_changes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str
 ) -> None:

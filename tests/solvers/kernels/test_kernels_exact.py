@@ -9,10 +9,10 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact.components import split
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.exact import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, search
-from memplan.solvers.kernels.exact_nogoods import enlarged, slot
-from memplan.solvers.kernels.exact_state import State
-from memplan.solvers.kernels.sections import Sections
+from memplan.solvers.kernels.exact.nogoods import enlarged, slot
+from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, search
+from memplan.solvers.kernels.exact.sections import Sections
+from memplan.solvers.kernels.exact.state import State
 from memplan.solvers.packing.packers import PlainPacker
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle

@@ -7,7 +7,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.kernels.packing_offsets import first_multiple
+from memplan.solvers.kernels.packing.offsets import first_multiple
 from memplan.solvers.packing import rigid_bodies
 from memplan.solvers.packing.compiled import CompiledPacker
 from memplan.solvers.packing.packers import Packer, PlainPacker

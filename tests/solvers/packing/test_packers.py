@@ -71,7 +71,7 @@ def test_a_small_problem_is_packed_without_loading_the_kernel() -> None:
 import sys
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import column
-from memplan.solvers.kernels.packing import pack
+from memplan.solvers.kernels.packing.pack import pack
 from memplan.solvers.packing.packers import QuickPacker
 from tests.support.random_problems import random_problem
 instance = compile_problem(random_problem(0, 200))

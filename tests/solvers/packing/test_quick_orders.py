@@ -11,7 +11,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.kernels.quick_orders import pack_in_orders
+from memplan.solvers.kernels.packing.quick_orders import pack_in_orders
 from memplan.solvers.packing.orders import RULES, Rule, Traits
 from memplan.solvers.packing.packers import PlainPacker
 from memplan.solvers.packing.place import place

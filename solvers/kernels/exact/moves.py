@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memplan.solvers.kernels.exact_state import (
+from memplan.solvers.kernels.exact.sections import Sections
+from memplan.solvers.kernels.exact.state import (
     FAR,
     LOGGED,
     QUEUED,
@@ -13,7 +14,6 @@ from memplan.solvers.kernels.exact_state import (
     log_section,
     rekey,
 )
-from memplan.solvers.kernels.sections import Sections
 from memplan.solvers.kernels.tables import ONE, ZERO, step
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.kernel import Kernel
-from memplan.solvers.kernels.packing_lists import (
+from memplan.solvers.kernels.packing.lists import (
     add,
     blocks,
     file_item,
@@ -24,7 +24,7 @@ from memplan.solvers.kernels.packing_lists import (
     space_to_move,
     touched,
 )
-from memplan.solvers.kernels.packing_offsets import legal, lifted, lowest_shared, tightest
+from memplan.solvers.kernels.packing.offsets import legal, lifted, lowest_shared, tightest
 from memplan.solvers.kernels.tables import I64_MAX, ZERO, Rows
 
 DONE, FULL = 1, 0

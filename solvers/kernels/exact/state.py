@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.sections import Sections
+from memplan.solvers.kernels.exact.sections import Sections
 from memplan.solvers.kernels.tables import U32, Flags, Rows, step
 
 FAR = 2**62

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from memplan.solvers.kernels.exact_state import State
+from memplan.solvers.kernels.exact.state import State
 from memplan.solvers.kernels.tables import Rows, step
 
 NOGOOD_COLUMNS = 4

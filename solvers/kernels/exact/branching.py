@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.exact_moves import lift
-from memplan.solvers.kernels.exact_state import FAR, State, lifted
-from memplan.solvers.kernels.sections import Sections
+from memplan.solvers.kernels.exact.moves import lift
+from memplan.solvers.kernels.exact.sections import Sections
+from memplan.solvers.kernels.exact.state import FAR, State, lifted
 from memplan.solvers.kernels.tables import F64, ZERO, step
 
 

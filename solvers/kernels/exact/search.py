@@ -14,10 +14,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.exact_branching import chosen_section, list_options, skip
-from memplan.solvers.kernels.exact_moves import place, start, undo, unplace, update_sections
-from memplan.solvers.kernels.exact_nogoods import component, known_failure, remember
-from memplan.solvers.kernels.exact_state import (
+from memplan.solvers.kernels.exact.branching import chosen_section, list_options, skip
+from memplan.solvers.kernels.exact.moves import place, start, undo, unplace, update_sections
+from memplan.solvers.kernels.exact.nogoods import component, known_failure, remember
+from memplan.solvers.kernels.exact.sections import Sections
+from memplan.solvers.kernels.exact.state import (
     END,
     FAR,
     FLOOR,
@@ -38,7 +39,6 @@ from memplan.solvers.kernels.exact_state import (
     State,
 )
 from memplan.solvers.kernels.kernel import Kernel
-from memplan.solvers.kernels.sections import Sections
 from memplan.solvers.kernels.tables import F64, ZERO, Rows, step
 
 FOUND, EXHAUSTED, STOPPED, FULL = 1, 0, -1, -2

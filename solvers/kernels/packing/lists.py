@@ -6,7 +6,7 @@ Rows of `lists` say (where a list begins in `items` or `runs`, how long it is, h
 from __future__ import annotations
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.packing_offsets import in_banks
+from memplan.solvers.kernels.packing.offsets import in_banks
 from memplan.solvers.kernels.tables import ABSENT, ZERO, Rows, step
 
 
