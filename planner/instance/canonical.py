@@ -10,6 +10,7 @@ and other ties.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import sha256
 from math import lcm
 from weakref import WeakKeyDictionary
@@ -17,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.instance.columns import ALWAYS, Axis, Holds
+from memplan.planner.instance.columns import ALWAYS, Axis, Holds, distinct
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.contents import U64, Groups, Neighbours, counting, numbers, relations, weights
 from memplan.planner.instance.instance import PLAIN, CompiledPool, Instance
@@ -25,6 +26,8 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 
 _VERSION = b"memplan problem 1"
+_NO_ROWS = b"<i8(0, 2)"
+"""The reserved ranges of a pool that has none."""
 _HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
 """Hashes of instances that are in use: looking a problem up and then solving it asks twice."""
 _LOOKS = 2_000_000
@@ -44,16 +47,24 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
     """
     found = compile_problem(problem) if instance is None else instance
     if found not in _HASHES:
+        in_order = canonical_order(found) if order is None else order
+        content = _plain_content(found, in_order) if found.is_plain else map(_told, _content(found, in_order))
         digest = sha256(_VERSION)
-        for part in _content(found, canonical_order(found) if order is None else order):
-            digest.update(f"{part.dtype.str}{part.shape}".encode())
-            digest.update(np.ascontiguousarray(part).data)
+        for part in content:
+            digest.update(part)
         _HASHES[found] = f"sha256:{digest.hexdigest()}"
     return _HASHES[found]
 
 
+def _told(part: npt.NDArray[np.generic]) -> bytes:
+    """Return an array as the hash has it."""
+    return f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
+
+
 def canonical_order(instance: Instance) -> I64:
     """Return the buffers of an instance in an order that depends on their content only, ties by position; (n,)."""
+    if instance.is_plain:
+        return np.argsort(_plain_colours(instance), kind="stable")
     colour = np.zeros(len(instance), dtype=np.uint64)
     for values in numbers(instance):
         colour = _mixed(colour, values)
@@ -140,6 +151,24 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
         yield np.array([(pool.bank, pool.bank_shift) for pool in instance.pools], dtype="<i8")
 
 
+def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
+    """Yield the bytes of `_content` of a plain instance, of which most columns follow from the number of buffers."""
+    zeros, ones, pins, after = _asking_nothing(len(instance))
+    rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
+    size, alignment, start, end = map(_told, rows.astype("<i8", copy=False))
+    yield _told(_word(instance.objective))
+    yield _told(np.array([len(instance), 0, 1], dtype="<i8"))
+    yield _told(np.array([_told_capacity(instance, instance.pools[0])], dtype="<i8"))
+    yield from (_NO_ROWS, size, pins, alignment, zeros, ones, start, end, after)
+
+
+@lru_cache(maxsize=64)
+def _asking_nothing(n: int) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return what the hash has of columns that ask nothing: zeros, ones, pins, and lists of conflicts."""
+    zeros, ones = np.zeros(n, dtype="<i8"), np.ones(n, dtype="<i8")
+    return _told(zeros), _told(ones), _told(-ones), _told(zeros) + _told(zeros[:0])
+
+
 def _told_capacity(instance: Instance, pool: CompiledPool) -> int:
     """Return the capacity of a pool as the hash has it, in units; -1 where it has no end that plans can reach.
 
@@ -154,11 +183,11 @@ def _reach(instance: Instance) -> float:
     From any plan, whatever lies above the last pin and reserved range can sink by common multiples of all alignments,
     pages and banks into a stretch that is empty for twice so long.
     """
-    steps = np.unique(instance.alignment) if "alignment" in instance.features else np.ones(1, dtype=np.int64)
+    steps = distinct(instance.alignment) if "alignment" in instance.features else [1]
     if "pages" in instance.features:
-        steps = np.union1d(steps, instance.page[instance.page > 0])
+        steps += distinct(instance.page[instance.page > 0])
     banks = [pool.bank for pool in instance.pools if pool.bank]
-    step = lcm(*steps.tolist(), *banks)
+    step = lcm(*steps, *banks)
     fixed = max(int(instance.pin.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in instance.pools))
     spread = 0.0
     if "relative" in instance.features:
@@ -219,6 +248,15 @@ def _sums(values: U64, first: I64) -> U64:
     """Return the sum, modulo 2^64, of each list `values[first[i]:first[i + 1]]`."""
     total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)))
     return total[first[1:]] - total[first[:-1]]
+
+
+def _plain_colours(instance: Instance) -> U64:
+    """Return the colours of a plain instance's buffers, (n,): what they ask is stirred in as `numbers` has it."""
+    both = _mixed(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
+    colour, lifetimes = _mixed(both, np.stack((instance.pin, instance.end)))
+    for values in (instance.alignment[0], instance.residue[0], lifetimes):
+        colour = _mixed(colour, values)
+    return colour
 
 
 def _mixed(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:

@@ -89,10 +89,17 @@ def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more:
     parts = [found for scale, found in counted if scale is Scale.EXACT]
     parts += [found[found != ABSENT] for scale, found in counted if scale is Scale.OPTIONAL]
     unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (*parts, *more))) or 1
-    steps = [step for scale, found in counted if scale is Scale.STEP for step in sorted(set(found.ravel().tolist()))]
+    steps = [step for scale, found in counted if scale is Scale.STEP for step in distinct(found)]
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)
     return unit
+
+
+def distinct(values: I64) -> list[int]:
+    """Return the values, each once, ascending; mostly all are equal."""
+    if values.size and (least := int(values.min())) == int(values.max()):
+        return [least]
+    return sorted(set(values.ravel().tolist()))
 
 
 def in_units(column: Column, values: Any, unit: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.instance.columns import blank
+from memplan.planner.instance.columns import blank, distinct
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
@@ -30,7 +30,7 @@ def compile_plain(problem: Problem) -> Instance | None:
     limit = I64_MAX if pool.size is None else pool.size
     if int(table.size.min()) == 0 or int(table.size.max()) > limit:
         return None
-    unit, steps = int(np.gcd.reduce(table.size)), _distinct(table.alignment)
+    unit, steps = int(np.gcd.reduce(table.size)), distinct(table.alignment)
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)
     alignment = table.alignment // unit
@@ -65,12 +65,6 @@ def _is_plain(problem: Problem) -> bool:
     if kinds_of(problem) or table.remainders or len(table.pool_choices) > 1:
         return False
     return table.has_one_lifetime_each and int(table.offset.max()) == ABSENT == int(table.hint.max())
-
-
-def _distinct(values: I64) -> list[int]:
-    """Return the values, each once; there are mostly few."""
-    low = int(values.min())
-    return [low] if low == int(values.max()) else sorted(set(values.tolist()))
 
 
 @lru_cache(maxsize=64)

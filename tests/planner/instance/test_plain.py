@@ -10,7 +10,7 @@ import pytest
 
 from memplan.planner.bounds.lower_bound import general_bound
 from memplan.planner.bounds.plain import plain_bound
-from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.instance.canonical import canonical_order, problem_hash
 from memplan.planner.instance.compile import compile_any
 from memplan.planner.instance.instance import COLUMNS
 from memplan.planner.instance.plain import compile_plain
@@ -51,6 +51,8 @@ def test_a_plain_problem_is_compiled_and_bounded_as_any(seed: int) -> None:
     for name in ("features", "has_one_lifetime_each", "is_plain", "is_small_numbered"):
         assert getattr(mine, name) == getattr(usual, name), name
     assert mine.lifetime_buffer.tolist() == usual.lifetime_buffer.tolist()
+    usual.__dict__["is_plain"] = False
+    assert canonical_order(mine).tolist() == canonical_order(usual).tolist()
     assert problem_hash(problem, mine) == problem_hash(problem, usual)
     if mine.is_plain and mine.is_small_numbered:
         assert plain_bound(mine) == general_bound(usual)
