@@ -24,7 +24,7 @@ def plain_bound(instance: Instance) -> Bound:
     load = _load(instance, size)
     t = int(load.argmax())
     best = int(load[t]), _witness(instance, t, None, "live-set")
-    nothing_fits = _overflow(best[0], capacity, best[1])
+    nothing_fits = None if best[0] <= capacity else _overflow(best[0] - capacity, best[1])
     largest = int(size.argmax())
     if int(size[largest]) > best[0]:
         best = int(size[largest]), Witness("largest-buffer", buffers=(largest,))
@@ -36,23 +36,20 @@ def plain_bound(instance: Instance) -> Bound:
         tried = np.argsort(np.negative(rounded), kind="stable")[:PEAKS_TRIED]
         alive = (instance.start <= tried[:, None]) & (tried[:, None] < instance.end) & kept
         ends = rounded[tried] - np.where(alive, waste, 0).max(axis=1)
-        if nothing_fits is None:
-            free = -(-capacity // step) * step
-            first = _witness(instance, int(tried[0]), kept, "alignment")
-            nothing_fits = _overflow(int(rounded[tried[0]]), free, first)
+        missing = int(rounded[tried[0]]) - -(-capacity // step) * step
+        if missing > 0 and nothing_fits is None:
+            nothing_fits = _overflow(missing, _witness(instance, int(tried[0]), kept, "alignment"))
         k = int(ends.argmax())
         if int(ends[k]) > best[0]:
             best = int(ends[k]), _witness(instance, int(tried[k]), kept, "alignment")
     end, witness = best
     if end > capacity:
-        nothing_fits = _overflow(end, capacity, witness)
+        nothing_fits = _overflow(end - capacity, witness)
     return Bound((end,), witness, max(int(load[t]), end), nothing_fits)
 
 
-def _overflow(amount: int, free: int, witness: Witness) -> Witness | None:
-    if amount <= free:
-        return None
-    return Witness("capacity", witness.time, witness.buffers, 0, amount - free)
+def _overflow(missing: int, witness: Witness) -> Witness:
+    return Witness("capacity", witness.time, witness.buffers, 0, missing)
 
 
 def _witness(instance: Instance, t: int, kept: npt.NDArray[np.bool_] | None, kind: ProofKind) -> Witness:

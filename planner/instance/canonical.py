@@ -253,10 +253,9 @@ def _sums(values: U64, first: I64) -> U64:
 def _plain_colours(instance: Instance) -> U64:
     """Return the colours of a plain instance's buffers, (n,): what they ask is stirred in as `numbers` has it."""
     both = _mixed(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
-    colour, lifetimes = _mixed(both, np.stack((instance.pin, instance.end)))
-    for values in (instance.alignment[0], instance.residue[0], lifetimes):
-        colour = _mixed(colour, values)
-    return colour
+    own, lifetimes = _mixed(both, np.stack((instance.pin, instance.end)))
+    own = _mixed(_mixed(own, instance.alignment[0]), instance.residue[0])
+    return _mixed(own, lifetimes)
 
 
 def _mixed(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:

@@ -17,8 +17,11 @@ common bank), then what is used of the pools as for `peak`."""
 
 def used(instance: Instance, pool: I64, offset: I64) -> list[int]:
     """Return the largest end offset in each pool, in units; 0 in one that holds nothing."""
+    ends = offset + instance.size
+    if len(instance.pools) == 1:
+        return [int(ends.max(initial=0))]
     found = np.zeros(len(instance.pools), dtype=np.int64)
-    np.maximum.at(found, pool, offset + instance.size)
+    np.maximum.at(found, pool, ends)
     return [int(value) for value in found]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from memplan.planner.instance.columns import blank, distinct
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, CompiledPool, Instance
-from memplan.planner.model.buffer_table import ABSENT, I64, column, frozen
+from memplan.planner.model.buffer_table import I64, column, frozen
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.problem import Problem
 
@@ -27,14 +27,13 @@ def compile_plain(problem: Problem) -> Instance | None:
     table, pool = problem.buffers, problem.pools[0]
     if not 0 < len(table) <= _MOST or not _is_plain(problem):
         return None
-    limit = I64_MAX if pool.size is None else pool.size
-    if int(table.size.min()) == 0 or int(table.size.max()) > limit:
+    limit, largest = I64_MAX if pool.size is None else pool.size, int(table.size.max())
+    if int(table.size.min()) == 0 or largest > limit:
         return None
     unit, steps = int(np.gcd.reduce(table.size)), distinct(table.alignment)
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)
-    alignment = table.alignment // unit
-    alignment[unit % table.alignment == 0] = 1
+    alignment = _alignments(table.alignment, steps, unit)
     start, end, time = live_sets(table.start, table.end)
     asks_nothing = _blanks(len(table))
     instance = Instance(
@@ -43,7 +42,7 @@ def compile_plain(problem: Problem) -> Instance | None:
         objective=problem.objective,
         pools=(CompiledPool(pool.name, limit // unit, pool.size is not None, _NO_RANGES, pool.cost),),
         size=frozen(table.size // unit),
-        traffic=frozen(np.where(table.traffic >= 0, table.traffic, table.size)),
+        traffic=frozen(np.where(table.traffic >= 0, table.traffic, table.size)) if table.has_traffic else table.size,
         alignment=frozen(alignment.reshape(1, -1)),
         start=frozen(start),
         end=frozen(end),
@@ -51,9 +50,11 @@ def compile_plain(problem: Problem) -> Instance | None:
     )
     is_aligned = any(unit % step for step in steps)
     words = {"capacity": pool.size is not None, "alignment": is_aligned, "cost": problem.objective == "cost"}
-    known = {"has_one_lifetime_each": True, "lifetime_buffer": asks_nothing["source"]}
-    # What cached properties would find out; they are kept there.
-    instance.__dict__.update(known, features=frozenset(word for word, is_so in words.items() if is_so))
+    features = frozenset([word for word, is_so in words.items() if is_so])
+    known = {"has_one_lifetime_each": True, "lifetime_buffer": asks_nothing["source"], "features": features}
+    if len(table) * (largest + max(steps)) // unit < 2**60:
+        known["is_small_numbered"] = True
+    instance.__dict__.update(known, is_plain=problem.objective != "cost")  # where cached properties are kept
     return instance
 
 
@@ -64,7 +65,16 @@ def _is_plain(problem: Problem) -> bool:
         return False
     if kinds_of(problem) or table.remainders or len(table.pool_choices) > 1:
         return False
-    return table.has_one_lifetime_each and int(table.offset.max()) == ABSENT == int(table.hint.max())
+    return table.has_one_lifetime_each and not table.has_pins and not table.has_hints
+
+
+def _alignments(alignment: I64, steps: list[int], unit: int) -> I64:
+    """Return alignments, whose values are `steps`, in units; 1 where the unit does already."""
+    if len(steps) == 1:
+        return np.full(len(alignment), 1 if unit % steps[0] == 0 else steps[0] // unit)
+    scaled = alignment // unit
+    scaled[unit % alignment == 0] = 1
+    return scaled
 
 
 @lru_cache(maxsize=64)

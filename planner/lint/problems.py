@@ -33,6 +33,8 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
 def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
     """Some programs write a plan in the columns of a problem: read as one, it leaves nothing to plan."""
     table = problem.buffers
+    if not table.has_pins:
+        return
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
     n_pinned = int(((table.offset != ABSENT) & (table.size > 0)).sum())
@@ -187,7 +189,7 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
 def _pins_collide(problem: Problem) -> Iterator[Finding]:
     """A pinned buffer breaks a rule where it is pinned, so no plan can be valid."""
     table = problem.buffers
-    if not (table.offset >= 0).any():
+    if not table.has_pins:
         return
     n = len(table)
     pool, offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)

@@ -130,7 +130,27 @@ class BufferTable(Columns, Sequence[Buffer]):
     @cached_property
     def has_one_lifetime_each(self) -> bool:
         """True if each buffer has one lifetime, which so has the buffer's row."""
-        return len(self.start) == len(self) and bool((self.first == _defaults(len(self))[2]).all())
+        usual = _defaults(len(self))[2]
+        return len(self.start) == len(self) and (self.first is usual or bool((self.first == usual).all()))
+
+    @cached_property
+    def has_pins(self) -> bool:
+        """True if any buffer is pinned."""
+        return self._has_some(self.offset)
+
+    @cached_property
+    def has_hints(self) -> bool:
+        """True if any buffer has a hint."""
+        return self._has_some(self.hint)
+
+    @cached_property
+    def has_traffic(self) -> bool:
+        """True if any buffer says its traffic."""
+        return self._has_some(self.traffic)
+
+    def _has_some(self, values: I64) -> bool:
+        """Return True if a column of optional numbers holds any."""
+        return values is not _defaults(len(self))[1] and bool((values != ABSENT).any())
 
     def _row(self, i: int) -> Buffer:
         return Buffer.model_construct(**self.fields(i))
@@ -288,10 +308,12 @@ def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64)
         ("alignment", alignment, 1, 1),
         ("offset", offset, ABSENT, 0),
     ):
+        if int(values.min(initial=lowest)) == lowest and int(values.max(initial=lowest)) <= MAX_BYTES:
+            continue
         for bad, rule in ((values < lowest, f"at least {least}"), (values > MAX_BYTES, f"at most {MAX_BYTES}")):
             for i in bad.nonzero()[0][: MAX_SHOWN + 1].tolist():
                 breaks.append(((i, name), f"must be {rule}, got {values[i]}"))
-    for i in np.flatnonzero(end <= start)[: MAX_SHOWN + 1].tolist():
+    for i in (end <= start).nonzero()[0][: MAX_SHOWN + 1].tolist():
         breaks.append(((i, "end"), end_rule(int(start[i]), int(end[i]))))
     if breaks:
         broken(*sorted(breaks, key=lambda entry: entry[0][0]))

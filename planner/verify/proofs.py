@@ -158,13 +158,22 @@ def _end_of(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
 
 def _grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Congruence]:
     """Yield the (step, shift) that the offsets of all the named buffers keep to, coarse ones first."""
-    rules = [_congruence(rules) for rules in _rules(problem, placed, named).values()]
-    common, rest = rules[0]
+    rules = _congruences(problem, placed, named)
+    common, rest = next(iter(rules))
     for step, start in rules:
         common = gcd(common, step, start - rest)
     steps = {common, *(gcd(common, lcm(step, problem.pools[0].alignment)) for step in set(_alignments(problem)))}
     for step in sorted(steps - {1}, reverse=True):
         yield step, rest % step
+
+
+def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Congruence]:
+    """Return the congruence that each named buffer's offset keeps to, each once."""
+    table, pool = problem.buffers, problem.pools[0]
+    if table.relatives or table.aliases or table.remainders:
+        return {_congruence(rules) for rules in _rules(problem, placed, named).values()}
+    steps = {lcm(step, pool.alignment) for step in table.alignment[named].tolist()}
+    return {(step, -pool.base_address % step) for step in steps}
 
 
 def _alignments(problem: Problem) -> list[int]:

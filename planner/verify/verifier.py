@@ -20,7 +20,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, as_asked
 from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
-from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.placed import PlacedBuffers, taken
 from memplan.planner.verify.tie_rules import banks_are_apart, groups_are_together, relatives_lie_where_they_must
 from memplan.planner.verify.violation import Rule, Violation, about
 
@@ -84,7 +84,7 @@ def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
     for q, pool in enumerate(problem.pools):
         here = np.flatnonzero(placed.pool == q)
         for rule, bad, sentence in _broken_rules(problem, pool, here, placed):
-            for i in here[bad].tolist():
+            for i in here[bad].tolist() if bad.any() else ():
                 at = f"got offset {placed.offset[i]} of {shown(pool.name)}"
                 yield about(problem.buffers.ids[i], rule, f"{sentence}, {at}")
     if problem.buffers.pages or problem.buffers.remainders:
@@ -121,22 +121,22 @@ def _broken_rules(
 ) -> Iterator[tuple[Rule, npt.NDArray[np.bool_], str]]:
     """Yield each rule about one pool, with which of the buffers `here` break it."""
     table = problem.buffers
-    offset, end, size, pin = placed.offset[here], placed.end[here], table.size[here], table.offset[here]
+    offset, end = taken(placed.offset, here), taken(placed.end, here)
     if len(table.pool_choices) > 1:
         is_open = np.array([not names or pool.name in names for names in table.pool_choices], dtype=np.bool_)
-        yield "pool-not-allowed", ~is_open[table.pool_choice[here]], "must be in a pool that it names"
-    forbidden = np.array([i for i, names in table.forbidden.items() if pool.name in names], dtype=np.int64)
-    if len(forbidden):
-        yield "pool-not-allowed", np.isin(here, forbidden), "must be in a pool that it does not forbid"
-    steps = ((table.alignment[here], "its"), (np.array([pool.alignment]), "its pool's"))
+        yield "pool-not-allowed", ~is_open[taken(table.pool_choice, here)], "must be in a pool that it names"
+    if forbidden := [i for i, names in table.forbidden.items() if pool.name in names]:
+        yield "pool-not-allowed", np.isin(here, np.array(forbidden)), "must be in a pool that it does not forbid"
+    steps = ((taken(table.alignment, here), "its"), (np.array([pool.alignment]), "its pool's"))
     for step, whose in ((step, whose) for step, whose in steps if (step > 1).any()):
         # Alignments are at most 2^62, so the sum of two remainders is below 2^63.
-        address = (pool.base_address % step + offset % step) % step
+        address = (pool.base_address % step + offset % step) % step if pool.base_address else offset % step
         base = f" from base address {pool.base_address}" if pool.base_address else ""
         yield "misaligned", address != 0, f"must have an address{base} that {whose} alignment divides"
     capacity = ADDRESS_SPACE - 1 if pool.size is None else pool.size
     yield "past-capacity", offset < 0, "must not start below its pool"
     yield "past-capacity", (offset >= 0) & (end > np.uint64(capacity)), f"must end at {capacity} at the most"
+    pin = taken(table.offset, here)
     yield "pin-missed", (pin != ABSENT) & (offset != pin), "must be where it is pinned"
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:
@@ -145,4 +145,4 @@ def _broken_rules(
         # the order of starts, up to which a range has ended above.
         first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
         low = np.append(lows, np.uint64(2**64 - 1))[first]
-        yield "reserved-range", (size > 0) & (low < end), "must keep out of reserved ranges"
+        yield "reserved-range", (taken(table.size, here) > 0) & (low < end), "must keep out of reserved ranges"

@@ -54,7 +54,7 @@ def begin(instance: Instance, search: Search) -> None:
 
 def _offer_best(instance: Instance, search: Search, found: BestOrder | None) -> None:
     if found is not None:
-        search.offer(column(np.zeros(len(instance))), found.offset, f"greedy:{found.rule.name}")
+        search.offer(column(np.zeros(len(instance), dtype=np.int64)), found.offset, f"greedy:{found.rule.name}")
 
 
 def _plans(instance: Instance, search: Search) -> Iterator[int]:

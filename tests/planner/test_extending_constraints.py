@@ -60,7 +60,7 @@ PATCH: dict[str, list[tuple[str, str]]] = {
     "planner/model/constraints/kinds.py": [
         before("    together,\n)", "    top,\n"),
         before(
-            '    ConstraintKind(_of("buffers.pages")', '    ConstraintKind(_of("buffers.tops"), columns=top.columns),\n'
+            '    ConstraintKind(("buffers.pages",)', '    ConstraintKind(("buffers.tops",), columns=top.columns),\n'
         ),
     ],
     "planner/verify/violation.py": [before('    "pin-missed",\n', '    "above-top",\n')],

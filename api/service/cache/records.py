@@ -6,6 +6,8 @@ import json
 import logging
 import zlib
 
+from pydantic_core import to_json
+
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.store.tables.plans import StoredPlan
 from memplan.planner.model.buffer_table import column
@@ -28,7 +30,7 @@ def record_of(problem_hash: str, known: CachedPlan) -> StoredPlan:
         "by": known.by,
         "solver": known.solver,
     }
-    data = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), _LEVEL)
+    data = zlib.compress(to_json(content), _LEVEL)
     return StoredPlan(
         hash=problem_hash,
         plan=data,

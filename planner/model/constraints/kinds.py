@@ -28,34 +28,36 @@ Check = Callable[[ProblemFields], Breaks]
 class ConstraintKind:
     """A constraint kind, of which nothing is called for a problem that has none of the values that ask for it.
 
+    `asked_by` names these, as attributes of a problem.
     `checks` are of a problem, by stage: each stage relies on what those before it have found to be sound. `columns`
     makes columns of an instance, in bytes, by name; where it is not called, they have the values that ask nothing.
     """
 
-    asked_by: tuple[Callable[[ProblemFields], Any], ...]
+    asked_by: tuple[str, ...]
     checks: Mapping[int, Check] = field(default_factory=dict)
     columns: Callable[[KeptBuffers], dict[str, Any]] | None = None
 
 
-def _of(*fields: str) -> tuple[Callable[[ProblemFields], Any], ...]:
-    return tuple(map(attrgetter, fields))
-
-
 KINDS = (
-    ConstraintKind(_of("buffers.aliases"), {0: alias.unknown_names, 2: alias.contradictions}),
-    ConstraintKind(_of("buffers.relatives"), {0: relative.unknown_names, 3: relative.contradictions}, relative.columns),
-    ConstraintKind(_of("buffers.forbidden"), {0: forbid_pools.unknown_names, 1: forbid_pools.no_pool_left}),
-    ConstraintKind(_of("conflicts"), {0: conflicts.unknown_names, 4: conflicts.contradictions}, conflicts.columns),
-    ConstraintKind(_of("may_share"), {0: may_share.unknown_names, 4: may_share.contradictions}, may_share.columns),
-    ConstraintKind(_of("bank"), {0: bank.unknown_names, 1: bank.too_many_pairs, 4: bank.contradictions}, bank.columns),
-    ConstraintKind(_of("together", "buffers.relatives"), {0: together.unknown_names}, together.columns),
-    ConstraintKind(_of("buffers.pages"), columns=no_cross.columns),
+    ConstraintKind(("buffers.aliases",), {0: alias.unknown_names, 2: alias.contradictions}),
+    ConstraintKind(("buffers.relatives",), {0: relative.unknown_names, 3: relative.contradictions}, relative.columns),
+    ConstraintKind(("buffers.forbidden",), {0: forbid_pools.unknown_names, 1: forbid_pools.no_pool_left}),
+    ConstraintKind(("conflicts",), {0: conflicts.unknown_names, 4: conflicts.contradictions}, conflicts.columns),
+    ConstraintKind(("may_share",), {0: may_share.unknown_names, 4: may_share.contradictions}, may_share.columns),
+    ConstraintKind(("bank",), {0: bank.unknown_names, 1: bank.too_many_pairs, 4: bank.contradictions}, bank.columns),
+    ConstraintKind(("together", "buffers.relatives"), {0: together.unknown_names}, together.columns),
+    ConstraintKind(("buffers.pages",), columns=no_cross.columns),
 )
 
 
 def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
     """Return the kinds that a problem asks for."""
-    return [kind for kind in KINDS if any(values(problem) for values in kind.asked_by)]
+    if not any(_ALL_THAT_ASK(problem)):  # mostly
+        return []
+    return [kind for kind in KINDS if any(attrgetter(name)(problem) for name in kind.asked_by)]
+
+
+_ALL_THAT_ASK = attrgetter(*sorted({name for kind in KINDS for name in kind.asked_by}))
 
 
 FINDINGS: tuple[Callable[[ProblemFields], Iterator[Finding]], ...] = (
