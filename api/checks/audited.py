@@ -38,7 +38,7 @@ def read_audited(data: bytes, name: str, options: ImportOptions, needs_plan: boo
         found = _of_model(data, name, options)
     else:
         if options != ImportOptions():
-            raise OptionError("dim, views, alignment: must be given for models only")
+            raise OptionError("dim, views, alignment, scratch: must be given for models only")
         found = _of_problem(data, name)
     if needs_plan and found.plan is None:
         note = "" if found.own_peak is None else f", only that its own plan takes {found.own_peak} bytes (see compare)"

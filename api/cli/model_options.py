@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from memplan.planner.errors import OptionError, sentences, shown
-from memplan.planner.importers.imported import ImportOptions
+from memplan.planner.errors import OptionError, sentences
+from memplan.planner.importers.imported import ImportOptions, sizes_by_name
 
 
 class ViewsOption(StrEnum):
@@ -51,24 +51,14 @@ def model_options(
     scratch: Sequence[str] | None = None,
 ) -> ImportOptions:
     """Return the options for reading a model; raises OptionError."""
-    given: dict[str, object] = {"dims": _sizes(dims or ()), "alignment": alignment}
-    if scratch:
-        given["scratch"] = _sizes(scratch, "scratch", "OPERATOR=BYTES, as in my_op=1024")
+    given: dict[str, object] = {
+        "dims": sizes_by_name(dims or (), "dim", "NAME=SIZE, as in batch=1"),
+        "scratch": sizes_by_name(scratch or (), "scratch", "OPERATOR=BYTES, as in my_op=1024"),
+        "alignment": alignment,
+    }
     if views is not None:
         given["views"] = views.value
     try:
         return ImportOptions.model_validate(given)
     except ValidationError as error:
         raise OptionError(*sentences(error)) from error
-
-
-def _sizes(dims: Sequence[str], option: str = "dim", form: str = "NAME=SIZE, as in batch=1") -> dict[str, int]:
-    found: dict[str, int] = {}
-    for text in dims:
-        name, _, size = text.rpartition("=")
-        if not name or not size.isdecimal() or len(size) > 18:
-            raise OptionError(f"{option}: must be {form}, got {shown(text)}")
-        if name in found:
-            raise OptionError(f"{option}: must be given once for each name, got {shown(name)} again")
-        found[name] = int(size)
-    return found

@@ -43,7 +43,9 @@ def problem_in(
         if inclusive is not None:
             raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
     elif options is not None and options.model_copy(update={"facts": False}) != type(options)():
-        raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(importers.IMPORTERS)})")
+        raise OptionError(
+            f"dim, views, alignment, scratch: must be given for models only ({', '.join(importers.IMPORTERS)})"
+        )
     interval: Interval | None = None if inclusive is None else "closed" if inclusive else "half-open"
     return importers.read_problem(data, name, options, interval)
 

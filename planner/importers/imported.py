@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.liveness import Reading
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
@@ -39,6 +39,19 @@ class ImportOptions(WireValue):
     scratch: dict[Name, Annotated[int, Field(ge=0, le=MAX_BYTES)]] = Field(default_factory=dict)
     reading: Reading = Reading()
     facts: bool = False
+
+
+def sizes_by_name(entries: Iterable[str], option: str, form: str) -> dict[str, int]:
+    """Return the numbers in entries of an option such as `batch=1`; raises OptionError, which tells the form."""
+    found: dict[str, int] = {}
+    for entry in entries:
+        name, _, size = entry.rpartition("=")
+        if not name or not (size.isascii() and size.isdecimal()) or len(size) > 18:
+            raise OptionError(f"{option}: must be {form}, got {shown(entry)}")
+        if name in found:
+            raise OptionError(f"{option}: must be given once for each name, got {shown(name)} again")
+        found[name] = int(size)
+    return found
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from memplan.api.cli.arguments import (
     seconds_limit,
 )
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from memplan.api.cli.model_options import AlignmentOfModel, Dims, ViewsOfModel, model_options
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import (
     STANDARD,
@@ -80,6 +80,7 @@ def check(
     dim: Dims = None,
     views: ViewsOfModel = None,
     alignment: AlignmentOfModel = None,
+    scratch: ScratchOfModel = None,
     quiet: Quiet = False,
 ) -> None:
     """Check what a plan uses against budgets and a baseline, and say which buffers made a peak grow.
@@ -87,13 +88,12 @@ def check(
     The result goes to the reports or, without any, to standard output as JSON; sentences go to standard error.
     Exit status: 0 within, 1 over budget, grown beyond the tolerance or no plan, 2 wrong input, 130 interrupted.
     """
-    for path in reports or []:
-        _refuse_unknown_report(path)
+    _refuse_unknown(reports or ())
     written = format_for(output, None)
     for written_to in (*(reports or []), output, save_baseline):
         refuse_unwritable(written_to)
     allowed = Tolerance.read(tolerance)
-    found_problem = read_problem(problem_file, model_options(dim, views, alignment), inclusive)
+    found_problem = read_problem(problem_file, model_options(dim, views, alignment, scratch), inclusive)
     problem, budgets = read_budgets(budget or (), with_capacities(found_problem, capacity or ()))
     then = _read_baseline(baseline, baseline_problem, problem, inclusive)
     with graceful_interrupts() as cancelled:
@@ -146,9 +146,10 @@ def _write_reports(found: CheckResult, paths: Sequence[str]) -> None:
         write(path, REPORTS[Path(path).suffix](found))
 
 
-def _refuse_unknown_report(path: str) -> None:
-    if Path(path).suffix not in REPORTS:
-        raise OptionError(f"report: must end in {', '.join(REPORTS)}, got {shown(path)}")
+def _refuse_unknown(reports: Sequence[str]) -> None:
+    for path in reports:
+        if Path(path).suffix not in REPORTS:
+            raise OptionError(f"report: must end in {', '.join(REPORTS)}, got {shown(path)}")
 
 
 def _tell(found: CheckResult) -> None:

@@ -8,6 +8,7 @@ import typer
 from pydantic_core import to_json
 
 from memplan.api.cli.arguments import Capacities, Inclusive, PlanFile, ProblemFile, Quiet, refuse_standard_twice
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.streams import read_plan, read_problem, say, warn, write
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.audit import verify as violations_of
@@ -21,6 +22,10 @@ def verify(
     plan_file: PlanFile,
     capacity: Capacities = None,
     inclusive: Inclusive = None,
+    dim: Dims = None,
+    views: ViewsOfModel = None,
+    alignment: AlignmentOfModel = None,
+    scratch: ScratchOfModel = None,
     quiet: Quiet = False,
 ) -> None:
     """Check a plan: every violation, as JSON on standard output and as sentences on standard error.
@@ -28,7 +33,8 @@ def verify(
     Exit status: 0 the plan is valid, 3 it is not, 2 wrong input.
     """
     refuse_standard_twice(problem_file, plan_file)
-    problem = with_capacities(read_problem(problem_file, inclusive=inclusive), capacity or ())
+    options = model_options(dim, views, alignment, scratch)
+    problem = with_capacities(read_problem(problem_file, options, inclusive), capacity or ())
     plan = read_plan(plan_file, problem)
     violations = violations_of(problem, plan)
     write(None, to_json({"valid": not violations, "violations": [asdict(entry) for entry in violations]}) + b"\n")

@@ -10,12 +10,14 @@ from pydantic_core import to_json
 
 from memplan.api.cli.arguments import Capacities, Deterministic, ListFormat, ProblemFile, Quiet, seconds_limit
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import problem_in, read_as, refuse_unwritable, say, wants_table, write
 from memplan.api.reports.reasons import facts_of_orders, lines
 from memplan.api.reports.sizes import with_capacities
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.importers import detect
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.importers.model_graph import is_graph, read_model_graph
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Explanation, Plan
@@ -42,6 +44,10 @@ def explain(
     deterministic: Deterministic = False,
     wanted: Annotated[int, typer.Option("--repairs", min=0, help="So many repairs as well, if there are any.")] = 0,
     most_changes: Annotated[int, typer.Option(help="The most changes of a repair, 1 to 4.")] = 3,
+    dim: Dims = None,
+    views: ViewsOfModel = None,
+    alignment: AlignmentOfModel = None,
+    scratch: ScratchOfModel = None,
     display: ListFormat = None,
     quiet: Quiet = False,
 ) -> None:
@@ -53,7 +59,8 @@ def explain(
     if not 0 < explain_limit < float("inf"):
         raise OptionError(f"explain-limit: must be above 0 and finite, got {shown(explain_limit)}")
     refuse_unwritable(output)
-    problem, graph = read_as(problem_file, lambda data: _problem_and_graph(data, problem_file, wanted))
+    reading = model_options(dim, views, alignment, scratch)
+    problem, graph = read_as(problem_file, lambda data: _problem_and_graph(data, problem_file, reading, wanted))
     problem = with_capacities(problem, capacity or ())
     with graceful_interrupts() as cancelled:
         options = ExplainOptions(explain_limit, _tell_stage, cancelled, deterministic)
@@ -81,16 +88,18 @@ def explain(
     raise typer.Exit(0 if status == "fits" else NOTHING_FITS)
 
 
-def _problem_and_graph(data: bytes, name: str, wanted: int) -> tuple[Problem, OperationGraph | None]:
+def _problem_and_graph(
+    data: bytes, name: str, reading: ImportOptions, wanted: int
+) -> tuple[Problem, OperationGraph | None]:
     """Return the problem in a file, and the graph of operations that it tells, if repairs are wanted."""
     if is_graph(data):
-        graph = read_model_graph(data, name).graph
+        graph = read_model_graph(data, name, reading).graph
         return problem_of_order(graph, range(len(graph.ops))), graph
-    problem, imported = problem_in(data, name, None)
+    problem, imported = problem_in(data, name, reading)
     if wanted == 0 or imported is None or imported.operations is None:
         return problem, None
     is_open = detect(data, name) is not None or imported.operations.order == "tentative"
-    return problem, read_model_graph(data, name).graph if is_open else None
+    return problem, read_model_graph(data, name, reading).graph if is_open else None
 
 
 def _reordered(

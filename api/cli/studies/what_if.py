@@ -10,6 +10,7 @@ from pydantic_core import to_json
 
 from memplan.api.cli.arguments import Capacities, Deterministic, ListFormat, ProblemFile, seconds_limit
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import read_problem, refuse_unwritable, wants_table, write
 from memplan.api.reports.sizes import with_capacities
@@ -39,6 +40,10 @@ def what_if(
     ] = None,
     more: Annotated[int, typer.Option(help="Bytes of a pool whose worth is asked.")] = MORE,
     deterministic: Deterministic = False,
+    dim: Dims = None,
+    views: ViewsOfModel = None,
+    alignment: AlignmentOfModel = None,
+    scratch: ScratchOfModel = None,
     display: ListFormat = None,
 ) -> None:
     """Tell what each buffer is worth if dropped, how far it may grow, and what pools and rules are worth.
@@ -52,7 +57,8 @@ def what_if(
     if not 0 < more < 2**62:
         raise OptionError(f"more: must be above 0 and below 2^62, got {shown(more)}")
     refuse_unwritable(output)
-    problem: Problem = with_capacities(read_problem(problem_file), capacity or ())
+    reading = model_options(dim, views, alignment, scratch)
+    problem: Problem = with_capacities(read_problem(problem_file, reading), capacity or ())
     with graceful_interrupts() as cancelled:
         options = WhatIfOptions(
             ask_limit, shrunk_to=shrunk_to, more=more, cancelled=cancelled, deterministic=deterministic

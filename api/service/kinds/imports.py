@@ -16,8 +16,8 @@ from memplan.api.cluster.task import WorkAnswer, WorkControl
 from memplan.api.reports.page.plan_view import ProgramNames
 from memplan.api.service.import_process import ImportTask, run_apart
 from memplan.api.service.kinds.kind import JSON, JobKind, KindOptions, Subject
-from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.importers.imported import ImportOptions
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers.imported import ImportOptions, sizes_by_name
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Alignment
@@ -29,14 +29,16 @@ _MOST_BYTES = 128 * 2**20
 class ImportKindOptions(KindOptions):
     """Options of an import: the file's name, which helps where its bytes tell no format, and how a model is read.
 
-    `dims` gives the sizes of dimensions that a model only names: `batch=1,seq=128`. `names` asks for the names that a
-    program gives to its times and buffers.
+    `dims` gives the sizes of dimensions that a model only names: `batch=1,seq=128`; `scratch` the bytes that the
+    kernels     of operators ask for while they run: `my_op=4096`. `names` asks for the names that a program gives
+    to its times and     buffers.
     """
 
     name: Annotated[str, Field(max_length=1000)] | None = None
     alignment: Alignment | None = None
     views: Literal["alias", "separate"] = "alias"
     dims: Annotated[str, Field(max_length=10_000)] = ""
+    scratch: Annotated[str, Field(max_length=10_000)] = ""
     names: bool = False
 
 
@@ -91,24 +93,15 @@ def _about(file: _File) -> Subject:
 
 
 def _options_of(options: ImportKindOptions) -> ImportOptions:
-    return ImportOptions(alignment=options.alignment, views=options.views, dims=_sizes(options.dims))
-
-
-def _sizes(dims: str) -> dict[str, int]:
-    """Return the sizes of named dimensions; raises OptionError."""
-    sizes: dict[str, int] = {}
-    for part in filter(None, dims.split(",")):
-        name, equals, size = part.partition("=")
-        if not name or not equals or not size.isascii() or not size.isdecimal() or len(size) > 18:
-            raise OptionError(f"dims: must be NAME=SIZE, with commas between, as in batch=1, got {shown(part)}")
-        if name in sizes:
-            raise OptionError(f"dims: must be given once for each name, got {shown(name)} again")
-        sizes[name] = int(size)
-    return sizes
+    """Return the options for reading a file; raises OptionError."""
+    dims = sizes_by_name(filter(None, options.dims.split(",")), "dims", "NAME=SIZE, with commas between, as in batch=1")
+    form = "OPERATOR=BYTES, with commas between, as in my_op=1024"
+    scratch = sizes_by_name(filter(None, options.scratch.split(",")), "scratch", form)
+    return ImportOptions(alignment=options.alignment, views=options.views, dims=dims, scratch=scratch)
 
 
 def _check(options: ImportKindOptions) -> None:
-    _sizes(options.dims)
+    _options_of(options)
 
 
 def _run(file: _File, options: ImportKindOptions, control: WorkControl) -> WorkAnswer:

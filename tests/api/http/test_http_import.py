@@ -88,6 +88,7 @@ def test_the_format_is_told_by_the_bytes_or_the_name(
         (b"\x00\x01", "", "file: must be of a known format (json, csv, tflite, onnx, "),
         (MODEL[:200], "", "model.buffers: must lie in the file (200 bytes)"),
         (MODEL, "dims=batch", 'dims: must be NAME=SIZE, with commas between, as in batch=1, got "batch"'),
+        (MODEL, "scratch=my_op", "scratch: must be OPERATOR=BYTES, with commas between, as in my_op=1024, got "),
         (MODEL, "alignment=0", "alignment: must be "),
     ],
 )
