@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from pathlib import Path
 from typing import TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
@@ -20,11 +22,12 @@ from memplan.api.http.middleware import Streams
 from memplan.api.http.written_answers import WrittenAnswers
 from memplan.api.jobs.lifecycle import JobParts, open_jobs
 from memplan.api.jobs.work import Services
-from memplan.api.metrics import Metrics
+from memplan.api.metrics import COUNTS_FOLDER, Metrics
 from memplan.api.readiness import Check, Readiness, solves_a_tiny_problem
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.cache.compiled_problem import Readings
 from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.service.long_places import LongPlaces
 from memplan.api.service.plan_service import PlanService
 from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
@@ -70,7 +73,9 @@ class Service:
         self.streams = Streams(settings.max_streams)
         self.readings = Readings(settings.cache_memory_bytes // 8)
         self.written = WrittenAnswers(settings.cache_memory_bytes * 5 // 8)
-        self.queue = AdmissionQueue(lambda: self.cluster.places, settings.waiting)
+        together = os.environ.get(COUNTS_FOLDER)
+        long_places = LongPlaces(lambda: self.cluster.workers, None if together is None else Path(together))
+        self.queue = AdmissionQueue(lambda: self.cluster.places, settings.waiting, long_places)
         self.readiness = Readiness(
             Check(solves_a_tiny_problem, "memplan: could not solve a tiny problem"),
             Check(self._stores, "memplan: could not store"),

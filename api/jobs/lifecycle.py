@@ -59,5 +59,9 @@ async def open_jobs(
 
 
 def _free_places(queue: AdmissionQueue, running: int) -> int:
-    """Return how many more jobs to take: one at least, which waits in the queue, lest callers starve all jobs."""
-    return max(queue.places - max(queue.busy, running), 1 - running) if queue.places else 0
+    """Return how many more jobs to take: one at least, which waits in the queue, lest callers starve all jobs.
+
+    Some that wait for a long place do not count, so that others find the place that long ones leave free.
+    """
+    at_work = running - min(running, queue.long_waiting, queue.places)
+    return max(queue.places - max(queue.busy, at_work), 1 - running) if queue.places else 0

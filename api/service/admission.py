@@ -8,14 +8,23 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 import anyio
 
 from memplan.api.refusals import FullError
+from memplan.api.service.long_places import LONG_S, LongPlaces
 
 _MOST_KNOWN = 10_000
 _LOOK_EVERY_S = 0.25
 """The time between two looks of a waiting request for new places: workers come and go."""
+
+
+class _Lane(NamedTuple):
+    """The waiting requests of one caller that are long, or those that are not."""
+
+    caller: str | None
+    is_long: bool
 
 
 @dataclass(order=True)
@@ -35,16 +44,17 @@ class AdmissionQueue:
 
     Callers take turns: the next is the one who holds the fewest places, of those the one who had a turn longest ago; of
     its requests the urgent go first, then as they came. Where the queue is full, the caller with most requests in it
-    gives way. Requests that may not be refused wait beyond the length, and do not count as waiting.
+    gives way. Requests that may not be refused wait beyond the length, and do not count as waiting. Long requests need
+    one of the `long_places`, too, and others go before them while there is none.
     """
 
-    def __init__(self, places: int | Callable[[], int], length: int) -> None:
-        self._places = places
+    def __init__(self, places: int | Callable[[], int], length: int, long_places: LongPlaces | None = None) -> None:
+        self._places, self._long_places = places, long_places
         self.length = length
         self.busy = 0
         """The number of places that are taken."""
         self.waiting = 0
-        self._queues: dict[str | None, list[_Waiter]] = {}
+        self._queues: dict[_Lane, list[_Waiter]] = {}
         self._held: Counter[str | None] = Counter()
         self._turns: dict[str | None, int] = {}
         self._came = 0
@@ -54,10 +64,15 @@ class AdmissionQueue:
         """The number of places now."""
         return self._places if isinstance(self._places, int) else self._places()
 
+    @property
+    def long_waiting(self) -> int:
+        """The number of long requests that wait, those that may not be refused included."""
+        return sum(not waiter.has_left for lane, queue in self._queues.items() if lane.is_long for waiter in queue)
+
     def check(self, caller: str | None = None) -> None:
         """Raise FullError if a request that came now would be turned away."""
-        if self.busy >= self.places and self.waiting >= self.length and self._last_of_most(caller) is None:
-            raise FullError(f"memplan: all {self.places} places are taken and {self.waiting} callers wait already")
+        if self.busy >= self.places:
+            self._check_length(caller)
 
     @asynccontextmanager
     async def turn(self, patience_s: float, *, caller: str | None = None) -> AsyncIterator[None]:
@@ -69,15 +84,23 @@ class AdmissionQueue:
             self.leave(caller)
 
     async def take(
-        self, patience_s: float, *, caller: str | None = None, priority: int = 0, may_be_refused: bool = True
+        self,
+        patience_s: float,
+        *,
+        caller: str | None = None,
+        priority: int = 0,
+        may_be_refused: bool = True,
+        is_long: bool = False,
     ) -> None:
         """Take a place; raises FullError if the queue is full, or if no place is free within `patience_s`."""
-        if may_be_refused:
-            self.check(caller)
-        if self.busy < self.places and not self._queues:
+        lane = _Lane(caller, is_long)
+        self._admit()
+        if self.busy < self.places and self._has_long_place(lane):
             self._seat(caller)
-        else:
-            await self._wait(caller, patience_s, priority, counts=may_be_refused)
+            return
+        if may_be_refused:
+            self._check_length(caller, is_long)
+        await self._wait(lane, patience_s, priority, counts=may_be_refused)
 
     async def take_unless(
         self,
@@ -87,34 +110,39 @@ class AdmissionQueue:
         caller: str | None = None,
         priority: int = 0,
         may_be_refused: bool = True,
+        is_long: bool = False,
     ) -> bool:
         """Take a place; False where that was cancelled before. Raises FullError."""
         with anyio.CancelScope() as waiting:
             watcher = asyncio.create_task(_end(waiting, cancelled))
             try:
-                await self.take(patience_s, caller=caller, priority=priority, may_be_refused=may_be_refused)
+                await self.take(
+                    patience_s, caller=caller, priority=priority, may_be_refused=may_be_refused, is_long=is_long
+                )
             finally:
                 watcher.cancel()
             return True
         return False
 
-    def leave(self, caller: str | None = None) -> None:
+    def leave(self, caller: str | None = None, is_long: bool = False) -> None:
         """Give a place back."""
         self.busy -= 1
+        if is_long and self._long_places is not None:
+            self._long_places.leave()
         self._held[caller] -= 1
         if self._held[caller] == 0:
             del self._held[caller]
         self._admit()
 
-    async def _wait(self, caller: str | None, patience_s: float, priority: int, counts: bool) -> None:
-        last = self._last_of_most(caller) if counts and self.waiting >= self.length else None
+    async def _wait(self, lane: _Lane, patience_s: float, priority: int, counts: bool) -> None:
+        last = self._last_of_most(lane.caller) if counts and self.waiting >= self.length else None
         if last is not None:
             last.has_left = True
             self.waiting -= 1
             last.is_next.set()
         waiter = _Waiter(-priority, self._came, counts)
         self._came += 1
-        heappush(self._queues.setdefault(caller, []), waiter)
+        heappush(self._queues.setdefault(lane, []), waiter)
         self.waiting += counts
         give_up = anyio.current_time() + patience_s
         try:
@@ -122,14 +150,15 @@ class AdmissionQueue:
                 self._admit()
                 left_s = give_up - anyio.current_time()
                 if left_s <= 0 and not waiter.is_next.is_set():
-                    raise FullError(f"memplan: all {self.places} places stayed taken for the whole time limit")
+                    raise FullError(f"memplan: all {self._places_of(lane)} stayed taken for the whole time limit")
                 with anyio.move_on_after(min(left_s, _LOOK_EVERY_S)):
                     await waiter.is_next.wait()
             if not waiter.has_place:
-                raise FullError(f"memplan: all {self.places} places are taken and others wait with fewer requests")
+                places = self._places_of(lane)
+                raise FullError(f"memplan: all {places} are taken and others wait with fewer requests")
         except BaseException:
             if waiter.has_place:  # the place came together with what ended the wait
-                self.leave(caller)
+                self.leave(*lane)
             elif not waiter.has_left:
                 waiter.has_left = True
                 self.waiting -= counts
@@ -138,17 +167,30 @@ class AdmissionQueue:
 
     def _admit(self) -> None:
         """Give free places to the next requests."""
-        while self.busy < self.places and self._queues:
-            caller = min(self._queues, key=lambda one: (self._held[one], self._turns.get(one, 0)))
-            queue = self._queues[caller]
+        lanes = set(self._queues)
+        while self.busy < self.places and lanes:
+            lane = min(lanes, key=self._turn)
+            queue = self._queues[lane]
+            if not queue[0].has_left and not self._has_long_place(lane):
+                lanes = {lane for lane in lanes if not lane.is_long}
+                continue
             waiter = heappop(queue)
             if not queue:
-                del self._queues[caller]
+                del self._queues[lane]
+                lanes.remove(lane)
             if not waiter.has_left:
                 self.waiting -= waiter.counts
-                self._seat(caller)
+                self._seat(lane.caller)
                 waiter.has_place = True
                 waiter.is_next.set()
+
+    def _turn(self, lane: _Lane) -> tuple[int, int, _Waiter]:
+        """Return what tells when it is the turn of a lane's first request."""
+        return self._held[lane.caller], self._turns.get(lane.caller, 0), self._queues[lane][0]
+
+    def _has_long_place(self, lane: _Lane) -> bool:
+        """Take a long place for a lane's first request, where it needs one; return False if none is free."""
+        return not lane.is_long or self._long_places is None or self._long_places.take()
 
     def _seat(self, caller: str | None) -> None:
         self.busy += 1
@@ -158,9 +200,23 @@ class AdmissionQueue:
         if len(self._turns) > _MOST_KNOWN:
             del self._turns[next(iter(self._turns))]
 
+    def _check_length(self, caller: str | None, is_long: bool = False) -> None:
+        """Raise FullError if the queue is full, and no other caller gives way."""
+        if self.waiting >= self.length and self._last_of_most(caller) is None:
+            places = self._places_of(_Lane(caller, is_long))
+            raise FullError(f"memplan: all {places} are taken and {self.waiting} callers wait already")
+
+    def _places_of(self, lane: _Lane) -> str:
+        """Return what is full where a lane's request waits, in words."""
+        if self.busy < self.places and lane.is_long:
+            return f"places for what may take more than {LONG_S:g} s"
+        return f"{self.places} places"
+
     def _last_of_most(self, caller: str | None) -> _Waiter | None:
         """Return the last request of who has most in the queue, if those are at least two more than the caller's."""
-        waiting = {one: [waiter for waiter in queue if _may_go(waiter)] for one, queue in self._queues.items()}
+        waiting: dict[str | None, list[_Waiter]] = {}
+        for lane, queue in self._queues.items():
+            waiting.setdefault(lane.caller, []).extend(waiter for waiter in queue if _may_go(waiter))
         most = max(waiting.values(), key=len, default=[])
         return max(most) if len(most) >= len(waiting.get(caller, ())) + 2 else None
 

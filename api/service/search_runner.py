@@ -19,6 +19,7 @@ from memplan.api.cluster.task import Task
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError
 from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.long_places import is_long_work
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.single_flight import OnProgress, SharedSearch
 from memplan.solvers.portfolio.one_search import Solve
@@ -162,12 +163,14 @@ class SearchRunner:
     ) -> SolveResult | None:
         """Wait for a place and have a worker solve it; what is cancelled while it waits has the best so far."""
         patience_s = max(0.0, request.deadline.left_s)
+        is_long = is_long_work(min(request.options.time_limit_s, request.deadline.left_s))
         if not await self._queue.take_unless(
             shared.cancelled,
             patience_s,
             caller=request.key_id,
             priority=request.priority,
             may_be_refused=request.may_be_refused,
+            is_long=is_long,
         ):
             return None if best is None else replace(best, stop_reason="cancelled")
         options, deadline = request.options, request.deadline
@@ -190,7 +193,7 @@ class SearchRunner:
                 cancelled=shared.cancelled,
             )
         finally:
-            self._queue.leave(request.key_id)
+            self._queue.leave(request.key_id, is_long)
         self._metrics.solved(result.plan, solver=options.solver, place="worker", seconds=taken.passed_s)
         return result
 

@@ -13,6 +13,7 @@ from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.kinds.registry import perform
+from memplan.api.service.long_places import is_long_work
 from memplan.solvers.search.deadline import Deadline
 
 _SOON_S, _LATER_S = 0.4, 3.0
@@ -65,6 +66,7 @@ class WorkService:
         that may be refused, also where its time was too short for an answer, else NoAnswerError.
         """
         patience_s = max(0.0, request.deadline.left_s)
+        is_long = is_long_work(min(request.time_limit_s, request.deadline.left_s))
         try:
             has_place = await self._queue.take_unless(
                 cancelled,
@@ -72,6 +74,7 @@ class WorkService:
                 caller=request.key_id,
                 priority=request.priority,
                 may_be_refused=request.may_be_refused,
+                is_long=is_long,
             )
         except FullError:
             if request.deadline.left_s < -_SOON_S:
@@ -95,6 +98,6 @@ class WorkService:
                 raise
             raise FullError(str(error)) from error
         finally:
-            self._queue.leave(request.key_id)
+            self._queue.leave(request.key_id, is_long)
             if (request.deadline if request.may_be_refused else deadline).left_s < -_SOON_S:
                 self._metrics.missed_deadline()

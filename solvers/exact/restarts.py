@@ -29,8 +29,10 @@ AT_BOUND, ABOVE, ABOVE_WIDE = 0, 1, 2
 """The kinds of rounds."""
 SKIP_WEIGHTS = (1.0, 1.0, 3.0)
 """The weight of leaving a gap, compared with a buffer, for each kind of round."""
-SHORTEST_RUN, SHORTEST_LONG_RUN = 4, 16
-"""Nodes for each buffer; the latter above the bound in proofs."""
+FIRST_RUN, SHORTEST_RUN, SHORTEST_LONG_RUN = 2, 4, 16
+"""Nodes for each buffer: in the clean rounds, where what is easy takes hardly more nodes than buffers in some order; in
+others; and above the bound in proofs.
+"""
 ROUNDS_AT_BOUND, FEW_NODES = 4, 1000
 """The bound gets the first rounds, then every 2nd until so many nodes for each buffer are spent, then every 4th."""
 RESET_EVERY = 8
@@ -122,7 +124,9 @@ class RestartSchedule:
         if self.rounds[kind] % RESET_EVERY == 0 or self.rounds[kind] < CLEAN_ROUNDS:
             self.weights[kind][:] = 1.0
         self.since_found[kind] += 1
-        shortest = SHORTEST_LONG_RUN if self.is_proving and kind != AT_BOUND else SHORTEST_RUN
+        shortest = FIRST_RUN if self.rounds[kind] < CLEAN_ROUNDS else SHORTEST_RUN
+        if self.is_proving and kind != AT_BOUND:
+            shortest = SHORTEST_LONG_RUN
         return shortest * len(self.component.buffers) * luby(self.since_found[kind]), self.rng.uniform(LOWEST, HIGHEST)
 
     def capacity(self, kind: int, fraction: float, bound: int, ceiling: int) -> int:

@@ -4,7 +4,16 @@ import numpy as np
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.solvers.exact.components import split
-from memplan.solvers.exact.restarts import ABOVE, ABOVE_WIDE, AT_BOUND, NOGOOD_BITS, PATIENCE, RestartSchedule, luby
+from memplan.solvers.exact.restarts import (
+    ABOVE,
+    ABOVE_WIDE,
+    AT_BOUND,
+    CLEAN_ROUNDS,
+    NOGOOD_BITS,
+    PATIENCE,
+    RestartSchedule,
+    luby,
+)
 from memplan.solvers.kernels.exact.search import FOUND
 from tests.support.tight_problems import full_load
 
@@ -88,7 +97,11 @@ def test_a_line_ends_when_it_takes_longer_for_the_next_placement_than_for_all_so
 def test_once_there_is_something_to_prove_runs_are_long_and_a_line_never_ends() -> None:
     schedule = new_schedule()
     schedule.start_descent(np.zeros(len(schedule.component.buffers), dtype=np.int64), 1100)
+    first, _ = schedule.begin(ABOVE)
+    schedule.start_descent(schedule.offset, 1100)
+    schedule.rounds[ABOVE] = schedule.rounds[AT_BOUND] = CLEAN_ROUNDS
     short, _ = schedule.begin(ABOVE)
+    assert short == 2 * first
     at_bound, _ = schedule.begin(AT_BOUND)
     schedule.start_descent(schedule.offset, 1100)
     schedule.is_proving, schedule.nodes = True, 10**9
