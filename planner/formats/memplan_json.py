@@ -89,8 +89,8 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     table = plan.placements
     ids = [encode_basestring(name) if isinstance(name, str) else name for name in table.ids]
     pools = [f',"pool":{encode_basestring(name)},"offset":' for name in table.pool_names]
-    rows = zip(ids, table.pool.tolist(), table.offset.tolist(), strict=True)
-    placements = ",".join([f'{{"id":{name}{pools[pool]}{offset}}}' for name, pool, offset in rows])
+    rows = zip(ids, map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
+    placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
     # Rows by themselves, as pydantic takes twice as long; the quotes of other texts are escaped.
     unsaid = {name for name in ("profile", "findings") if not getattr(plan, name)}
     rest = plan.model_dump_json(exclude={"placements", *unsaid})
