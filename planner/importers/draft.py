@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memplan.planner.errors import Location, shown
+from memplan.planner.errors import FormatError, Location, shown
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts, plan_of
 from memplan.planner.liveness import analyse
 from memplan.planner.model.finding import MAX_LISTED, Finding
@@ -23,7 +23,22 @@ from memplan.planner.operations.program_facts import OperationFacts, ProgramFact
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
 """The kinds of values; `carried` by a loop, `chosen` by branches, each of which may write it."""
+MOST_USES = 1_000_000
+"""The most values that the operations of a program may use, one that two of them use counted twice."""
 Statements = list[dict[str, Any]]
+
+
+@dataclass
+class Uses:
+    """A count of the values that operations use, for formats in which a tuple says many of them in one word."""
+
+    count: int = 0
+
+    def add(self, count: int) -> None:
+        """Count some more, before they are listed; raises FormatError beyond MOST_USES."""
+        self.count += count
+        if self.count > MOST_USES:
+            raise FormatError(f"operations: must use values at most {MOST_USES} times in all, got more")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ for (a whole program, say) costs nothing. Source: the wire format, https://proto
 
 from __future__ import annotations
 
+from array import array
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +17,7 @@ from memplan.planner.errors import FormatError
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _FIXED = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
 _LONGEST_VARINT = 10
+_NO_END = (1 << 64) - 1
 
 Range = tuple[int, int]
 
@@ -38,18 +41,18 @@ class ProtobufMessage:
         found = self._fields.get(field)
         if found is None:
             return default
-        if not isinstance(found[-1], int):
+        value, end = found[-2:]
+        if end != _NO_END:
             raise FormatError(f"{self.path}.{name}: must be an integer")
-        return found[-1] - (1 << 64) if found[-1] >> 63 else found[-1]
+        return value - (1 << 64) if value >> 63 else value
 
     def integers(self, field: int, name: str) -> tuple[int, ...]:
         """Return the int64s of a repeated field, packed or one by one."""
         found: list[int] = []
-        for value in self._fields.get(field, ()):
-            if isinstance(value, int):
-                found.append(value)
+        for at, end in _pairs(self._fields.get(field)):
+            if end == _NO_END:
+                found.append(at)
                 continue
-            at, end = value
             packed = ProtobufMessage(self.data, at, end, f"{self.path}.{name}")
             while at < end:
                 number, at = packed._varint(at)
@@ -72,22 +75,22 @@ class ProtobufMessage:
         return None if found is None else ProtobufMessage(self.data, *found, f"{self.path}.{name}")
 
     def _ranges(self, field: int, name: str) -> Iterator[Range]:
-        for found in self._fields.get(field, ()):
-            if isinstance(found, int):
-                raise FormatError(f"{self.path}.{name}: must have a length, got the integer {found}")
-            yield found
+        for start, end in _pairs(self._fields.get(field)):
+            if end == _NO_END:
+                raise FormatError(f"{self.path}.{name}: must have a length, got the integer {start}")
+            yield start, end
 
     @cached_property
-    def _fields(self) -> dict[int, list[int | Range]]:
-        """From a field's number to its values: integers, or where their bytes are."""
-        fields: dict[int, list[int | Range]] = {}
+    def _fields(self) -> dict[int, array[int]]:
+        """From a field's number to its values, two numbers each: an integer and _NO_END, or where its bytes are."""
+        fields: dict[int, array[int]] = defaultdict(_no_values)
         at = self.start
         while at < self.end:
             key, at = self._varint(at)
             kind = key & 7
             if kind == _VARINT:
                 value, at = self._varint(at)
-                fields.setdefault(key >> 3, []).append(value)
+                fields[key >> 3].extend((value, _NO_END))
                 continue
             if kind == _BYTES:
                 size, at = self._varint(at)
@@ -98,7 +101,7 @@ class ProtobufMessage:
             if size > self.end - at:
                 rule = f"must not go beyond its last byte ({self.end})"
                 raise FormatError(f"{self.path}: {rule}, got a field of {size} bytes from byte {at} on")
-            fields.setdefault(key >> 3, []).append((at, at + size))
+            fields[key >> 3].extend((at, at + size))
             at += size
         return fields
 
@@ -113,6 +116,14 @@ class ProtobufMessage:
             if byte < 0x80:
                 return value & (1 << 64) - 1, at + k + 1
         raise FormatError(f"{self.path}: must have numbers that end after at most 10 bytes, got none at byte {at}")
+
+
+def _no_values() -> array[int]:
+    return array("Q")
+
+
+def _pairs(found: array[int] | None) -> Iterator[Range]:
+    return iter(()) if found is None else zip(found[::2], found[1::2], strict=True)
 
 
 def fields_of(data: bytes, start: int, end: int, path: str) -> Iterator[tuple[int, int, int, int]]:

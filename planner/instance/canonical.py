@@ -21,7 +21,7 @@ import numpy.typing as npt
 from memplan.planner.instance.columns import ALWAYS, Axis, Holds, distinct
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.contents import U64, Groups, Neighbours, counting, numbers, relations, weights
-from memplan.planner.instance.instance import PLAIN, CompiledPool, Instance
+from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 
@@ -135,8 +135,8 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
     yield np.array([len(instance), len(instance.unplaceable), len(instance.pools)], dtype="<i8")
     if len(instance) == 0:
         return
-    for pool in instance.pools:
-        yield np.array([_told_capacity(instance, pool)], dtype="<i8")
+    for pool, capacity in zip(instance.pools, _told_capacities(instance), strict=True):
+        yield np.array([capacity], dtype="<i8")
         yield pool.reserved.astype("<i8")
         if instance.objective == "cost":
             yield np.array([pool.cost], dtype="<f8")
@@ -158,7 +158,7 @@ def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
     size, alignment, start, end = map(_told, rows.astype("<i8", copy=False))
     yield _told(_word(instance.objective))
     yield _told(np.array([len(instance), 0, 1], dtype="<i8"))
-    yield _told(np.array([_told_capacity(instance, instance.pools[0])], dtype="<i8"))
+    yield _told(np.array(_told_capacities(instance), dtype="<i8"))
     yield from (_NO_ROWS, size, pins, alignment, zeros, ones, start, end, after)
 
 
@@ -169,12 +169,13 @@ def _asking_nothing(n: int) -> tuple[bytes, bytes, bytes, bytes]:
     return _told(zeros), _told(ones), _told(-ones), _told(zeros) + _told(zeros[:0])
 
 
-def _told_capacity(instance: Instance, pool: CompiledPool) -> int:
-    """Return the capacity of a pool as the hash has it, in units; -1 where it has no end that plans can reach.
+def _told_capacities(instance: Instance) -> list[int]:
+    """Return the capacity of each pool as the hash has it, in units; -1 where it has no end that plans can reach.
 
     A pool without a size ends with the address space, which no unit divides: the end is told where it may matter.
     """
-    return pool.capacity if pool.is_limited or _reach(instance) * instance.unit >= _FAR else -1
+    is_told = all(pool.is_limited for pool in instance.pools) or _reach(instance) * instance.unit >= _FAR
+    return [pool.capacity if pool.is_limited or is_told else -1 for pool in instance.pools]
 
 
 def _reach(instance: Instance) -> float:

@@ -7,10 +7,12 @@ of a function before it are those after it, one by one, and so are the names in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _HEADING = re.compile(r"^// -----// IR Dump (Before|After) ([^\n]*)\n([^\n]*)", re.MULTILINE)
-_PACK = re.compile(r"^ *(%[\w$.-]+)(?::\d+)? = stream\.resource\.pack\b.*?^ *\}\) : index$", re.MULTILINE | re.DOTALL)
+_PACK = re.compile(
+    r"^ *(%[\w$.-]+)(?::\d+)? = stream\.resource\.pack\b[^\n]*\n(?: *(?:\[[^\n]*)?\n)* *\}\) : index$", re.MULTILINE
+)
 _CONSTANT = re.compile(r"^ *(%[\w$.-]+) = arith\.constant (-?\d{1,20}) : index\n", re.MULTILINE)
 _NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 
@@ -20,12 +22,10 @@ def offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
     sections = list(_sections(text, this_pass))
     found: dict[tuple[int, int], int] = {}
     count = 0
-    for at, (when, function, body) in enumerate(sections):
-        packs = [match[1] for match in _PACK.finditer(body)] if when == "Before" else []
+    for body, after in _pairs(sections):
+        packs = [match[1] for match in _PACK.finditer(body)]
         if not packs:
             continue
-        later = (row[2] for row in sections[at + 1 :] if row[0] == "After" and row[1] == function)
-        after = next(later, None)
         values = None if after is None else _values(body, after)
         if values is None:
             return None
@@ -43,6 +43,18 @@ def _sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str]]:
     ends = [*(heading.start() for heading in headings[1:]), len(text)][: len(headings)]
     for heading, end in zip(headings, ends, strict=True):
         yield heading[1] if this_pass in heading[2] else "", heading[3], text[heading.end() : end]
+
+
+def _pairs(sections: Sequence[tuple[str, str, str]]) -> list[tuple[str, str | None]]:
+    """Return each text before the pass with the next one after it of its function, which belongs to no other."""
+    found: list[tuple[str, str | None]] = []
+    after: dict[str, str] = {}
+    for when, function, body in reversed(sections):
+        if when == "After":
+            after[function] = body
+        elif when == "Before":
+            found.append((body, after.pop(function, None)))
+    return found[::-1]
 
 
 def _values(before: str, after: str) -> dict[str, int] | None:

@@ -127,11 +127,13 @@ def _own_peak(sections: list[_Section]) -> int | None:
     The pass changes no order, so the k-th allocation of a function before it is the k-th one after it.
     """
     total = 0
-    for k, section in enumerate(sections):
+    after: dict[str, _Section] = {}
+    for section in reversed(sections):
+        if section.when == "After":
+            after[section.function] = section
         if not (section.when == "Before" and section.packs):
             continue
-        later = (row for row in sections[k + 1 :] if row.when == "After" and row.function == section.function)
-        sizes = next(later, _Section()).allocations
+        sizes = after.pop(section.function, _Section()).allocations
         if len(sizes) != len(section.allocations):
             return None
         for before, size in zip(section.allocations, sizes, strict=True):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.importers.draft import Kind, OperationsDraft
+from memplan.planner.importers.draft import Kind, OperationsDraft, Uses
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.importers.tvm.relax_facts import call_facts
 from memplan.planner.importers.tvm.relax_text import (
@@ -25,6 +25,7 @@ from memplan.planner.importers.tvm.relax_text import (
     dotted_name,
     function_of,
     line,
+    number_of_inputs,
     tensors_of,
     told_type,
 )
@@ -92,10 +93,11 @@ class _Program:
     _homes: dict[str, tuple[str, int]] = field(default_factory=dict)
     _memory: tuple[object, ...] | None = None
     _untold: dict[str, str] = field(default_factory=dict)
+    _uses: Uses = field(default_factory=Uses)
 
     def add_params(self, function: ast.FunctionDef) -> None:
         """Add the function's params, weights among them."""
-        inputs = _number_of_inputs(function)
+        inputs = number_of_inputs(function)
         for k, param in enumerate(function.args.args):
             tensors = tensors_of(param.annotation, self.dims)
             found = self._new(param.arg, tensors, param)
@@ -265,7 +267,9 @@ class _Program:
     def _used(self, call: ast.Call) -> Iterator[str]:
         for found in ast.walk(call):
             if isinstance(found, ast.Name):
-                yield from _buffers(self._named(found.id))
+                value = self._named(found.id)
+                self._uses.add(len(value))
+                yield from _buffers(value)
 
     def _named(self, name: str) -> Value:
         """Return what a name stands for; raises FormatError for a value of which it is not said what it is."""
@@ -289,16 +293,3 @@ def _called(call: ast.Call) -> str:
 
 def _buffers(value: Value) -> tuple[str, ...]:
     return tuple(entry for entry in value if entry is not None)
-
-
-def _number_of_inputs(function: ast.FunctionDef) -> int | None:
-    """Return what the function's attributes say of how many params are inputs."""
-    for statement in function.body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            call = statement.value
-            if dotted_name(call.func) == "R.func_attr" and call.args and isinstance(call.args[0], ast.Dict):
-                for key, value in zip(call.args[0].keys, call.args[0].values, strict=True):
-                    if isinstance(key, ast.Constant) and key.value == "num_input":
-                        number = value.value if isinstance(value, ast.Constant) else None
-                        return number if isinstance(number, int) else None
-    return None

@@ -171,6 +171,19 @@ def _is_module(mark: ast.expr) -> bool:
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark).endswith("ir_module")
 
 
+def number_of_inputs(function: ast.FunctionDef) -> int | None:
+    """Return what the function's attributes say of how many params are inputs."""
+    for statement in function.body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            call = statement.value
+            if dotted_name(call.func) == "R.func_attr" and call.args and isinstance(call.args[0], ast.Dict):
+                for key, value in zip(call.args[0].keys, call.args[0].values, strict=True):
+                    if isinstance(key, ast.Constant) and key.value == "num_input":
+                        number = value.value if isinstance(value, ast.Constant) else None
+                        return number if isinstance(number, int) else None
+    return None
+
+
 def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | None]:
     """Return the tensors of a value: of R.Tensor one, of R.Tuple one an entry, or None there; none of anything else."""
     if not isinstance(annotation, ast.Call):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.importers.draft import OperationsDraft
+from memplan.planner.importers.draft import OperationsDraft, Uses
 from memplan.planner.importers.imported import Imported, ImportOptions, element_count, sized
 from memplan.planner.importers.protobuf import ProtobufMessage
 from memplan.planner.importers.vocabulary import kind_of
@@ -89,6 +89,7 @@ class _Program:
         self.is_scheduled = module.message(7, "schedule") is not None
         self.draft = OperationsDraft(module.text(1, "name") or None, results, options, self.alignment)
         self.root = root
+        self.uses = Uses()
 
     def run(self) -> Values:
         """Draw all instructions, and return the buffers of the results."""
@@ -101,6 +102,7 @@ class _Program:
     def _draw(self, number: int, row: ProtobufMessage) -> None:
         opcode = row.text(2, "opcode")
         operands = [self._operand(row, one) for one in row.integers(36, "operand_ids")]
+        self.uses.add(sum(map(len, operands)))
         flat = list(dict.fromkeys(name for names in operands for name in names))
         name = row.text(1, "name") or f"#{number}"
         facts = OperationFacts(name, kind_of(opcode, _KINDS), {}, (self.place[number],), self._has_effects(row, opcode))

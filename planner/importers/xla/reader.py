@@ -43,7 +43,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     }
     traces = [_Trace.of(trace, sizes) for trace in assignment.messages(_TRACES, "heap_simulator_traces")]
     _add_untraced(assignment, traces)
-    pools = [f"trace {k}" for k in range(len(traces))]
+    pools = {k: f"trace {k}" for k, trace in enumerate(traces) if trace.groups}
     rows = [
         {
             "id": f"{k}/{group.name}" if k else group.name,
@@ -58,7 +58,7 @@ def read(data: bytes, options: ImportOptions) -> Imported:
     ]
     program = module.message(_MODULE, "hlo_module")
     name = program.text(1, "name") if program is not None else None
-    problem = problem_of(rows, pools, name or None)
+    problem = problem_of(rows, pools.values(), name or None)
     own_plan = plan_of(problem, _own_offsets(assignment, traces))
     return Imported(problem, own_peak=_own_peak(assignment, traces), own_plan=own_plan)
 
@@ -85,11 +85,12 @@ class _Trace:
     def of(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
         """Follow the events; what is never freed is alive to the end."""
         found = cls({}, {})
-        events = list(trace.messages(1, "events"))
-        for step, event in enumerate(events):
+        last = 0
+        for step, event in enumerate(trace.messages(1, "events")):
             found._follow(step, event, sizes)
+            last = step + 1
         for group in found.groups.values():
-            group.end = len(events) if group.alive else group.end
+            group.end = last if group.alive else group.end
         return found
 
     def _follow(self, step: int, event: ProtobufMessage, sizes: dict[int, int]) -> None:
@@ -127,9 +128,9 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
     """
     home: dict[str, _Trace] = {}
     others: dict[str, list[tuple[int, int, int]]] = {}
+    of_buffer = {buffer: trace for trace in reversed(traces) for buffer in trace.of_buffer}
     for path, buffer, offset, end in _assigned(assignment):
-        trace = next((trace for trace in traces if buffer in trace.of_buffer), None)
-        if trace is not None:
+        if (trace := of_buffer.get(buffer)) is not None:
             home.setdefault(path, trace)
         elif offset < end:
             others.setdefault(path, []).append((offset, end, buffer))

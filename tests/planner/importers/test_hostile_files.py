@@ -6,9 +6,13 @@ import pytest
 
 from memplan.planner.errors import FormatError, ProblemError, shown
 from memplan.planner.importers import read_problem
+from memplan.planner.importers.imported import ImportOptions
+from memplan.planner.importers.xla.module import read_module
 from memplan.planner.instance.compile import MOST_CELLS, compile_problem
 from memplan.planner.model.problem import Problem
 from tests.support.dump_files import recorded
+from tests.support.foreign_files import relax
+from tests.support.protobuf_files import field, message, varint
 from tests.support.tflite_files import model, operator, subgraph, tensor
 
 BEYOND_TEXT = 16**8000
@@ -50,3 +54,30 @@ def test_views_of_views_are_one_family() -> None:
     chain = [operator("RESHAPE", [k], [k + 1]) for k in range(count)]
     problem, _ = read_problem(model(subgraph(tensors, [0], [count], chain)), "x.tflite")
     assert len(problem.buffers.aliases) == count - 1
+
+
+def test_tuples_that_say_many_values_in_one_word_are_counted_in_relax() -> None:
+    four = 'R.Tensor((4, 8), dtype="float32")'
+    made = [f"v{k}: {four} = R.relu()" for k in range(1001)]
+    whole = f"t = ({', '.join(f'v{k}' for k in range(1001))})"
+    used = [f"u{k}: {four} = R.add(t)" for k in range(1000)]
+    with pytest.raises(FormatError, match=r"^operations: must use values at most 1000000 times in all, got more$"):
+        read_problem(relax(*made, whole, *used, "return u0").replace(b'"n"', b"8"), "x.relax")
+
+
+def test_tuples_of_tuples_are_counted_before_they_are_made_in_modules_of_xla() -> None:
+    def row(number: int, opcode: str, *operands: int) -> bytes:
+        shape = message({2: 11, 3: varint(4)})
+        return message({1: f"i{number}", 2: opcode, 3: shape, 35: number, 36: b"".join(map(varint, operands))})
+
+    tower = [row(1, "parameter"), *(row(k, "tuple", k - 1, k - 1) for k in range(2, 60))]
+    data = field(1, message({3: [message({2: tower, 5: 7, 6: 59})], 6: 7}))
+    with pytest.raises(FormatError, match=r"^operations: must use values at most 1000000 times in all, got more$"):
+        read_module(data, ImportOptions())
+
+
+def test_traces_without_events_are_no_memories() -> None:
+    traces = field(4, message({1: message({1: 0, 2: 3})}))
+    data = field(3, field(1, message({1: 3, 2: 8})) + field(4, b"") * 1000 + traces)
+    problem, _ = read_problem(data, "x.hlo.pb")
+    assert [pool.name for pool in problem.pools] == ["trace 1000"]

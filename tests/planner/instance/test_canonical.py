@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -228,3 +230,19 @@ def test_the_order_of_whatever_is_listed_makes_no_difference(problem: Problem, o
     for values in (data["buffers"], *entries, *(data.get(name, []) for name in ("may_share", "bank", "together"))):
         order.shuffle(values)
     assert hashed(data) == problem_hash(problem)
+
+
+def steps_of_hashing(n_pools: int) -> int:
+    """Return how many functions are called to hash a problem of one buffer and so many pools without a size."""
+    problem = Problem.model_validate({"buffers": [A], "pools": [{"name": str(k)} for k in range(n_pools)]})
+    instance, calls = compile_problem(problem), Counter[str]()
+    sys.setprofile(lambda frame, event, argument: calls.update((event,)))
+    try:
+        problem_hash(problem, instance)
+    finally:
+        sys.setprofile(None)
+    return calls["call"] + calls["c_call"]
+
+
+def test_work_of_a_hash_grows_with_its_pools_and_not_with_their_square() -> None:
+    assert steps_of_hashing(400) < 5 * steps_of_hashing(100)
