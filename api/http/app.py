@@ -10,6 +10,7 @@ from typing import cast
 
 from anyio import to_thread
 from fastapi import FastAPI
+from starlette.types import Receive, Scope, Send
 
 from memplan.api.cluster.cluster import WorkersAt
 from memplan.api.http.app_state import Service
@@ -38,7 +39,7 @@ def create_app(settings: Settings | None = None, workers: WorkersAt | None = Non
 
     `workers` are those of the parent, for one of several server processes.
     """
-    app = FastAPI(
+    app = _App(
         title="memplan",
         version=__version__,
         description=_DESCRIPTION,
@@ -51,10 +52,26 @@ def create_app(settings: Settings | None = None, workers: WorkersAt | None = Non
         app.include_router(module.router)
     add_error_answers(app)
     timeout_s = service.settings.body_timeout_s
-    app.add_middleware(Direct, route=cast(PlainRoute, plan.router.routes[0]), method="POST")
     app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies, body_timeout_s=timeout_s)
+    app.direct = Direct(cast(PlainRoute, plan.router.routes[0]), "POST")
+    app.enveloped = Envelope(app.direct, service.metrics, service.bodies, timeout_s)
     add_schemas(app, KIND_MODELS)
     return app
+
+
+class _App(FastAPI):
+    """FastAPI's app, but for the calls asked for most, which pass none of its layers: these take a tenth of a hit."""
+
+    direct: Direct
+    enveloped: Envelope
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a call on, as ASGI has it."""
+        if self.direct.takes(scope):
+            scope["app"] = self
+            await self.enveloped(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 @asynccontextmanager

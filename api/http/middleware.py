@@ -139,17 +139,19 @@ def _parts(message: Message) -> Iterator[Message]:
 
 
 class Direct:
-    """Answers the calls of one plain route as the app would, errors included; leaves all others to it."""
+    """Answers the calls of one plain route as an app would that has no other layers, errors included."""
 
-    def __init__(self, app: ASGIApp, route: PlainRoute, method: str) -> None:
-        self._app, self._route, self._method = app, route, method
+    def __init__(self, route: PlainRoute, method: str) -> None:
+        self._route, self._method = route, method
         self._handle = route.get_route_handler()
 
+    def takes(self, scope: Scope) -> bool:
+        """Return True for a call of the route."""
+        is_of_http: bool = scope["type"] == "http"
+        return is_of_http and scope["path"] == self._route.path and scope["method"] == self._method
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it, as ASGI has it."""
-        if scope["type"] != "http" or scope["path"] != self._route.path or scope["method"] != self._method:
-            await self._app(scope, receive, send)
-            return
+        """Answer a call of the route, as ASGI has it."""
         scope["route"] = self._route
         try:
             answer = await self._handle(Request(scope, receive, send))
