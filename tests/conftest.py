@@ -11,7 +11,9 @@ from memplan.planner.model.buffer_table import column
 from memplan.solvers.kernels import cache, warm_up
 
 _ON_LOADED_MACHINES = [HealthCheck.too_slow]
-settings.register_profile("gate", derandomize=True, print_blob=True, suppress_health_check=_ON_LOADED_MACHINES)
+settings.register_profile(
+    "gate", derandomize=True, deadline=None, print_blob=True, suppress_health_check=_ON_LOADED_MACHINES
+)
 settings.register_profile("explore", print_blob=True, suppress_health_check=_ON_LOADED_MACHINES)
 settings.load_profile("gate")
 # The gate draws the same cases each time; `pytest --hypothesis-profile=explore` draws new ones.
