@@ -7,7 +7,8 @@ MemplanError
     ├── ForbiddenError    403   a key that is not for this
     ├── TooSlowError      408   the body took too long to come
     ├── FullError         429   every place is taken, or a quota is used up
-    └── UnavailableError  503   something that the service stands on is away: its database, its workers
+    ├── UnavailableError  503   something that the service stands on is away: its database, its workers
+    └── NotInTimeError    504   a worker had a turn, and no answer within the time limit
 ```
 """
 
@@ -82,3 +83,9 @@ class UnavailableError(_LaterError):
     """Something that the service stands on is away for now."""
 
     status = 503
+
+
+class NotInTimeError(RefusalError):
+    """The work had its turn, and takes longer than the caller's time limit."""
+
+    status = 504

@@ -131,6 +131,7 @@ def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
         431: "There are more headers than any call needs, or one is longer.",
         429: "Every place or quota is taken: try again after the seconds that Retry-After gives.",
         503: "The service cannot solve or store for now.",
+        504: "A worker found no answer within the time limit: ask with a longer one, or as a job.",
     }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
     return {

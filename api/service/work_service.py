@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkTask
 from memplan.api.metrics import Metrics
-from memplan.api.refusals import FullError, UnavailableError
+from memplan.api.refusals import FullError, NotInTimeError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.kinds.registry import perform
 from memplan.api.service.long_places import is_long_work
@@ -62,8 +62,8 @@ class WorkService:
     ) -> WorkAnswer:
         """Return the answer by the deadline, or soon after `cancelled` is set what there is by then.
 
-        `on_progress` is told how far it is. Raises InputError and other errors of the kind, FullError for a request
-        that may be refused, also where its time was too short for an answer, else NoAnswerError.
+        `on_progress` is told how far it is. Raises InputError and other errors of the kind; for a request that may
+        be refused FullError, and NotInTimeError where its time was too short for an answer, else NoAnswerError.
         """
         patience_s = max(0.0, request.deadline.left_s)
         is_long = is_long_work(min(request.time_limit_s, request.deadline.left_s))
@@ -96,7 +96,7 @@ class WorkService:
         except NoAnswerError as error:
             if not request.may_be_refused:
                 raise
-            raise FullError(str(error)) from error
+            raise NotInTimeError(str(error)) from error
         finally:
             self._queue.leave(request.key_id, is_long)
             if (request.deadline if request.may_be_refused else deadline).left_s < -_SOON_S:
