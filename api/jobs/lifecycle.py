@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from memplan.api.jobs.event_feed import Following
-from memplan.api.jobs.runner import JobRunner, KeptTimes
+from memplan.api.jobs.runner import FreePlaces, JobRunner, KeptTimes
 from memplan.api.jobs.submission import Intake
 from memplan.api.jobs.webhooks import Webhooks
 from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
 from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.long_places import LONG_S
 from memplan.api.settings import Settings
 from memplan.api.store.store import Store
 
@@ -58,10 +59,13 @@ async def open_jobs(
         await following.close()
 
 
-def _free_places(queue: AdmissionQueue, running: int) -> int:
-    """Return how many more jobs to take: one at least, which waits in the queue, lest callers starve all jobs.
+def _free_places(queue: AdmissionQueue, running: int) -> FreePlaces:
+    """Return the places for more jobs: one at least, which waits in the queue, lest callers starve all jobs.
 
-    Some that wait for a long place do not count, so that others find the place that long ones leave free.
+    While long ones wait for their place only others are taken, for the place that long ones leave free.
     """
-    at_work = running - min(running, queue.long_waiting, queue.places)
-    return max(queue.places - max(queue.busy, at_work), 1 - running) if queue.places else 0
+    if not queue.places:
+        return FreePlaces(0)
+    waiting = min(running, queue.long_waiting)
+    number = max(queue.places - max(queue.busy, running - waiting), 1 - running)
+    return FreePlaces(number, LONG_S) if waiting else FreePlaces(number)

@@ -11,6 +11,8 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import inf
+from typing import NamedTuple
 
 from memplan.api.jobs.heartbeats import HeartbeatMonitor, HeartbeatTimes
 from memplan.api.jobs.run import JobRun
@@ -39,6 +41,13 @@ class KeptTimes:
     certificates_s: float | None = None
 
 
+class FreePlaces(NamedTuple):
+    """How many more jobs can run beside those that a server runs already, and their longest time limit."""
+
+    number: int
+    longest_s: float = inf
+
+
 class JobRunner:
     """The jobs of one server. `work` takes and runs them until `stop`; `close` waits until all are written."""
 
@@ -47,13 +56,13 @@ class JobRunner:
         store: Store,
         services: Services,
         *,
-        free_places: Callable[[int], int],
+        free_places: Callable[[int], FreePlaces],
         stir: Callable[[str], None],
         metrics: Metrics,
         kept: KeptTimes,
         times: HeartbeatTimes = _TIMES,
     ) -> None:
-        """`free_places` says how many more jobs can run beside those that this server runs already."""
+        """`free_places` is asked with the number of jobs that this server runs already."""
         self.server = secrets.token_hex(8)
         self._store, self._services, self._stir, self._metrics = store, services, stir, metrics
         self._free_places, self._kept = free_places, kept
@@ -140,11 +149,11 @@ class JobRunner:
             self._metrics.finished_job("expired")
             self._metrics.missed_deadline()
             self._stir(job_id)
-        free = self._free_places(len(self._runs)) if self._is_listed else 0
-        if free <= 0:
+        free = self._free_places(len(self._runs)) if self._is_listed else FreePlaces(0)
+        if free.number <= 0:
             return False
         async with self._claiming:
-            claims = await self._store.briefly(partial(self._store.leases.claim, self.server, free))
+            claims = await self._store.briefly(partial(self._store.leases.claim, self.server, *free))
             for claim in claims:
                 self._start(claim)
         return bool(claims)

@@ -13,7 +13,7 @@ from memplan.api.cluster.task import WorkAnswer
 from memplan.api.http.requests.job_requests import new_job
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.heartbeats import HeartbeatTimes
-from memplan.api.jobs.runner import JobRunner, KeptTimes
+from memplan.api.jobs.runner import FreePlaces, JobRunner, KeptTimes
 from memplan.api.jobs.work import Services
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
@@ -106,7 +106,7 @@ async def job_runner(
     found = JobRunner(
         store,
         Services(solver, solver),
-        free_places=lambda running: places - running,
+        free_places=lambda running: FreePlaces(places - running),
         stir=(following or Following(store)).stir,
         metrics=Metrics(),
         kept=KeptTimes(1000.0),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import islice
+from math import inf
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
@@ -34,14 +35,15 @@ class Leases:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def claim(self, server: str, most: int) -> list[Claim]:
+    def claim(self, server: str, most: int, longest_s: float = inf) -> list[Claim]:
         """Take up to `most` jobs that wait; the keys take turns, and have their jobs of the highest priority first.
 
-        The next is the key with the fewest jobs that run, of those the one whose last job began longest ago.
+        The next is the key with the fewest jobs that run, of those the one whose last job began longest ago. Jobs with
+        a longer time limit than `longest_s` are left.
         """
         check_change("queued", "running")
         with self._database.writing() as connection:
-            return list(islice(_in_turn(connection, server), most))
+            return list(islice(_in_turn(connection, server, longest_s), most))
 
     def report(self, lease: Lease, progress: Sequence[JobProgress], plan: PackedPlan | None = None) -> bool:
         """Tell of better plans and bounds, the best last, with a plan; return False where the lease is void."""
@@ -137,7 +139,7 @@ class Leases:
             return connection.execute(delete(schema.jobs).where(_JOBS.id.in_(old))).rowcount
 
 
-def _in_turn(connection: Connection, server: str) -> Iterator[Claim]:
+def _in_turn(connection: Connection, server: str, longest_s: float) -> Iterator[Claim]:
     """Take a job after the other, each of the key whose turn it is."""
     turns = _turns(connection)
     heapify(turns)
@@ -145,6 +147,7 @@ def _in_turn(connection: Connection, server: str) -> Iterator[Claim]:
         running, began, key_id = heappop(turns)
         of_key = _JOBS.key_id == key_id if key_id else _JOBS.key_id.is_(None)
         waiting = select(_JOBS.id).where(_JOBS.state == "queued", of_key)
+        waiting = waiting if longest_s == inf else waiting.where(_JOBS.time_limit_s <= longest_s)
         first = waiting.order_by(_JOBS.priority.desc(), _JOBS.id).limit(1).with_for_update(skip_locked=True)
         job_id = connection.execute(first).scalar_one_or_none()
         if job_id is not None:

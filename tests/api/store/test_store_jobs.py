@@ -26,6 +26,12 @@ def test_keys_take_turns_whatever_their_priorities(store: Store) -> None:
     assert claimed[5:] == flood[2:]
 
 
+def test_jobs_that_may_take_too_long_are_left_and_others_taken(store: Store) -> None:
+    short, long = ({add(store, key_id=key, time_limit_s=limit) for key in ("a", "b")} for limit in (10.0, 60.0))
+    assert {one.job.id for one in store.leases.claim("here", 9, 10.0)} == short
+    assert {one.job.id for one in store.leases.claim("here", 9)} == long
+
+
 def test_a_key_with_nothing_running_goes_before_one_that_has_just_been_served(store: Store) -> None:
     flood = [add(store, key_id="flood") for _ in range(3)]
     first = claim(store)
