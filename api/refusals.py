@@ -8,7 +8,7 @@ MemplanError
     ├── TooSlowError      408   the body took too long to come
     ├── FullError         429   every place is taken, or a quota is used up
     ├── UnavailableError  503   something that the service stands on is away: its database, its workers
-    └── NotInTimeError    504   a worker had a turn, and no answer within the time limit
+    └── NotInTimeError    422   a worker had a turn, and no answer within the caller's time limit
 ```
 """
 
@@ -86,6 +86,6 @@ class UnavailableError(_LaterError):
 
 
 class NotInTimeError(RefusalError):
-    """The work had its turn, and takes longer than the caller's time limit."""
+    """The work had its turn, and takes longer than the caller's time limit: which nobody but the caller can change."""
 
-    status = 504
+    status = 422

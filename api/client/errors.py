@@ -3,7 +3,7 @@
 ```
 MemplanError
 └── ServiceError             the service gave no answer to a request
-    ├── RefusedError         it refuses the request, the key or the problem: 4xx, 504
+    ├── RefusedError         it refuses the request, the key or the problem: 4xx
     │   └── BusyError        it is busy; a later request may succeed: 429, 503
     ├── AwayError            there is no answer, or not in time
     └── WrongAnswerError     the answer is wrong, such as a plan that breaks a rule

@@ -9,6 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
+from sys import intern
 
 from fastapi import Response
 
@@ -17,11 +18,11 @@ from memplan.planner.model.plan import Plan
 
 _TIME = b',"wall_time_s":'
 _REST = re.compile(rb'[0-9.e+-]+(,"problem_hash":"sha256:[0-9a-f]{64}","version":"[^"]*"\}\n)')
-_ENTRY_BYTES = 500
+_ENTRY_BYTES = 600
 """The bytes of memory that an entry takes beside its answer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class WrittenAnswer:
     """An answer in JSON, but for the time that it took; `problem_hash` names the problem."""
 
@@ -39,7 +40,7 @@ class WrittenAnswer:
         found = _REST.fullmatch(rest)
         if found is None or plan.problem_hash is None:
             return None
-        return cls(before + _TIME, found[1], answer.headers["link"], plan.problem_hash)
+        return cls(before + _TIME, found[1], intern(answer.headers["link"]), plan.problem_hash)
 
     def response(self, elapsed_s: float) -> Response:
         """Return the answer to a request that came so long ago."""

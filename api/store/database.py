@@ -21,6 +21,8 @@ from memplan.planner.errors import OptionError
 FILE = "memplan.db"
 CONNECTIONS = 8
 """The number of threads that use the database at once."""
+_CACHE_KIB = 512
+"""The memory that SQLite fills with pages, for each connection: what is looked up is mostly of the last moments."""
 _BUSY_S = 10
 """The seconds that a transaction waits for another process."""
 _LOG = logging.getLogger("memplan")
@@ -93,7 +95,7 @@ def _sqlite(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # transactions begin where we say so, below
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")

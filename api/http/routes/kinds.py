@@ -68,7 +68,7 @@ for _kind in KINDS.values():
         summary=_kind.summary,
         description=_kind.description,
         response_class=Response,
-        responses={200: kind_answer(_kind), **error_answers(400, 413, 415, 422, 429, 504)},
+        responses={200: kind_answer(_kind), **error_answers(400, 413, 415, 422, 429)},
         openapi_extra=kind_request(_kind),
         dependencies=[may("plan")],
     )
