@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from tests.support.served import Served, served
 
 _LATE_S = 0.5
 _WAKES_S = 0.005
+_MADE_AT_ONCE = 100
 _FEWEST, _MOST = 5, 100_000
 Rows = list[dict[str, Any]]
 Data = dict[str, Any]
@@ -195,12 +196,10 @@ class _Found:
 
 async def _asked(own: Served, asked: argparse.Namespace) -> _Found:
     found, stalls, draw = _Found(), _Stalls(), random.Random(asked.seed)
-    left = iter(range(asked.count))
     began, cpu = time.monotonic(), own.cpu_s()
 
-    async def ask_on() -> None:
-        for _ in left:
-            body, limit_s, words = await asyncio.to_thread(request, draw, asked.fewest, asked.most)
+    async def ask_on(left: Iterator[tuple[bytes, float, str]]) -> None:
+        for body, limit_s, words in left:
             since = time.monotonic()
             status, word = await _answer(own, body)
             until = time.monotonic()
@@ -213,7 +212,11 @@ async def _asked(own: Served, asked: argparse.Namespace) -> _Found:
                 row = {"what": words, "limit_s": limit_s, "late_s": late_s, "stalled_s": stalled_s, "answer": word}
                 found.late.append(row | {"bytes": len(body)})
 
-    await asyncio.gather(*(ask_on() for _ in range(asked.at_once)))
+    for first in range(0, asked.count, _MADE_AT_ONCE):
+        # Ahead: what makes bodies would hold up those that wait for answers.
+        count = min(_MADE_AT_ONCE, asked.count - first)
+        left = iter([request(draw, asked.fewest, asked.most) for _ in range(count)])
+        await asyncio.gather(*(ask_on(left) for _ in range(asked.at_once)))
     found.cpu_s, found.wall_s = own.cpu_s() - cpu, time.monotonic() - began
     stalls.end()
     return found
