@@ -46,7 +46,7 @@ _SHORT_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load."""
 _ROW_S = 2.5e-6
 """The least time that reading and compiling take for each buffer."""
-_GRACE_S = 0.35
+_GRACE_S = 0.25
 """The time after its deadline in which an answer is still waited for; it is late after half a second."""
 
 
