@@ -6,9 +6,9 @@ MemplanError
     ├── NoKeyError        401   no key, or none that is known
     ├── ForbiddenError    403   a key that is not for this
     ├── TooSlowError      408   the body took too long to come
+    ├── NotInTimeError    422   a worker had a turn, and no answer within the caller's time limit
     ├── FullError         429   every place is taken, or a quota is used up
-    ├── UnavailableError  503   something that the service stands on is away: its database, its workers
-    └── NotInTimeError    422   a worker had a turn, and no answer within the caller's time limit
+    └── UnavailableError  503   something that the service stands on is away: its database, its workers
 ```
 """
 

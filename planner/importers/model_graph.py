@@ -45,7 +45,8 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
         raise FormatError(f"must be a model ({known}) or a graph of operations in JSON, got {_said(data, name)}")
     value = parse(data)
     if options != ImportOptions():
-        raise OptionError(f"dim, views, alignment: must be given for models only ({', '.join(IMPORTERS)})")
+        known = ", ".join(IMPORTERS)
+        raise OptionError(f"dim, views, alignment, scratch: must be given for models only ({known})")
     if not isinstance(value, Mapping) or "functions" not in value:
         refuse_unless_graph(value)
         return ModelGraph(graph_from(value))

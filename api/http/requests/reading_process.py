@@ -32,7 +32,7 @@ _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
 """The memory that a child may take: a gigabyte, or so many bytes for each byte of a large body."""
 _LOOK_EVERY_S = 0.05
 _NICENESS = 5
-"""Those who wait for little go first; workers are nicer still."""
+"""What this adds to the niceness of the server, whose loop goes first; workers are nicer still."""
 
 
 def is_read_apart(body: bytes) -> bool:

@@ -29,9 +29,8 @@ _MOST_BYTES = 128 * 2**20
 class ImportKindOptions(KindOptions):
     """Options of an import: the file's name, which helps where its bytes tell no format, and how a model is read.
 
-    `dims` gives the sizes of dimensions that a model only names: `batch=1,seq=128`; `scratch` the bytes that the
-    kernels     of operators ask for while they run: `my_op=4096`. `names` asks for the names that a program gives
-    to its times and     buffers.
+    `dims` gives the sizes of dimensions that a model only names: `batch=1,seq=128`; `scratch` the bytes that
+    kernels of operators ask for: `my_op=4096`. `names` asks for the names that a program gives to times and buffers.
     """
 
     name: Annotated[str, Field(max_length=1000)] | None = None

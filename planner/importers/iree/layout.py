@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
+T = TypeVar("T")
 _HEADING = re.compile(r"^// -----// IR Dump (Before|After) ([^\n]*)\n([^\n]*)", re.MULTILINE)
 _PACK = re.compile(
     r"^ *(%[\w$.-]+)(?::\d+)? = stream\.resource\.pack\b[^\n]*\n(?: *(?:\[[^\n]*)?\n)* *\}\) : index$", re.MULTILINE
@@ -22,7 +24,7 @@ def offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
     sections = list(_sections(text, this_pass))
     found: dict[tuple[int, int], int] = {}
     count = 0
-    for body, after in _pairs(sections):
+    for body, after in pairs(sections):
         packs = [match[1] for match in _PACK.finditer(body)]
         if not packs:
             continue
@@ -45,15 +47,18 @@ def _sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str]]:
         yield heading[1] if this_pass in heading[2] else "", heading[3], text[heading.end() : end]
 
 
-def _pairs(sections: Sequence[tuple[str, str, str]]) -> list[tuple[str, str | None]]:
-    """Return each text before the pass with the next one after it of its function, which belongs to no other."""
-    found: list[tuple[str, str | None]] = []
-    after: dict[str, str] = {}
-    for when, function, body in reversed(sections):
+def pairs(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
+    """Return each section before the pass with the next one after it of its function, which belongs to no other.
+
+    `sections` are (when, function, section), in the order of the text.
+    """
+    found: list[tuple[T, T | None]] = []
+    after: dict[str, T] = {}
+    for when, function, section in reversed(sections):
         if when == "After":
-            after[function] = body
+            after[function] = section
         elif when == "Before":
-            found.append((body, after.pop(function, None)))
+            found.append((section, after.pop(function, None)))
     return found[::-1]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.dump import problem_of, refuse_dims, size_of
 from memplan.planner.importers.imported import Imported, ImportOptions, plan_of
-from memplan.planner.importers.iree.layout import offsets
+from memplan.planner.importers.iree.layout import offsets, pairs
 
 ALIGNMENT = 64
 _NAME = r"%[\w$.-]+"
@@ -127,13 +127,9 @@ def _own_peak(sections: list[_Section]) -> int | None:
     The pass changes no order, so the k-th allocation of a function before it is the k-th one after it.
     """
     total = 0
-    after: dict[str, _Section] = {}
-    for section in reversed(sections):
-        if section.when == "After":
-            after[section.function] = section
-        if not (section.when == "Before" and section.packs):
-            continue
-        sizes = after.pop(section.function, _Section()).allocations
+    told = [(row.when, row.function, row) for row in sections if row.when == "After" or row.packs]
+    for section, after in pairs(told):
+        sizes = [] if after is None else after.allocations
         if len(sizes) != len(section.allocations):
             return None
         for before, size in zip(section.allocations, sizes, strict=True):
