@@ -97,6 +97,11 @@ class Instance:
     soft_weight: Annotated[F64, Column(Axis.PAIR, "bank-weights", along="soft_pairs")]
     unplaceable: Annotated[tuple[int, ...], Column(Axis.WHOLE, ALWAYS)] = ()
 
+    def __post_init__(self) -> None:
+        # Kernels read columns, and rows of them, where they are.
+        for name, values in vars(self).items():
+            assert not isinstance(values, np.ndarray) or values.flags.c_contiguous, f"{name}: has gaps"
+
     def __len__(self) -> int:
         return len(self.size)
 

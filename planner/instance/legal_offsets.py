@@ -39,8 +39,9 @@ class LegalPlaces:
 
     def among(self, kept: I64) -> LegalPlaces:
         """Return the places of the `kept` buffers, positions that ascend; groups keep the positions that name them."""
-        here = {field.name: getattr(self, field.name)[..., kept] for field in fields(self) if field.name in COLUMNS}
-        return replace(self, **here)
+        # An index would leave gaps in the rows of (pools, buffers); `take` makes them anew, as kernels need them.
+        columns = [field.name for field in fields(self) if field.name in COLUMNS]
+        return replace(self, **{name: getattr(self, name).take(kept, axis=-1) for name in columns})
 
 
 def legal_places(problem: Problem) -> LegalPlaces:

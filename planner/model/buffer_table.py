@@ -41,7 +41,7 @@ def column(values: npt.ArrayLike) -> I64:
         flags = values.flags
         if flags.owndata and flags.c_contiguous and not flags.writeable:
             return values
-    array = np.array(values, dtype=np.int64)
+    array = np.array(values, dtype=np.int64, order="C")
     array.setflags(write=False)
     return array
 

@@ -12,9 +12,12 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import COLUMNS, CONSTRAINTS, PLAIN, Instance
+from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.subinstance import part_of, whole, with_dummies
 from memplan.solvers.formulation.symmetry import identical
+from memplan.solvers.kernels.packing.pack import pack
+from memplan.solvers.packing.packers import QuickPacker
 from tests.support import constrained_problems
 from tests.support.constrained_problems import constrained_problem
 from tests.support.random_problems import random_problem
@@ -50,6 +53,20 @@ def wrong_shapes(instance: Instance) -> dict[str, tuple[int, ...]]:
         if shape != wanted:
             found[name] = shape
     return found
+
+
+def test_kernels_can_read_the_rows_of_an_instance_that_leaves_buffers_out() -> None:
+    pools = [{"name": "a", "size": 100}, {"name": "b"}]
+    rows = [{"id": k, "size": 1 + k % 5, "start": k % 7, "end": k % 7 + 1 + k % 3} for k in range(24)]
+    for left_out in ({"size": 0, "start": 0, "end": 3}, {"size": 1, "start": 0, "end": 3, "alias_of": 1}):
+        problem = Problem.model_validate({"buffers": [*rows, {"id": "left out", **left_out}], "pools": pools})
+        instance = compile_problem(problem)
+        assert len(instance) == 24
+        for name in COLUMNS:
+            values = getattr(instance, name)
+            assert not isinstance(values, np.ndarray) or values.flags.c_contiguous, name
+        pack.load()
+        assert QuickPacker(instance, column([0])).pack(0, np.arange(24)).min() >= 0
 
 
 def test_every_column_is_declared_once() -> None:
