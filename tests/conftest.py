@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,11 @@ settings.load_profile("gate")
 
 
 def pytest_sessionstart() -> None:
-    """Have the kernels compiled and kept, so that no test meets a machine without them by chance."""
+    """Have the kernels compiled and kept, so that no test meets a machine without them by chance.
+
+    A fault of a solver is an error in all processes that tests start, as it is in theirs (`filterwarnings`).
+    """
+    os.environ.setdefault("PYTHONWARNINGS", "error:a fault of solver")
     for group in cache.GROUPS:
         warm_up.wait(column([0]), group)
 

@@ -7,6 +7,8 @@ no witness shows is put to another one before it is believed.
 
 from __future__ import annotations
 
+import traceback
+import warnings
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
@@ -25,6 +27,10 @@ _HEAD_START_S, _HEAD_START_S_A_BUFFER, _LONGEST_HEAD_START_S = 0.2, 4e-5, 1.0
 """The time that an exact search has the machine to itself; others beside it would only hold the interpreter's lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
 """The solvers that check an engine's claim, in this order."""
+
+
+class SolverFaultWarning(RuntimeWarning):
+    """A solver has raised an exception, and plans are by the others alone."""
 
 
 def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
@@ -89,6 +95,11 @@ def _run(row: SolverRow, instance: Instance, search: SearchState, failures: list
             row.function(instance, search)
     except MemoryError as error:  # what others have found must not be lost with it
         failures.append(f"{row.name}: out of memory: {error}")
+    except Exception as error:  # noqa: BLE001 - a fault ends the solver that has it, not the solve
+        # Behind a filter that makes it an error, as in our tests, the warning ends the solve after all.
+        told = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
+        warnings.warn(told, SolverFaultWarning, stacklevel=2)
+        failures.append(f"{row.name}: {traceback.format_exc(limit=-3)}")
 
 
 def _await_kernels(search: SearchState) -> bool:

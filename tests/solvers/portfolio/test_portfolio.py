@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.registry import EVERYTHING, SolverRow
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.stages import SolverFaultWarning
 from memplan.solvers.search.incumbent import SearchState
 from tests.support import false_claims
 from tests.support.tiny import FEATURES
@@ -115,6 +118,36 @@ def test_a_failing_engine_is_reported_and_the_others_go_on(monkeypatch: pytest.M
     assert failures[0].startswith("raiser: ")
     assert search.best is not None
     assert search.best.score == (3,)
+
+
+def test_a_fault_of_a_solver_ends_that_solver_and_the_others_go_on() -> None:
+    faulty = SolverRow("faulty", "does not exist", "no_such_module:solve")
+    for portfolio in ([[faulty], [GREEDY]], [[GREEDY], [faulty, false_claims.row("waits")]]):
+        search = search_for(RING)
+        ender = SolverRow("ender", "ends the search", "tests.support.false_claims:ends")
+        with pytest.warns(SolverFaultWarning, match="^a fault of solver faulty, .*: No module named 'no_such_module'"):
+            failures = stages.run(RING, search, [*portfolio[:-1], [*portfolio[-1], ender]])
+        assert len(failures) == 1
+        assert "Traceback" in failures[0]
+        assert search.best is not None
+        assert search.best.score == (3,)
+
+
+def test_a_fault_of_a_solver_is_an_error_where_warnings_are() -> None:
+    faulty = SolverRow("faulty", "does not exist", "no_such_module:solve")
+    with pytest.raises(SolverFaultWarning):
+        stages.run(RING, search_for(RING), [[faulty], [GREEDY]])
+
+
+def test_a_plan_is_found_and_told_of_where_the_quick_orders_have_a_fault(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = replace(GREEDY, where="no_such_module:solve")
+    monkeypatch.setattr(stages, "_OPENING", broken)
+    with pytest.warns(SolverFaultWarning):
+        plan = solve(FEATURES["plain"], deterministic=True)
+    assert (plan.status, plan.peak, plan.disturbed_by) == ("optimal", 8, "engine-failure")
+    assert [row.getMessage()[:7] for row in caplog.records] == ["greedy:"]
 
 
 def test_no_solver_is_started_again_without_an_open_claim() -> None:
