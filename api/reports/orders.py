@@ -17,7 +17,9 @@ def placed_facts(graph: OperationGraph, placed: PlacedOrder) -> dict[str, Any]:
     over = sorted(written_over_along(graph, placed.result.order).items())
     told = facts(graph, placed.result)
     sources = [graph.ops[operation].source for operation in placed.result.order]
-    more = {"sources": sources} if any(sources) else {}
+    more: dict[str, Any] = {"sources": sources} if any(sources) else {}
+    if placed.result.regions:
+        more["regions"] = [asdict(region) for region in placed.result.regions]
     return {**told, "placed_peak": placed.placed_peak, "placed_status": placed.status, "written_over": over, **more}
 
 

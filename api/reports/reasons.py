@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from memplan.planner.errors import shown
@@ -42,6 +43,7 @@ def facts_of_orders(orders: OrderRepairs, *, with_plans: bool = False) -> dict[s
                 "peak_after": each.peak,
                 "verified": True,
             }
+            | ({"regions": [asdict(region) for region in each.regions]} if each.regions else {})
             | ({"problem": each.problem, "plan": each.plan} if with_plans else {})
             for each in orders.repairs
         ],

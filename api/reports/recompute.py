@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from memplan.planner.operations.graph import OperationGraph
@@ -12,6 +13,7 @@ from memplan.solvers.order.recompute.frontier import RecomputeFrontier
 def facts(graph: OperationGraph, frontier: RecomputeFrontier) -> dict[str, Any]:
     """Return what a program is told: the last point is the answer; operations are positions, sizes are in bytes."""
     last = frontier.points[-1]
+    more = {"regions": [asdict(region) for region in frontier.regions]} if frontier.regions else {}
     return {
         "name": graph.name,
         "status": last.status,
@@ -35,6 +37,7 @@ def facts(graph: OperationGraph, frontier: RecomputeFrontier) -> dict[str, Any]:
             }
             for point in frontier.points
         ],
+        **more,
     }
 
 

@@ -11,12 +11,16 @@ def certify_order(graph: OperationGraph, result: OrderResult) -> OrderCertificat
     """Return what proves, without memplan, that no order of a graph has a peak below the result's bound.
 
     A bound by a complete search has no certificate, and one by a cut has none where outputs that may be written over
-    inputs make the cut larger than a flow can show; its `reason` says so.
+    inputs make the cut larger than a flow can show, or where the cut's operation has regions, whose orders it says
+    nothing of; its `reason` says so.
     """
     witness = result.witness
     if isinstance(witness, StateWitness):
         return certify_state(graph, result.lower_bound, witness.done)
     if isinstance(witness, CutWitness):
+        if graph.ops[witness.operation].regions:
+            reason = f"the bound is by ops[{witness.operation}], whose regions have orders of their own"
+            return OrderCertificate(result.lower_bound, reason=reason)
         return certify_operation(graph, result.lower_bound, witness.operation)
     searched = len(witness.operations)
     reason = f"the bound is by a complete search of {searched} operations, which leaves nothing to check"

@@ -2,62 +2,51 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region
 from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.order.placement.joint import Goal, PlacedOrder, order_and_place
-from memplan.solvers.order.solve import TIME_LIMIT_S, check_limit, order_operations
-
-OrderOf = Callable[[OperationGraph], Sequence[int]]
 
 
-def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OperationGraph:
+@dataclass(frozen=True)
+class RegionOrder:
+    """The order of a region's operations; it and the `path` to the region are positions as in the input.
+
+    The path is an operation and one of its regions, then an operation in there and one of its regions, and so on.
+    """
+
+    path: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OrderedRegions:
+    """A graph with its regions in the orders that were found; `orders` are those that differ from the given ones.
+
+    `slack` is, for each operation, the bytes of its work that better orders of its regions might save. The order of a
+    region that several operations run is told once.
+    """
+
+    graph: OperationGraph
+    slack: tuple[int, ...]
+    orders: tuple[RegionOrder, ...] = ()
+
+
+OrderOf = Callable[[OrderedRegions], tuple[Sequence[int], int]]
+"""What orders a graph whose regions are in order: a legal order, and a peak that no order, inside or here, is below."""
+
+
+def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedRegions:
     """Return a graph in which the operations of each region, of those inside first, are in the order that is found.
 
-    An operation's work is what is left to it with its regions in these orders. `order_of` gives a legal order of a
-    graph; the orders of a region that several operations run are found once.
+    An operation's work is what is left to it with its regions in these orders. The order of a region that several
+    operations run is found once.
     """
-    return _Ordering(order_of).graph(graph)
-
-
-def order_with_regions(
-    graph: OperationGraph,
-    *,
-    time_limit_s: float = TIME_LIMIT_S,
-    deterministic: bool = False,
-    cancelled: threading.Event | None = None,
-    alignment: int = 1,
-    goal: Goal = "alive",
-) -> tuple[OperationGraph, PlacedOrder]:
-    """Order the regions of a graph, for half of the time at most, then the graph, and plan it; see `order_and_place`.
-
-    Returns the graph with its regions in their new orders as well; that is the graph which is planned.
-    """
-    check_limit(time_limit_s)
-    began = time.monotonic()
-
-    def order_of(inner: OperationGraph) -> Sequence[int]:
-        left = max(0.0, (time_limit_s / 2 - (time.monotonic() - began)) / 2)
-        found = order_operations(inner, time_limit_s=left, deterministic=deterministic, cancelled=cancelled)
-        return found.order if found.peak < found.given_peak else range(len(inner.ops))
-
-    ordered = with_regions_ordered(graph, order_of)
-    rest = max(0.0, time_limit_s - (time.monotonic() - began))
-    placed = order_and_place(
-        ordered,
-        time_limit_s=time_limit_s if deterministic else rest,
-        deterministic=deterministic,
-        cancelled=cancelled,
-        alignment=alignment,
-        goal=goal,
-    )
-    given = peak_of(graph, range(len(graph.ops)))
-    return ordered, replace(placed, result=replace(placed.result, given_peak=given))
+    ordering = _Ordering(order_of)
+    found = ordering.graph(graph)
+    return OrderedRegions(found.graph, found.slack, tuple(ordering.changed(graph, (), set())))
 
 
 def permuted(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
@@ -69,32 +58,65 @@ def permuted(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
     return replaced(graph, ops=tuple(ops))
 
 
+@dataclass(frozen=True)
+class _OrderedRegion:
+    given: OperationGraph
+    graph: OperationGraph
+    order: tuple[int, ...]
+    least: int
+
+
 class _Ordering:
     def __init__(self, order_of: OrderOf) -> None:
         self._order_of = order_of
-        self._done: dict[int, tuple[OperationGraph, OperationGraph]] = {}
+        self._done: dict[int, _OrderedRegion] = {}
 
-    def graph(self, graph: OperationGraph) -> OperationGraph:
+    def graph(self, graph: OperationGraph) -> OrderedRegions:
         """Order the regions of a graph, not the graph itself."""
         if not any(row.regions for row in graph.ops):
-            return graph
-        return replaced(graph, ops=tuple(self._operation(graph, row) if row.regions else row for row in graph.ops))
+            return OrderedRegions(graph, (0,) * len(graph.ops))
+        done = [self._operation(graph, row) if row.regions else (row, 0) for row in graph.ops]
+        return OrderedRegions(replaced(graph, ops=tuple(row for row, _ in done)), tuple(slack for _, slack in done))
 
-    def _operation(self, graph: OperationGraph, row: GraphOperation) -> GraphOperation:
-        regions = tuple(region.model_copy(update={"graph": self._region(region.graph)}) for region in row.regions)
-        work = row.work - _work_of(graph, row.regions) + _work_of(graph, regions)
-        return row.model_copy(update={"regions": regions, "work": max(0, work)})
+    def changed(self, graph: OperationGraph, path: tuple[int, ...], seen: set[int]) -> Iterator[RegionOrder]:
+        """Yield the orders of a graph's regions that are not the given ones, each of them once."""
+        inside = ((v, k, region) for v, row in enumerate(graph.ops) for k, region in enumerate(row.regions))
+        for v, k, region in inside:
+            if id(region.graph) not in seen:
+                seen.add(id(region.graph))
+                order = self._done[id(region.graph)].order
+                if order != tuple(range(len(order))):
+                    yield RegionOrder((*path, v, k), order)
+                yield from self.changed(region.graph, (*path, v, k), seen)
 
-    def _region(self, inner: OperationGraph) -> OperationGraph:
+    def _operation(self, graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation, int]:
+        """Return an operation with its regions ordered, and its slack."""
+        found = [self._region(region.graph) for region in row.regions]
+        more = row.work - _work_of(graph, row.regions, [_given_peak(region.graph) for region in row.regions])
+        work, least = (
+            max(0, more + _work_of(graph, row.regions, peaks))
+            for peaks in ([_given_peak(region.graph) for region in found], [region.least for region in found])
+        )
+        regions = tuple(
+            region.model_copy(update={"graph": done.graph}) for region, done in zip(row.regions, found, strict=True)
+        )
+        return row.model_copy(update={"regions": regions, "work": work}), work - least
+
+    def _region(self, inner: OperationGraph) -> _OrderedRegion:
         known = self._done.get(id(inner))
         if known is None:
             drawn = self.graph(inner)
-            known = self._done[id(inner)] = inner, permuted(drawn, self._order_of(drawn))
-        return known[1]
+            order, least = self._order_of(drawn)
+            known = _OrderedRegion(inner, permuted(drawn.graph, order), tuple(order), least)
+            self._done[id(inner)] = known
+        return known
 
 
-def _work_of(graph: OperationGraph, regions: Sequence[Region]) -> int:
-    """Return the bytes that an operation needs for its regions, beside the tensors that they count for it."""
+def _given_peak(graph: OperationGraph) -> int:
+    return peak_of(graph, range(len(graph.ops)))
+
+
+def _work_of(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
+    """Return the bytes that an operation needs for regions with these peaks, beside the tensors that count for it."""
     counted = {outside for region in regions for inside, outside in region.outer if inside not in region.graph.resident}
-    peak = max((peak_of(region.graph, range(len(region.graph.ops))) for region in regions), default=0)
-    return max(0, peak - sum(graph.size[tensor] for tensor in counted))
+    return max(0, max(peaks, default=0) - sum(graph.size[tensor] for tensor in counted))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Literal
 
@@ -14,12 +14,13 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
 from memplan.solvers.kernels.cache import ORDER
 from memplan.solvers.kernels.warm_up import wait
-from memplan.solvers.order.allowance import Allowance, allowance
+from memplan.solvers.order.allowance import WORK_PER_S, Allowance, allowance
 from memplan.solvers.order.cuts import Cut
 from memplan.solvers.order.macros import MacroGraph, macro_graph
 from memplan.solvers.order.nearness import moves_of
 from memplan.solvers.order.part_search import PartSearch, RefusedBudget
 from memplan.solvers.order.parts import parts_of
+from memplan.solvers.order.regions import OrderedRegions, RegionOrder, with_regions_ordered
 from memplan.solvers.order.starts import breadth_first, depth_first
 
 TIME_LIMIT_S = 60.0
@@ -59,7 +60,8 @@ Witness = StateWitness | CutWitness | ExhaustionWitness
 class OrderResult:
     """An order of operations, by their positions, and how good it is known to be; bytes, and seconds.
 
-    `wall_time_s` is None for a deterministic search.
+    `graph` is the one that the order is of, with its regions in the orders that were found, `regions` those that differ
+    from the given ones. `wall_time_s` is None for a deterministic search.
     """
 
     order: tuple[int, ...]
@@ -68,6 +70,8 @@ class OrderResult:
     given_peak: int
     witness: Witness
     wall_time_s: float | None
+    graph: OperationGraph
+    regions: tuple[RegionOrder, ...] = ()
 
     @property
     def status(self) -> Literal["optimal", "feasible"]:
@@ -96,15 +100,65 @@ def order_operations(
 ) -> OrderResult:
     """Find an order of operations with the least peak, and prove it if that can be done in time.
 
+    Regions are ordered first, inside, for half of the time at most.
     The result is never worse than the given order, breadth first, depth first and least peak first. A `deterministic`
     search counts work instead of time, and gives one result everywhere. `cancelled` ends the search when it is set.
     Raises OptionError for a time limit below 0, InvalidPlanError for an order that the check rejects.
     """
-    check_limit(time_limit_s)
-    with allowance(time_limit_s, deterministic, cancelled) as left:
-        search = OrderSearch(graph, left)
+    began = time.monotonic()
+    inside = order_regions(graph, time_limit_s, deterministic, cancelled)
+    with allowance(inside.rest_s, deterministic, cancelled) as left:
+        search = OrderSearch(inside.ordered.graph, left)
         search.run()
-    return search.result()
+    return inside.result_of(search.result(), began)
+
+
+@dataclass(frozen=True)
+class OrderedInside:
+    """A graph as it was given, and with its regions ordered; `rest_s` is the time left for the graph itself."""
+
+    given: OperationGraph
+    ordered: OrderedRegions
+    rest_s: float
+
+    def result_of(self, found: OrderResult, began: float) -> OrderResult:
+        """Return a result for the ordered graph as one for the given graph, whose search began at a time."""
+        wall_time_s = None if found.wall_time_s is None else round(time.monotonic() - began, 6)
+        found = replace(found, wall_time_s=wall_time_s)
+        if self.ordered.graph is self.given:
+            return found
+        given_peak = peak_of(self.given, range(len(self.given.ops)))
+        least = _least(found, self.ordered.slack)
+        return replace(found, lower_bound=least, given_peak=given_peak, regions=self.ordered.orders)
+
+
+def order_regions(
+    graph: OperationGraph, time_limit_s: float, deterministic: bool, cancelled: threading.Event | None
+) -> OrderedInside:
+    """Order the regions of a graph, for half of the time at most; raises OptionError for a limit that is none."""
+    check_limit(time_limit_s)
+    rest_s, began = time_limit_s / 2, time.monotonic()
+
+    def order_of(region: OrderedRegions) -> tuple[Sequence[int], int]:
+        nonlocal rest_s
+        limit_s, since = max(0.0, rest_s / 2), time.monotonic()
+        with allowance(limit_s, deterministic, cancelled) as left:
+            search = OrderSearch(region.graph, left)
+            given_work = left.work_left
+            search.run()
+            rest_s -= (given_work - left.work_left) / WORK_PER_S if deterministic else time.monotonic() - since
+        found = search.result()
+        order = found.order if found.peak < found.given_peak else range(len(region.graph.ops))
+        return order, _least(found, region.slack)
+
+    ordered = with_regions_ordered(graph, order_of)
+    left_s = time_limit_s if deterministic else max(0.0, time_limit_s - (time.monotonic() - began))
+    return OrderedInside(graph, ordered, left_s)
+
+
+def _least(found: OrderResult, slack: Sequence[int]) -> int:
+    """Return what is left of a bound if operations needed less work by their `slack`: no peak falls by more."""
+    return max(0, found.lower_bound - max(slack, default=0))
 
 
 def check_limit(time_limit_s: float) -> None:
@@ -139,7 +193,7 @@ class OrderSearch:
         bound = best.bound if best else reduced.start
         witness = _witness(self._graph, reduced, best) if best else StateWitness(())
         wall_time_s = None if self._left.deadline is None else round(time.monotonic() - self._began, 6)
-        result = OrderResult(tuple(order), peak, bound, self._start_peaks[0], witness, wall_time_s)
+        result = OrderResult(tuple(order), peak, bound, self._start_peaks[0], witness, wall_time_s, self._graph)
         _check(self._graph, result)
         return result
 

@@ -3,8 +3,39 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
+
+ORDERED_INSIDE: dict[str, Any] = {
+    "size": [4, 1],
+    "given": [0],
+    "kept": [1],
+    "ops": [
+        {
+            "in": [0],
+            "out": [1],
+            "work": 201,
+            "regions": [
+                {
+                    "kind": "call",
+                    "graph": {
+                        "size": [100, 1, 100, 1, 1],
+                        "kept": [4],
+                        "ops": [
+                            {"out": [0]},
+                            {"out": [2]},
+                            {"in": [0], "out": [1]},
+                            {"in": [2], "out": [3]},
+                            {"in": [1, 3], "out": [4]},
+                        ],
+                    },
+                }
+            ],
+        }
+    ],
+}
+"""One operation, which needs 206 bytes as given, and 107 where its region never has both large tensors at once."""
 
 
 def random_graph(rng: random.Random, n: int) -> OperationGraph:

@@ -37,7 +37,7 @@ from memplan.api.reports import orders
 from memplan.api.reports import recompute as frontiers
 from memplan.planner.model.plan import CertificateFacts
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.order.regions import order_with_regions
+from memplan.solvers.order.placement.joint import order_and_place
 from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult
 
 Alignment = Annotated[int | None, typer.Option(min=1, help="Place tensors at multiples of so many bytes.")]
@@ -100,7 +100,7 @@ def order(
             page = partial(_page, "recompute", graph_file, graph, frontier)
         else:
             work = partial(
-                order_with_regions,
+                order_and_place,
                 graph,
                 time_limit_s=time_limit,
                 deterministic=deterministic,
@@ -108,13 +108,13 @@ def order(
                 alignment=alignment or 1,
                 goal=goal.value,
             )
-            ordered, found = run_in_thread(work, lambda: None)
-            told, lines = orders.placed_facts(ordered, found), list(orders.lines(ordered, found))
-            page = partial(_page, "order", graph_file, ordered, found)
+            found = run_in_thread(work, lambda: None)
+            told, lines = orders.placed_facts(graph, found), list(orders.lines(graph, found))
+            page = partial(_page, "order", graph_file, graph, found)
             if certificate_file is not None:
-                told["certificate"] = _certified(certificate_file, ordered, found.result, quiet)
+                told["certificate"] = _certified(certificate_file, graph, found.result, quiet)
             if written is not None:
-                lines += write_model(written, read, graph_file, ordered, found.result.order)
+                lines += write_model(written, read, graph_file, found.result.graph, found.result.order)
     if page_file is not None:
         write(page_file, page())
     _tell(output, told, lines, shown, quiet)

@@ -109,7 +109,7 @@ def order_page(title: str, graph: OperationGraph, placed: PlacedOrder) -> bytes:
             "names": document.texts([_name(graph, k) for k in given]),
             "order": document.column(order),
             "given": document.column(bytes_along(graph, list(given))),
-            "found": document.column(bytes_along(graph, order)),
+            "found": document.column(bytes_along(placed.result.graph, order)),
             "status": placed.result.status,
             "lower_bound": placed.result.lower_bound,
             "moves": placed.result.moves,

@@ -77,7 +77,7 @@ def prepared(solver: str) -> Callable[[OperationGraph, float], dict[str, Any]]:
 
 def _ours(graph: OperationGraph, time_limit_s: float) -> dict[str, Any]:
     result = order_operations(graph, time_limit_s=time_limit_s)
-    return {**_judged(graph, result.order), "lower_bound": result.lower_bound, "status": result.status}
+    return {**_judged(result.graph, result.order), "lower_bound": result.lower_bound, "status": result.status}
 
 
 def _judged(graph: OperationGraph, order: Sequence[int] | None) -> dict[str, Any]:

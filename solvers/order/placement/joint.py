@@ -17,7 +17,7 @@ from memplan.solvers.kernels.cache import ORDER, PLANNING
 from memplan.solvers.kernels.warm_up import are_ready
 from memplan.solvers.order.allowance import Allowance, allowance
 from memplan.solvers.order.nearness import cheaper, moves_of, nearby
-from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult, OrderSearch, check_limit
+from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult, OrderSearch, check_limit, order_regions
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 
@@ -66,25 +66,30 @@ def order_and_place(
 ) -> PlacedOrder:
     """Find an order and a plan for it with the least peak; each is checked by code that did not make it.
 
+    Regions are ordered first, inside, for half of the time at most; planned is the graph in `result`.
     The `goal` is the least peak of the bytes alive, and of such orders one whose plan needs no more; or, with `placed`,
     the least peak of the plan, whatever is alive: plans are made for as long as the limit allows, also of orders with
     slightly more alive. Among equals the order with the fewest moves from the given one is preferred or, with a `cost`,
     the cheapest that is found. Raises OptionError for a time limit below 0, OperationsError for an alignment below 1,
     InvalidPlanError for an order that a check rejects.
     """
+    began = time.monotonic()
+    inside = order_regions(graph, time_limit_s, deterministic, cancelled)
+    ordered = inside.ordered.graph
 
     def pose(order: Sequence[int]) -> Problem:
-        return problem_of_order(graph, order, alignment=alignment)
+        return problem_of_order(ordered, order, alignment=alignment)
 
-    return order_and_pose(
-        graph,
+    found = order_and_pose(
+        ordered,
         pose,
-        time_limit_s=time_limit_s,
+        time_limit_s=inside.rest_s,
         deterministic=deterministic,
         cancelled=cancelled,
         goal=goal,
         cost=cost,
     )
+    return replace(found, result=inside.result_of(found.result, began))
 
 
 def order_and_pose(

@@ -21,6 +21,7 @@ from memplan.solvers.order.recompute.placing import PlacedProgram, placed
 from memplan.solvers.order.recompute.rewrite import Rewritten, rewritten
 from memplan.solvers.order.recompute.search import Drops, DropSearch, floor_of, peak_steps
 from memplan.solvers.order.recompute.stays import Stays
+from memplan.solvers.order.regions import RegionOrder
 from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult, order_operations
 
 MOST_POINTS = 1000
@@ -63,6 +64,7 @@ class RecomputeFrontier:
     """Points with falling peaks and rising costs; the first has no clones, and none is worse than another in both.
 
     `cost` is that of running every operation once. `is_within` says whether the last point is within what was asked.
+    `regions` are the orders inside operations that differ from the given ones, the same for all points.
     """
 
     points: tuple[RecomputePoint, ...]
@@ -70,6 +72,7 @@ class RecomputeFrontier:
     cost: int
     is_within: bool
     wall_time_s: float | None
+    regions: tuple[RegionOrder, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ def recompute_frontier(
     base = order_operations(
         graph, time_limit_s=_ORDER_SHARE * time_limit_s, deterministic=deterministic, cancelled=cancelled
     )
+    graph = base.graph
     with allowance(_SEARCH_SHARE * time_limit_s, deterministic, cancelled) as left:
         found = _searched(graph, base, costs, asked, left) if wait(left.flag, ORDER) else []
     spent = 0.0 if deterministic else time.monotonic() - started
@@ -115,7 +119,7 @@ def recompute_frontier(
     last = chosen[-1]
     is_within = budget is None or last.peak <= budget
     wall_time_s = None if deterministic else round(time.monotonic() - started, 6)
-    return RecomputeFrontier(tuple(chosen), base.given_peak, sum(costs), is_within, wall_time_s)
+    return RecomputeFrontier(tuple(chosen), base.given_peak, sum(costs), is_within, wall_time_s, base.regions)
 
 
 def _refuse(budget: int | None, extra_cost: float | None, points: int, time_limit_s: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from memplan.planner.audit import verify
@@ -18,6 +18,7 @@ from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
 from memplan.solvers.order.placement.joint import order_and_place
 from memplan.solvers.order.recompute.frontier import recompute_frontier
+from memplan.solvers.order.regions import RegionOrder
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.deadline import Deadline
@@ -36,7 +37,8 @@ class OrderRepair:
     run at another place. `recompute`: some operations run again, at an `extra_cost`. `cascade`: regions of operations,
     named by their first and last one, run in stripes; `extra_cost` is in multiplications. `order` has positions of
     operations as they run, some of them more than once where they run again; those of a cascade are in its problem.
-    `extra_traffic` is in bytes that are read and written, beyond those of running each operation once, whole.
+    `extra_traffic` is in bytes that are read and written, beyond those of running each operation once, whole. `regions`
+    are the orders inside operations that differ from the given ones.
     """
 
     kind: OrderChange
@@ -49,6 +51,7 @@ class OrderRepair:
     peak: int
     problem: Problem
     plan: Plan
+    regions: tuple[RegionOrder, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,14 @@ def repairs_of_graph(
         graph, time_limit_s=0.3 * time_limit_s, deterministic=deterministic, cancelled=cancelled, goal="placed"
     )
     order = list(placed.result.order)
-    other = search.planned("reorder", order, tuple(k for k, operation in enumerate(order) if operation != k))
-    if other is not None and len(found) < wanted and all(other.order != repair.order for repair in found):
+    moved = tuple(k for k, operation in enumerate(order) if operation != k)
+    inside = replace(search, graph=placed.result.graph)
+    other = inside.planned("reorder", order, moved, placed.result.regions)
+    if (
+        other is not None
+        and len(found) < wanted
+        and all((other.order, other.regions) != (repair.order, repair.regions) for repair in found)
+    ):
         found.append(other)
     least = placed.result.lower_bound
     proved, left_out = not found and least > capacity, []
@@ -123,7 +132,13 @@ class _Orders:
     deterministic: bool
     cancelled: threading.Event | None
 
-    def planned(self, kind: OrderChange, order: Sequence[int], operations: tuple[int, ...]) -> OrderRepair | None:
+    def planned(
+        self,
+        kind: OrderChange,
+        order: Sequence[int],
+        operations: tuple[int, ...],
+        regions: tuple[RegionOrder, ...] = (),
+    ) -> OrderRepair | None:
         """Return the repair that an order is, or None where its bytes or its plan do not fit."""
         live = peak_of(self.graph, order)
         if live > self.capacity:
@@ -133,7 +148,7 @@ class _Orders:
         if plan is None:
             return None
         moves = sum(operation != k for k, operation in enumerate(order))
-        return OrderRepair(kind, tuple(order), operations, moves, 0, 0, live, plan.peak or 0, problem, plan)
+        return OrderRepair(kind, tuple(order), operations, moves, 0, 0, live, plan.peak or 0, problem, plan, regions)
 
     def swaps(self) -> Iterator[OrderRepair]:
         """Yield the swaps of neighbours that are enough, those that leave fewest bytes alive first."""
@@ -169,7 +184,7 @@ class _Orders:
             if plan is not None:
                 moved = sum(map(self._bytes_of, point.clones))
                 costs = (point.extra_cost, moved, point.live_peak, plan.peak or 0)
-                yield OrderRepair("recompute", point.order, point.clones, 0, *costs, problem, plan)
+                yield OrderRepair("recompute", point.order, point.clones, 0, *costs, problem, plan, frontier.regions)
                 return
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:

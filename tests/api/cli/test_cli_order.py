@@ -9,6 +9,7 @@ import pytest
 
 from memplan.api.cli.main import main
 from tests.support import tflite_files as tflite
+from tests.support.operation_graphs import ORDERED_INSIDE
 
 Captured = pytest.CaptureFixture[str]
 GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
@@ -26,6 +27,18 @@ def test_the_order_goes_to_standard_output_as_json(capfd: Captured) -> None:
     assert 0 < told["moves"] < 40
     assert told["wall_time_s"] > 0
     assert told["witness"]["kind"] in ("state", "cut", "exhaustion")
+
+
+def test_an_order_is_found_inside_of_operations_too(tmp_path: Path, capfd: Captured) -> None:
+    graph, page = tmp_path / "graph.json", tmp_path / "page.html"
+    graph.write_text(json.dumps(ORDERED_INSIDE))
+    assert main(["order", str(graph), "--deterministic", "--page", str(page)]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["status"], told["given_peak"], told["peak"], told["placed_status"]) == ("optimal", 206, 107, "optimal")
+    assert [region["path"] for region in told["regions"]] == [[0, 0]]
+    assert main(["order", str(graph), "--deterministic", "--recompute"]) == 0
+    again = json.loads(capfd.readouterr().out)
+    assert (again["given_peak"], again["peak"], again["regions"]) == (206, 107, told["regions"])
 
 
 def test_a_table_is_for_people(capfd: Captured) -> None:

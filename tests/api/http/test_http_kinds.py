@@ -18,6 +18,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import graph_from
 from memplan.planner.operations.order_check import peak_of
+from tests.support.operation_graphs import ORDERED_INSIDE
 from tests.support.server import Running, running
 
 # Given, both inputs of each sum are alive at once; in pairs, one sum at a time.
@@ -57,6 +58,12 @@ def test_an_order_with_the_least_peak_is_the_answer(server: Running) -> None:
     again = server.client.post("/v1/order", json={"graph": GRAPH, "options": {"deterministic": True}}).json()
     assert (again["peak"], again["wall_time_s"]) == (18, None)
     assert server.client.post("/v1/order?deterministic=true", json=GRAPH).json() == again
+
+
+def test_an_order_is_found_inside_of_operations_too(server: Running) -> None:
+    found = server.client.post("/v1/order", json=ORDERED_INSIDE).json()
+    assert (found["status"], found["given_peak"], found["peak"], found["placed_peak"]) == ("optimal", 206, 107, 107)
+    assert [region["path"] for region in found["regions"]] == [[0, 0]]
 
 
 @pytest.mark.parametrize(
