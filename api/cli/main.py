@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from memplan.api.cli.interrupts import Interrupted, quiet_interrupts
 
-WRONG_INPUT = 2
+WRONG_INPUT, FAULT = 2, 70
+"""The exit statuses of wrong input, and of a fault of memplan: EX_SOFTWARE of sysexits.h, which no command has."""
 _EXTRAS = {"serve": "server", "keys": "server", "scheduler": "cluster", "worker": "cluster"}
 """The extras of commands that need more than one package."""
 
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(arguments)
     except Interrupted as interrupted:
         return interrupted.status
+    except Exception as error:  # noqa: BLE001 - Python's own exit status, 1, would mean that nothing fits
+        return _fault(error)
     finally:
         if arguments is None:
             gc.freeze()  # the end of the process frees all at once
@@ -61,6 +64,18 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 0
     return 0
+
+
+def _fault(error: Exception) -> int:
+    """Print the traceback and a line for what only a fault of memplan can raise, and return its exit status."""
+    # Imported here: no command is expected to need them.
+    import traceback
+
+    from memplan.api.cli.streams import say
+
+    told = f"a fault of memplan, please report it: {type(error).__name__}: {error}"
+    say(f"{traceback.format_exc()}memplan: error: {told}")
+    return FAULT
 
 
 if __name__ == "__main__":

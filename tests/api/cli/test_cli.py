@@ -157,6 +157,21 @@ def test_model_writes_the_integer_program(suffix: str, two: str, tmp_path: Path)
     assert "peak" in file.read_text()
 
 
+@pytest.mark.parametrize("fault", [ZeroDivisionError("by 0"), ModuleNotFoundError("No module", name="memplan.gone")])
+def test_a_fault_of_memplan_has_an_exit_status_of_its_own(
+    fault: Exception, two: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured
+) -> None:
+    def broken(**_options: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("memplan.api.cli.commands.app", lambda _arguments: broken)
+    assert main(["plan", two]) == 70
+    out, err = capfd.readouterr()
+    first, *_, last = err.splitlines()
+    assert (out, first) == ("", "Traceback (most recent call last):")
+    assert last == f"memplan: error: a fault of memplan, please report it: {type(fault).__name__}: {fault}"
+
+
 def test_without_a_command_there_is_help(capfd: Captured) -> None:
     assert main([]) == 2
     assert "Usage: memplan" in "".join(capfd.readouterr())
