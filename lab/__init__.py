@@ -1,0 +1,1 @@
+"""Programs that are run by hand: deep versions of tests that draw their cases."""

@@ -1,0 +1,46 @@
+"""Any two features together, on both sides of every size at which something else packs, with kernels that are loaded.
+
+`python -m lab.feature_pairs` goes through all sizes, solvers and engines.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from memplan.solvers.kernels.packing.pack import pack
+from memplan.solvers.kernels.packing.quick_orders import pack_in_orders
+from tests.support.feature_pairs import PAIRS, SMALL, THRESHOLDS, Case, complaints
+
+SIDES = [n + more for n in THRESHOLDS for more in (0, 1)]
+FEW, MANY, MOST = SIDES[:6], SIDES[6:12], SIDES[12:]
+SOLVERS = ("local-search", "exact", "memory-choice", "core", "lemmas")
+
+
+@pytest.fixture(autouse=True)
+def _loaded_kernels() -> None:
+    pack.load()
+    pack_in_orders.load()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_plans_of_few_buffers_are_what_brute_force_finds(seed: int) -> None:
+    assert [wrong for pair in PAIRS for wrong in complaints(Case(pair, SMALL, seed), ["auto"], 0.2)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", range(len(FEW)))
+def test_plans_of_two_features_keep_all_rules(side: int) -> None:
+    found = []
+    for k, pair in enumerate(PAIRS, side):
+        found += complaints(Case(pair, FEW[k % len(FEW)], k), ["auto", SOLVERS[k % len(SOLVERS)]], 0.02)
+    assert found == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sizes", "every"), [(MANY, 2), (MOST, 9)], ids=["many", "most"])
+def test_plans_of_many_buffers_keep_all_rules(sizes: list[int], every: int) -> None:
+    found = []
+    for k, pair in enumerate(PAIRS[::every]):
+        found += complaints(Case(pair, sizes[k % len(sizes)], k), ["auto"], 0.02)
+    assert found == []

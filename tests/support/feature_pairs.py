@@ -1,0 +1,216 @@
+"""Problems of any size in which two features meet, and what is wrong with the plans that solvers make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.audit import verify
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, Profile
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.registry import BY_NAME
+from memplan.solvers.portfolio.solve import solve
+from tests.support import oracle
+
+FEATURES = (
+    *("pools", "alias", "no bytes", "pin", "alignment", "page", "bank", "relative"),
+    *("sharing", "conflicts", "holes", "reserved", "cost", "profile"),
+)
+PAIRS = tuple(frozenset(pair) for pair in combinations(FEATURES, 2))
+THRESHOLDS = (8, 16, 60, 400, 512, 1000, 2000, 4000, 5000, 8000)
+"""The most buffers for which something else is done than for one more.
+
+Plain Python packs up to 16, 8 under constraints, then the kernel; lemmas are tried up to 60, HiGHS up to 400, one call
+for all quick orders up to 512; plain Python is never quicker above 2,000, 1,000 under constraints, and pools are filled
+in order by other planners up to 2,000; above 4,000 cores are searched, above 5,000 no CP-SAT, and above 8,000 kernels
+are waited for.
+"""
+SMALL = 5
+"""The buffers of problems that brute force solves."""
+_PROFILES: tuple[Profile, ...] = ("speed", "balanced", "size")
+_CHANCE = 0.25
+_PIN_STEP, _BANK, _PAGE = 64, 32, 16
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two features in a problem of `n` buffers; every third small one has a last pool that ends."""
+
+    features: frozenset[str]
+    n: int
+    seed: int = 0
+
+    def __str__(self) -> str:
+        return f"{' and '.join(sorted(self.features))}, {self.n} buffers, seed {self.seed}"
+
+    @property
+    def profile(self) -> Profile | None:
+        """The profile that is asked for, where that is a feature: else what the brute force minimises."""
+        if "profile" in self.features:
+            return _PROFILES[self.seed % len(_PROFILES)]
+        return None if "cost" in self.features else "size"
+
+    def problem(self) -> Problem:
+        """Draw the problem; larger ones always have a plan, as their last pool has no end."""
+        rng = np.random.default_rng([self.n, self.seed, *sorted(map(FEATURES.index, self.features))])
+        unit = (1, 64)[self.seed % 2]
+        rows = [_buffer(rng, i, self.n, self.features, unit) for i in range(self.n)]
+        if "pools" in self.features:
+            for row in rows:
+                if rng.random() < _CHANCE and "offset" not in row:
+                    row["pools"] = ["slow"]
+        pairs = _Pairs(rows, rng, 2 * unit)
+        data: dict[str, Any] = {"buffers": rows, "pools": self._pools(rng, unit)}
+        if "alias" in self.features:
+            pairs.add_aliases()
+        if "relative" in self.features:
+            pairs.add_relatives()
+        if "conflicts" in self.features:
+            data["conflicts"] = pairs.draw()
+        if "sharing" in self.features:
+            data["may_share"] = pairs.draw()
+        if "bank" in self.features:
+            weight = {"weight": 2.5} if "cost" in self.features else {}
+            data["bank"] = [{"buffers": pair} | (weight if k % 2 else {}) for k, pair in enumerate(pairs.draw())]
+        if "cost" in self.features:
+            data["objective"] = "cost"
+        return Problem.model_validate(data)
+
+    def _pools(self, rng: np.random.Generator, unit: int) -> list[dict[str, Any]]:
+        names = ["fast", "slow"] if "pools" in self.features else ["only"]
+        pools: list[dict[str, Any]] = [{"name": name, "size": 3 * _PAGE * unit} for name in names]
+        if self.n > SMALL or self.seed % 3:
+            pools[-1].pop("size")
+        for k, pool in enumerate(pools):
+            if "bank" in self.features:
+                pool |= {"bank_size": _BANK * unit, "base_address": int(rng.integers(0, 3)) * _PIN_STEP * unit}
+            if "alignment" in self.features:
+                pool["alignment"] = 2
+            if "reserved" in self.features:
+                pool["reserved"] = [[int(rng.integers(1, 9)) * unit, 3 * unit], [30 * unit, 2 * unit]]
+            if "cost" in self.features:
+                pool["cost"] = 1.0 + 2 * k
+        return pools
+
+
+def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], unit: int) -> dict[str, Any]:
+    """Draw a buffer alone: pins lie far apart, pages are larger than sizes and multiples of alignments."""
+    start = int(rng.integers(0, 2 + n // 3))
+    row: dict[str, Any] = {"id": i, "size": unit * int(rng.integers(1, 9)), "start": start}
+    row["end"] = start + int(rng.integers(1, 5))
+    drawn = {name for name in sorted(features) if rng.random() < _CHANCE}
+    if "no bytes" in drawn:
+        row["size"] = 0
+    if "holes" in drawn:
+        del row["start"], row["end"]
+        row["lifetimes"] = [[start, start + 1], [start + 2, start + 4]]
+    if "alignment" in drawn:
+        row["alignment"] = int(rng.choice([2, 4, 8]))
+    if "page" in drawn:
+        row["no_cross"] = _PAGE * unit
+    if "pin" in drawn:
+        row |= {"offset": (1 + i) * _PIN_STEP * unit, "pools": ["slow" if "pools" in features else "only"]}
+    if "cost" in features:
+        row["traffic"] = int(rng.integers(0, 20))
+    return row
+
+
+class _Pairs:
+    """The buffers of a problem, some of which are tied at multiples of a step, and pairs of those that are not."""
+
+    def __init__(self, rows: list[dict[str, Any]], rng: np.random.Generator, step: int) -> None:
+        self._rows, self._rng, self._step = rows, rng, step
+        self._group = list(range(len(rows)))
+        self._taken: set[tuple[int, int]] = set()
+
+    def add_aliases(self) -> None:
+        """Put some buffers inside of earlier ones, which have some bytes and are not inside others."""
+        for i, row in enumerate(self._rows[1:], 1):
+            to = self._rows[int(self._rng.integers(0, i))]
+            if self._rng.random() < _CHANCE and "alias_of" not in to and to["size"] and "offset" not in row:
+                at = to["size"] // 2 // self._step * self._step
+                ties = {"alias_of": to["id"], "alias_offset": at, "size": min(row["size"], to["size"] - at)}
+                for name in ("alignment", "no_cross", "pools"):
+                    row.pop(name, None)
+                row |= ties
+                self._group[i] = self._group[to["id"]]
+
+    def add_relatives(self) -> None:
+        """Lay some buffers above earlier ones that are tied to nothing yet; neither has a rule of its own but a pin."""
+        free = [i for i, row in enumerate(self._rows) if row["size"] and "alias_of" not in row]
+        for to, i in zip(free[::2], free[1::2], strict=False):
+            upper, lower = self._rows[i], self._rows[to]
+            if "offset" not in upper and self._rng.random() < 2 * _CHANCE:
+                for row in (upper, lower):
+                    row.pop("alignment", None)
+                    row.pop("no_cross", None)
+                upper.pop("pools", None)
+                above = -(-lower["size"] // self._step) + int(self._rng.integers(0, 4))
+                upper["relative"] = {"to": to, "offset": above * self._step}
+                was = self._group[i]
+                self._group = [self._group[to] if group == was else group for group in self._group]
+
+    def draw(self) -> list[list[int]]:
+        """Draw pairs of whole buffers of some bytes that are not tied to each other, each once in all."""
+        whole = [i for i, row in enumerate(self._rows) if "alias_of" not in row and row["size"]]
+        found = []
+        for _ in range(len(whole) // 2):
+            a, b = sorted(self._rng.choice(whole, 2, replace=False).tolist())
+            if self._group[a] != self._group[b] and (a, b) not in self._taken:
+                self._taken.add((a, b))
+                found.append([a, b])
+        return found
+
+
+def complaints(case: Case, solvers: Sequence[str], time_limit_s: float, *, is_quick: bool = True) -> list[str]:
+    """Return what is wrong with the plans that solvers make of a case, those that can do it."""
+    problem = case.problem()
+    needed = compile_problem(problem).features
+    plans = {}
+    for solver in solvers:
+        if solver == "auto" or needed <= BY_NAME[solver].can:
+            plans[solver] = solve(
+                problem,
+                time_limit_s=time_limit_s,
+                solver=solver,
+                deterministic=True,
+                profile=case.profile if solver == "auto" else None,
+                control=SolveControl(is_quick=is_quick),
+            )
+    wrong = [
+        f"{case}: {name}: {found.rule} {found.message}"
+        for name, plan in plans.items()
+        for found in (verify(problem, plan) if plan.placements else ())
+    ]
+    wrong += [f"{case}: {rule}" for rule in _false_statuses(case, problem, plans)]
+    return wrong
+
+
+def _false_statuses(case: Case, problem: Problem, plans: dict[str, Plan]) -> Iterator[str]:
+    """Yield what plans claim that others, or brute force where the problem is small, know better."""
+    is_small = case.n <= SMALL
+    least = oracle.best_score(problem) if is_small else ()
+    for name, plan in plans.items():
+        if plan.status == "infeasible" and least is not None:
+            yield f"{name}: infeasible, which it is not"
+        if plan.status in ("optimal", "feasible") and least is None:
+            yield f"{name}: a plan where nothing fits"
+        if not is_small and plan.status not in ("optimal", "feasible"):
+            yield f"{name}: {plan.status}"
+        if is_small and plan.status == "optimal" and least and "profile" not in case.features:
+            ends = tuple(pool.used for pool in reversed(plan.pools))
+            found = ends if plan.cost is None else (round(plan.cost, 6),)
+            known = least[-len(ends) :] if plan.cost is None else (round(least[0], 6),)
+            if name == "auto" and found != known:
+                yield f"{name}: optimal at {found}, the least is {known}"
+    peaks = [plan.peak for plan in plans.values() if plan.peak is not None]
+    if len(problem.pools) == 1 and problem.objective == "peak" and peaks:
+        bounds = [plan.lower_bound for plan in plans.values() if plan.lower_bound is not None]
+        if max(bounds, default=0) > min(peaks):
+            yield f"bounds {bounds} above peaks {peaks}"
