@@ -1,22 +1,17 @@
 """Reads a file of another system in a process of its own, which is killed at its limits of time and memory.
 
 The readers take what strangers wrote: whatever a file does to its reader, the worker lives on, and its caller is told.
-The parent sends one pickled task; the child answers with the bytes of an answer, or with sentences that say what is
-wrong with the file. Only this module's two sides use these pipes.
+The child answers with sentences that say what is wrong with the file, or with none and the bytes of an answer.
 """
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
-import pickle
-import resource
-import sys
 import threading
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from memplan.api.reports.page.plan_view import NO_NAMES
 from memplan.api.reports.page.program_names import program_names
@@ -25,14 +20,10 @@ from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.formats import memplan_json
 from memplan.planner.importers.imported import Imported, ImportOptions
-from memplan.solvers.search import child_process
-from memplan.solvers.search.child_process import ChildProcess
+from memplan.solvers.processes.child import ChildProcess, reading_memory
+from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.deadline import Deadline
 
-_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
-"""The memory that a reader may take: a gigabyte, and so many bytes for each byte of a large file."""
-_LOOK_EVERY_S = 0.02
-_FINE, _WRONG = b"+", b"-"
 _MOST_TOLD = 10
 
 
@@ -47,43 +38,30 @@ class ImportTask:
     name: str | None = None
     options: ImportOptions = field(default_factory=ImportOptions)
     names: bool = False
-    least_memory_bytes: int = _LEAST_MEMORY_BYTES
-
-    @property
-    def memory_bytes(self) -> int:
-        """The memory that its reader may take."""
-        return max(self.least_memory_bytes, _MEMORY_A_BYTE * len(self.data))
 
 
-def run_apart(task: ImportTask, deadline: Deadline, cancelled: threading.Event) -> bytes:
+def run_apart(task: ImportTask, deadline: Deadline, cancelled: threading.Event, most_bytes: int | None = None) -> bytes:
     """Return what `answered` says of a file, read in a child process; raises FormatError, also at its limits."""
-    told: list[bytes] = []
-    with ChildProcess("memplan.api.service.import_process") as child:
-        talk = threading.Thread(target=_talk, args=(child, task, told), daemon=True)
-        talk.start()
+    most = reading_memory(len(task.data)) if most_bytes is None else most_bytes
+
+    def is_over() -> bool:
+        return deadline.left_s <= 0 or cancelled.is_set()
+
+    with ChildProcess("memplan.api.service.import_process", is_over, most) as child:
+        child.give(task)
         try:
-            while talk.is_alive() and deadline.left_s > 0 and not cancelled.is_set():
-                talk.join(_LOOK_EVERY_S)
-            is_late = talk.is_alive()
-        finally:
-            status = child.kill()
-            talk.join()
-    answer = told[0] if told and not is_late else b""
-    if answer.startswith(_FINE):
-        return answer[1:]
-    if answer.startswith(_WRONG):
-        raise FormatError(*from_json(answer[1:]))
-    if is_late:
-        raise FormatError("file: must be read within its time limit, and was not")
-    raise FormatError(f"file: cannot be read: its reader ended with status {status}")
-
-
-def _talk(child: ChildProcess, task: ImportTask, told: list[bytes]) -> None:
-    """Send the task, and take all that the child says."""
-    with contextlib.suppress(BrokenPipeError):
-        pickle.dump(task, child.questions)
-        child.questions.close()
-    told.append(child.answers.read())
+            wrong, count = child.answer()
+            found = child.data(count)
+        except EOFError:
+            if child.stopped_by == "over":
+                raise FormatError("file: must be read within its time limit, and was not") from None
+            if child.stopped_by == "memory":
+                raise FormatError(f"file: must be read with {most} bytes of memory, and needs more") from None
+            status = child.wait()
+            raise FormatError(f"file: cannot be read: its reader ended with status {status}") from None
+    if wrong:
+        raise FormatError(*wrong)
+    return found
 
 
 def answered(task: ImportTask) -> bytes:
@@ -123,31 +101,25 @@ def _own_format(task: ImportTask) -> str:
         raise FormatError(f"must be of a known format ({known}), got {task.data[:20]!r}") from error
 
 
-def _said(task: ImportTask) -> bytes:
-    """Return what the child says of a file."""
-    try:
-        return _FINE + answered(task)
-    except InputError as error:
-        about_all = ("file: " + text if text.startswith("must ") else text for text in error.sentences)
-        return _WRONG + to_json(list(about_all))
-    except MemoryError:
-        return _WRONG + to_json([f"file: must be read with {task.memory_bytes} bytes of memory, and needs more"])
-    except RecursionError:
-        return _WRONG + to_json(["file: must not be nested deeper than its reader can follow"])
-    except Exception as error:  # noqa: BLE001 - the border of the process: a fault of a reader is told as one
-        return _WRONG + to_json([f"file: cannot be read: its reader failed ({type(error).__name__})"])
+def _wrong_with(error: Exception) -> list[str]:
+    """Return the sentences that say why a file cannot be read."""
+    if isinstance(error, InputError):
+        return ["file: " + text if text.startswith("must ") else text for text in error.sentences]
+    if isinstance(error, RecursionError):
+        return ["file: must not be nested deeper than its reader can follow"]
+    return [f"file: cannot be read: its reader failed ({type(error).__name__})"]
 
 
 def main() -> None:
-    """Run the child: one task from standard input, what it says to standard output."""
-    output = child_process.answers_of_this_process()
+    """Run the child."""
+    parent = Parent()
     faulthandler.disable()
-    task: ImportTask = pickle.load(sys.stdin.buffer)
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    most = task.memory_bytes if hard < 0 else min(task.memory_bytes, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-    with output as answers:
-        answers.write(_said(task))
+    try:
+        found = answered(parent.task)
+    except Exception as error:  # noqa: BLE001 - the border of the process: a fault of a reader is told as one
+        parent.send([_wrong_with(error), 0])
+    else:
+        parent.send([[], len(found)], found)
 
 
 if __name__ == "__main__":

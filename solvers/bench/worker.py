@@ -1,22 +1,18 @@
 """The process in which one run happens. It reads a job, gets ready, waits for the start, solves, and tells.
 
-Messages are JSON lines: `ready` and `done` with the CPU time used so far, `moment` for each improvement, and last the
-facts that a Result needs. What is not the solver's work (imports, reading, compiled kernels) comes before `ready`; the
-check of the plan comes after `done`.
+Its messages: `ready` and `done` with the CPU time used so far, `moment` for each improvement, and last the facts that a
+Result needs. What is not the solver's work (imports, reading, compiled kernels) comes before `ready`; the check of the
+plan comes after `done`.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import resource
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +33,7 @@ from memplan.solvers.bench.suites import pose
 from memplan.solvers.kernels.warm_up import warm_up
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of
 from memplan.solvers.search.result import Progress
 
@@ -60,71 +57,69 @@ class BenchTask:
         """The key that its result's row is found by."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
-    def to_json(self) -> str:
-        """Spell the job in one line."""
-        return json.dumps(asdict(self))
-
 
 def main() -> None:
-    """Be the process: a job on standard input, messages on standard output."""
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what solvers print must not get among the answers
-
-    def say(**message: Any) -> None:
-        answers.write(json.dumps(message) + "\n")
-
-    job = BenchTask(**json.loads(sys.stdin.readline()))
+    """Run the process: its task is a job, its answers are messages."""
+    parent = Parent()
+    say = parent.send
     sys.path.append(str(Path.cwd()))  # where planners of a caller's own may be
     try:
-        _run(job, say, sys.stdin)
+        _run(parent.task, parent)
     except OptionError as error:
-        say(outcome="skipped", message=str(error))
+        say({"outcome": "skipped", "message": str(error)})
     except InvalidPlanError as error:
-        say(outcome="invalid", message=str(error))
+        say({"outcome": "invalid", "message": str(error)})
     except MemplanError as error:
-        say(outcome="failed", message=str(error))
+        say({"outcome": "failed", "message": str(error)})
     except TimeoutError:
-        say(outcome="none", message="no plan in time")
+        say({"outcome": "none", "message": "no plan in time"})
     except MemoryError:
-        say(outcome="memory", message="the memory limit was reached")
+        say({"outcome": "memory", "message": "the memory limit was reached"})
 
 
-def _run(job: BenchTask, say: Callable[..., None], starts: IO[str]) -> None:
+def _run(job: BenchTask, parent: Parent) -> None:
     if job.solver in ORDERERS:
-        _run_order(job, say, starts)
+        _run_order(job, parent)
         return
     generated = pose(job.instance)
     problem = generated.problem
     planner, version = find_planner(job.solver, job.time_limit_s, job.seed)
     if job.is_warm:
         _warm(job.solver)
-    with _limited(job.memory_limit_bytes):
-        say(ready=cpu_time_s())
-        starts.readline()
-        threading.Thread(target=_die_with_parent, daemon=True).start()
-        plan = planner(problem, lambda now: say(moment=[now.elapsed_s, now.peak, now.lower_bound]))
-        say(done=cpu_time_s(), peak_rss_bytes=peak_rss_bytes())
-    say(known_peak=generated.known_peak, version=version, **judged(problem, plan))
+
+    def say_moment(now: Progress) -> None:
+        parent.send({"moment": [now.elapsed_s, now.peak, now.lower_bound]})
+
+    with _measured(job, parent):
+        plan = planner(problem, say_moment)
+    parent.send({"known_peak": generated.known_peak, "version": version, **judged(problem, plan)})
 
 
-def _run_order(job: BenchTask, say: Callable[..., None], starts: IO[str]) -> None:
+def _run_order(job: BenchTask, parent: Parent) -> None:
     """Order a graph of operations; only our own search has something to be warmed for."""
     graph = read_instance(job.instance)
     order = prepared(job.solver)
-    with _limited(job.memory_limit_bytes):
-        say(ready=cpu_time_s())
-        starts.readline()
-        threading.Thread(target=_die_with_parent, daemon=True).start()
+    with _measured(job, parent):
         facts = order(graph, job.time_limit_s)
-        say(done=cpu_time_s(), peak_rss_bytes=peak_rss_bytes())
-    say(version=f"memplan {__version__}", **facts)
+    parent.send({"version": f"memplan {__version__}", **facts})
 
 
-def _die_with_parent() -> None:
-    """Wait for the pipe to close, which it does when whoever measures is gone."""
-    while os.read(0, 4096):
-        pass
-    os._exit(1)
+@contextmanager
+def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
+    """Say what was used before the block and at its end, which has the memory of the job; begin as the parent says."""
+    # Imported here: there is none on Windows, where bench runs nothing but must be importable.
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = job.memory_limit_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
+    try:
+        parent.send({"ready": cpu_time_s()})
+        parent.wait_for_start()
+        yield
+        parent.send({"done": cpu_time_s(), "peak_rss_bytes": peak_rss_bytes()})
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
@@ -173,24 +168,18 @@ def _warm(solver: str) -> None:
         planner(random(seed=0, n=2500, alpha=0.1, sigma=0.7).problem, None)
 
 
-@contextmanager
-def _limited(memory_bytes: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes if hard < 0 else min(memory_bytes, hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
 def cpu_time_s() -> float:
     """Return what this process and its ended children have used, by the kernel's account."""
+    import resource
+
     usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def peak_rss_bytes() -> int:
     """Return the most memory that this process, or a child that ended, had in use at a time."""
+    import resource
+
     mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     # Not RUSAGE_SELF: that counts what the parent had in use when it forked.
     return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)

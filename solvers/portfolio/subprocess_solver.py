@@ -1,20 +1,18 @@
 """Run a solver in a process of its own, which is killed when the search is over.
 
 The deadline wants it (CP-SAT's presolve overruns), and OR-Tools and highspy cannot be loaded into one process. The
-parent sends one pickled task; the child answers with pickled messages as it finds things, so that what it had found
-until it was killed counts. Only this module's two sides read these pipes.
+parent gives one task; the child answers with messages as it finds things, so that what it had found until it was killed
+counts.
 """
 
 from __future__ import annotations
 
-import pickle
-import sys
-import threading
 import time
 import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +20,20 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.portfolio.registry import SolverRow
-from memplan.solvers.search import child_process
-from memplan.solvers.search.child_process import ChildProcess
+from memplan.solvers.processes.child import ChildProcess
+from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
-_LOOK_EVERY_S = 0.02
-_KINDS = {(kind,) for kind in ("offer", "offer_bound", "claim_infeasible", "log", "failed", "done")}
-"""The first words of a child's messages: calls of Search that it makes here, and its end."""
+_MESSAGES: Mapping[str, Callable[..., tuple[Any, ...]]] = {
+    "offer": lambda pool, offset, by: (column(pool), column(offset), by),
+    "offer_bound": lambda bound, by: (tuple(bound), by),
+    "claim_infeasible": lambda by: (by,),
+    "log": lambda line: (line,),
+    "failed": lambda why: (why,),
+    "done": lambda: (),
+}
+"""The words of a child's messages, calls of Search that it makes here and its end; and their arguments, from JSON."""
 
 
 class EngineError(Exception):
@@ -49,56 +53,39 @@ def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
         _run_with({"TMPDIR": name}, row, instance, search)
 
 
-def _run_with(settings: dict[str, str], row: SolverRow, instance: Instance, search: Search) -> None:
-    failures: list[str] = []
-    with ChildProcess("memplan.solvers.portfolio.subprocess_solver", settings) as child:
-        pump = threading.Thread(target=_pump, args=(child, row, instance, search, failures), daemon=True)
-        pump.start()
-        try:
-            while pump.is_alive() and not search.is_over:
-                pump.join(_LOOK_EVERY_S)
-        finally:
-            child.kill()
-            pump.join()
-    if failures:
-        raise EngineError(f"{row.name}: {failures[0]}")
-
-
-def _pump(child: ChildProcess, row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
-    """Send the task, then take messages until the child is gone."""
+def _run_with(environment: dict[str, str], row: SolverRow, instance: Instance, search: Search) -> None:
     deadline = time.monotonic() + search.remaining_s
     task = EngineTask(
         row, instance, deadline, search.seed, search.deterministic, search.work_limit, search.best, search.bound
     )
-    try:
-        pickle.dump(task, child.questions)
-        child.questions.flush()
-        while True:
-            kind, *content = _next_message(child.answers)
-            if kind == "failed":
-                failures.append(content[0])
-            if kind in ("failed", "done"):
+    module = "memplan.solvers.portfolio.subprocess_solver"
+    with ChildProcess(module, lambda: search.is_over, environment=environment) as child:
+        child.give(task)
+        while not search.is_over:
+            try:
+                word, *content = _next_message(child)
+            except EngineError as error:
+                if search.is_over:  # it was killed
+                    return
+                raise EngineError(f"{row.name}: {error}") from error
+            if word == "failed":
+                raise EngineError(f"{row.name}: {content[0]}")
+            if word == "done":
                 return
-            getattr(search, kind)(*content)
-    except (EOFError, BrokenPipeError):
-        if not search.is_over:
-            failures.append(f"its process ended early, with status {child.wait()}")
-    except pickle.UnpicklingError as error:
-        if not search.is_over:
-            failures.append(str(error))
+            getattr(search, word)(*content)
 
 
-def _next_message(answers: IO[bytes]) -> tuple[Any, ...]:
-    """Return the child's next message; raises EOFError, or UnpicklingError where something else got among them."""
+def _next_message(child: ChildProcess) -> tuple[Any, ...]:
+    """Return the child's next message; raises EngineError where it ended, or something else got among them."""
+    message: Any = None
     try:
-        message = pickle.load(answers)
+        word, *content = message = child.answer()
+        return word, *_MESSAGES[word](*content)
     except EOFError:
-        raise
-    except Exception as error:  # bytes that are no pickle can raise anything
-        raise pickle.UnpicklingError(f"its answers cannot be read: {error!r}") from error
-    if not isinstance(message, tuple) or message[:1] not in _KINDS:
-        raise pickle.UnpicklingError(f"its answers cannot be read: {message!r:.60}")
-    return message
+        raise EngineError(f"its process ended early, with status {child.wait()}") from None
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        said = error if message is None else f"{message!r:.60}"
+        raise EngineError(f"its answers cannot be read: {said}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +107,7 @@ class Remote:
     """The Search that a solver in a child process sees; what it is offered goes to the parent."""
 
     task: EngineTask
-    answers: IO[bytes]
+    parent: Parent
     best: Assignment | None = field(init=False)
     bound: Score = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
@@ -147,38 +134,32 @@ class Remote:
         if self.best is not None and self.best.score <= value:
             return False
         self.best = Assignment(column(pool), column(offset), value, by)
-        self._send("offer", pool, offset, by)
+        self.parent.send(["offer", pool, offset, by])
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
         """Send a bound to the parent."""
-        self._send("offer_bound", bound, by)
+        self.parent.send(["offer_bound", bound, by])
 
     def claim_infeasible(self, by: str) -> None:
         """Send the claim to the parent."""
-        self._send("claim_infeasible", by)
+        self.parent.send(["claim_infeasible", by])
 
     def log(self, line: str) -> None:
         """Send a line to the parent."""
-        self._send("log", line)
-
-    def _send(self, *message: Any) -> None:
-        pickle.dump(message, self.answers)
-        self.answers.flush()
+        self.parent.send(["log", line])
 
 
 def main() -> None:
-    """Be the child: read a task from standard input, solve it, answer on standard output."""
-    answers = child_process.answers_of_this_process()
-    task: EngineTask = pickle.load(sys.stdin.buffer)
-    child_process.end_with_parent()
-    search = Remote(task, answers)
+    """Run the child: solve its task, and answer as it finds things."""
+    parent = Parent()
+    task: EngineTask = parent.task
     try:
-        task.row.function(task.instance, search)
+        task.row.function(task.instance, Remote(task, parent))
     except Exception:  # noqa: BLE001 - the parent raises it again
-        search._send("failed", traceback.format_exc(limit=-3))
+        parent.send(["failed", traceback.format_exc(limit=-3)])
     else:
-        search._send("done")
+        parent.send(["done"])
 
 
 if __name__ == "__main__":

@@ -7,11 +7,7 @@ Python does, and then in the working directory. What comes back is JSON, and is 
 
 from __future__ import annotations
 
-import contextlib
-import json
-import pickle
 import sys
-import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,15 +20,14 @@ from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.instance import instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.solvers.processes.child import ChildProcess
+from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.table import ANY, PREFIX, ReferencePlanner
-from memplan.solvers.reference.tensors import Placed, StopCheck
-from memplan.solvers.search import child_process
-from memplan.solvers.search.child_process import ChildProcess
+from memplan.solvers.reference.tensors import Placed, StopCheck, StoppedError
 
 if TYPE_CHECKING:
     from memplan.solvers.reference.tensors import Planner
 
-_LOOK_EVERY_S = 0.02
 _MOST_NUMBER = 2**63
 EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
 
@@ -60,34 +55,26 @@ def own_planner(name: str, limit_s: float) -> OwnPlanner | None:
 
 def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Run the function in a child process until it answers or the search is over; raises OptionError."""
-    heard: list[bytes] = []
-    with ChildProcess("memplan.solvers.reference.own") as child:
-        pump = threading.Thread(target=_pump, args=(child, pickle.dumps((where, limit_s, problem)), heard), daemon=True)
-        pump.start()
+
+    def is_over() -> bool:
         try:
-            while pump.is_alive():
-                stop_check()
-                pump.join(_LOOK_EVERY_S)
-        finally:
-            child.kill()
-            pump.join()
-    return _placed(where, problem, heard[0] if heard else b"")
+            stop_check()
+        except StoppedError:
+            return True
+        return False
+
+    with ChildProcess("memplan.solvers.reference.own", is_over) as child:
+        child.give((where, limit_s, problem))
+        try:
+            answer = child.answer()
+        except (EOFError, ValueError):
+            stop_check()
+            raise OptionError(f"solver: {where}: its process ended without an answer") from None
+    return _placed(where, problem, answer)
 
 
-def _pump(child: ChildProcess, task: bytes, heard: list[bytes]) -> None:
-    """Send the task, and take the answer, until the child is gone."""
-    with contextlib.suppress(BrokenPipeError):
-        child.questions.write(task)
-        child.questions.flush()
-        heard.append(child.answers.readline())
-
-
-def _placed(where: str, problem: Problem, said: bytes) -> Placed:
-    """Read the child's answer; raises OptionError for one that is none."""
-    try:
-        answer: dict[str, Any] = json.loads(said)
-    except ValueError:
-        raise OptionError(f"solver: {where}: its process ended without an answer") from None
+def _placed(where: str, problem: Problem, answer: dict[str, Any]) -> Placed:
+    """Return the placements of the child's answer; raises OptionError for one that is none."""
     if "failed" in answer:
         raise OptionError(f"solver: {where}: {answer['failed']}")
     placements: dict[int, tuple[int, int]] = {}
@@ -128,13 +115,10 @@ def _row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
 
 
 def main() -> None:
-    """Be the child: read a task from standard input, run the planner, answer with a line of JSON."""
-    answers = child_process.answers_of_this_process()
-    where, limit_s, problem = pickle.load(sys.stdin.buffer)
-    child_process.end_with_parent()
+    """Run the child: call the planner, and answer with a line of JSON."""
+    parent = Parent()
     sys.path.append(str(Path.cwd()))
-    answers.write(json.dumps(_answer(where, limit_s, problem)).encode() + b"\n")
-    answers.flush()
+    parent.send(_answer(*parent.task))
 
 
 def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from memplan.api.http.serving.processes import remove_left_folders
-from memplan.solvers.search.child_process import ChildProcess
+from memplan.solvers.processes.child import ChildProcess
 from tests.support.machines import Machine, answers, machines, server, soon
 
 _PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "size": 4, "start": 1, "end": 3}]}

@@ -1,38 +1,35 @@
 """Reads large bodies in processes of their own, one each, which are killed at limits of time and memory.
 
 A parser holds the interpreter until it is done, so that nothing else of a process goes on meanwhile; and what it makes
-of a body may be many times as large. The child sends what it read, pickled: first the options, which say for how long
-the caller waits, then the problem, compiled; or what is wrong. Only this module's two sides use these pipes.
+of a body may be many times as large. The child answers twice: first with the options, which say for how long the caller
+waits, then with the columns of the problem; or with what is wrong.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pickle
-import sys
-import threading
-import time
-from typing import IO, Any
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any
 
-import psutil
+import numpy as np
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
-from memplan.api.http.requests.submissions import BegunSubmission, begin_submission, check_size
-from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.settings import Settings
-from memplan.planner.errors import InputError
-from memplan.solvers.search import child_process
-from memplan.solvers.search.child_process import ChildProcess
+from memplan.api.http.requests.submissions import BegunSubmission, begin_submission
+from memplan.api.options import Options
+from memplan.planner.errors import FormatError, InputError, OptionError, ProblemError
+from memplan.planner.model.buffer_table import RARE_FIELDS, BufferTable, column
+from memplan.planner.model.problem import Problem
+from memplan.solvers.processes.child import ChildProcess, reading_memory
+from memplan.solvers.processes.parent import Parent
 
 _LARGE_BYTES, _DENSE_BYTES = 16 * 2**20, 2**20
 """Bodies from the first size on are read apart; those of the second where they are of tiny values."""
-_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
-"""The memory that a child may take: a gigabyte, or so many bytes for each byte of a large body."""
-_LOOK_EVERY_S = 0.05
 _NICENESS = 5
 """What this adds to the niceness of the server, whose loop goes first; workers are nicer still."""
+_WRONG = {kind.__name__: kind for kind in (InputError, FormatError, OptionError, ProblemError, TooLargeError)}
+_MAPPINGS = {"aliases", *(mapping for mapping, _ in RARE_FIELDS.values())}
 
 
 def is_read_apart(body: bytes) -> bool:
@@ -42,77 +39,75 @@ def is_read_apart(body: bytes) -> bool:
     return len(body) >= _LARGE_BYTES or 3 * sum(map(body.count, (b",", b"{", b"["))) > len(body)
 
 
-def begin_apart(kind: str, body: bytes, query: str, settings: Settings) -> BegunSubmission:
+def begin_apart(kind: str, body: bytes, query: str) -> BegunSubmission:
     """Read a body in a child process, as `begin_submission` does, for any thread; raises InputError.
 
-    The problem that the submission has is compiled; where the child is ended, it raises TooLargeError.
+    Where the child is ended, TooLargeError is raised.
     """
-    child = ChildProcess("memplan.api.http.requests.reading_process")
-    threading.Thread(target=_watch, args=(child, _memory_bytes(len(body))), daemon=True).start()
+    most = reading_memory(len(body))
+    child = ChildProcess("memplan.api.http.requests.reading_process", most_bytes=most)
     try:
-        with contextlib.suppress(BrokenPipeError), child.questions as pipe:
-            pickle.dump((kind, query, settings), pipe)
-            pipe.flush()
-            pipe.write(body)
-        options, rows = _heard(child, body)
+        child.give((kind, body, query))
+        options, rows = _heard(child, most)
     except BaseException:
         child.close()
         raise
 
-    def compiled() -> CompiledProblem:
+    def problem() -> Problem:
         with child:
-            found: CompiledProblem = _heard(child, body)
-        return found
+            return _problem_of(child, most)
 
-    return BegunSubmission(options, lambda: compiled().problem, rows, compiled=compiled, end=child.close)
+    return BegunSubmission(Options.model_validate(options), problem, rows, end=child.close)
 
 
-def _heard(child: ChildProcess, body: bytes) -> Any:
+def _heard(child: ChildProcess, most_bytes: int) -> Any:
     """Return what the child says next; raises what it says is wrong."""
     try:
-        is_right, *content = pickle.load(child.answers)
-    except (EOFError, ValueError, pickle.UnpicklingError):
-        most = _memory_bytes(len(body))
-        raise TooLargeError(f"body: must be read within its time limit, and with {most} bytes of memory") from None
-    if is_right:
-        return content[0]
-    kind, sentences = content
-    raise kind(*sentences)
+        wrong, content = child.answer()
+    except (EOFError, ValueError):
+        rule = f"must be read within its time limit, and with {most_bytes} bytes of memory"
+        raise TooLargeError(f"body: {rule}") from None
+    if wrong is not None:
+        raise _WRONG[wrong](*content)
+    return content
 
 
-def _watch(child: ChildProcess, most_bytes: int) -> None:
-    """Kill a child that takes more memory; a limit of the system's would let the parser wait for ever (`abort`)."""
-    with contextlib.suppress(psutil.Error):
-        process = psutil.Process(child.pid)
-        while child.is_running and process.memory_info().rss <= most_bytes:
-            time.sleep(_LOOK_EVERY_S)
-    if child.is_running:
-        child.kill()
+def _problem_of(child: ChildProcess, most_bytes: int) -> Problem:
+    """Return the problem that the child has read: its fields come as JSON, and the columns of numbers behind them."""
+    told, others, lengths = _heard(child, most_bytes)
+    columns = {name: column(np.frombuffer(child.data(8 * count), np.int64)) for name, count in lengths.items()}
+    for name, value in others.items():
+        columns[name] = MappingProxyType(dict(_as_tuples(value))) if name in _MAPPINGS else _as_tuples(value)
+    return Problem(**told, buffers=BufferTable(**columns))
 
 
-def _memory_bytes(count: int) -> int:
-    return max(_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE * count)
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
-def _say(told: IO[bytes], *content: Any) -> None:
-    pickle.dump(content, told, protocol=pickle.HIGHEST_PROTOCOL)
-    told.flush()
+def _send_problem(parent: Parent, problem: Problem) -> None:
+    table = {field.name: getattr(problem.buffers, field.name) for field in fields(BufferTable)}
+    arrays = {name: value for name, value in table.items() if isinstance(value, np.ndarray)}
+    others = {
+        name: [*value.items()] if isinstance(value, Mapping) else value
+        for name, value in table.items()
+        if name not in arrays
+    }
+    told = problem.model_dump(exclude={"buffers"}, exclude_unset=True)
+    lengths = {name: len(value) for name, value in arrays.items()}
+    parent.send([None, [told, others, lengths]], b"".join(value.tobytes() for value in arrays.values()))
 
 
 def main() -> None:
-    """Run the child: one body from standard input, what it says to standard output."""
-    os.nice(_NICENESS)
-    output = child_process.answers_of_this_process()
-    kind, query, settings = pickle.load(sys.stdin.buffer)
-    with output as told:
-        try:
-            begun = begin_submission(kind, sys.stdin.buffer.read(), QueryParams(query))
-            _say(told, True, (begun.options, begun.rows))
-            problem = begun.problem()
-            check_size(problem, settings)
-            _say(told, True, CompiledProblem.of(problem))
-        except InputError as error:
-            _say(told, False, type(error), error.sentences)
+    """Run the child."""
+    parent = Parent(_NICENESS)
+    kind, body, query = parent.task
+    try:
+        begun = begin_submission(kind, body, QueryParams(query))
+        parent.send([None, [begun.options.model_dump(exclude_unset=True), begun.rows]])
+        _send_problem(parent, begun.problem())
+    except InputError as error:
+        parent.send([next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _WRONG), error.sentences])
 
 
 if __name__ == "__main__":

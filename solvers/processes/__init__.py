@@ -1,0 +1,1 @@
+"""Child processes: started within limits, given a task, heard, and ended with all that they started."""

@@ -1,0 +1,171 @@
+"""The parent's side of a child process, which may be killed at any time: its task, its answers, and its end.
+
+A child runs in a group of its own, so that whatever it started ends with it, but in the session of its parent, in which
+niceness counts. Its task is pickled, since it is ours; what it answers is JSON or plain bytes, and never a pickle:
+it may have been made of what a stranger wrote.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import IO, Any, Literal
+
+from pydantic_core import from_json
+
+_LOOK_EVERY_S = 0.02
+_REAP_EVERY_S = 0.002
+_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
+"""The memory that a reader of a file may take: a gigabyte, or so many bytes for each byte of a large file."""
+
+
+def reading_memory(count: int) -> int:
+    """Return the memory that a child may take which reads so many bytes."""
+    return max(_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE * count)
+
+
+def command(module: str) -> list[str]:
+    """Return the command that runs a module of ours as a child."""
+    return [sys.executable, "-P", "-m", module]
+
+
+class ChildProcess:
+    """A child that runs a module until its block ends, or it is killed for what `stopped_by` tells.
+
+    That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use;
+    whoever waits for its answers then meets their end. What it and its children used is known once it has ended.
+    """
+
+    stopped_by: Literal["over", "memory"] | None = None
+    cpu_time_s = 0.0
+    peak_rss_bytes = 0
+
+    def __init__(
+        self,
+        module: str,
+        is_over: Callable[[], bool] | None = None,
+        most_bytes: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        complaints: IO[bytes] | None = None,
+    ) -> None:
+        self._popen = subprocess.Popen(
+            command(module),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if complaints is None else complaints,
+            process_group=0,
+            env=os.environ | dict(environment or {}),
+        )
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._questions: IO[bytes] = self._popen.stdin
+        self._answers: IO[bytes] = self._popen.stdout
+        self._reaping = threading.Lock()
+        self._closing = threading.Event()
+        threading.Thread(target=self._watch, args=(is_over, most_bytes), daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._popen.pid
+
+    def give(self, task: object) -> None:
+        """Hand over the task; a child that is gone takes none."""
+        with contextlib.suppress(BrokenPipeError):
+            pickle.dump(task, self._questions, pickle.HIGHEST_PROTOCOL)
+            self._questions.flush()
+
+    def start(self) -> None:
+        """Let a child begin that waits for it."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._questions.fileno(), b".")
+
+    def answer(self) -> Any:
+        """Return its next answer; raises EOFError where there is none, ValueError for what is no line of JSON."""
+        line = self._answers.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return from_json(line)
+
+    def data(self, count: int) -> bytes:
+        """Return so many bytes that come behind an answer; raises EOFError where they end before."""
+        found = self._answers.read(count)
+        if len(found) < count:
+            raise EOFError
+        return found
+
+    def wait(self) -> int:
+        """Return its exit status (negative: the signal), once it has ended by itself or was killed."""
+        while not self._has_ended():
+            time.sleep(_REAP_EVERY_S)
+        return self._popen.returncode
+
+    def kill(self) -> int:
+        """Kill it with all that it started, unless it has ended, and return its exit status."""
+        with self._reaping:
+            self._kill()
+        return self.wait()
+
+    def close(self) -> None:
+        """Kill it, and close its pipes; no other thread may hear it any more but one that meets the end of answers."""
+        self._closing.set()
+        self.kill()
+        for pipe in (self._questions, self._answers):
+            with contextlib.suppress(OSError):  # a task that nobody took is given up
+                pipe.close()
+
+    def __enter__(self) -> ChildProcess:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _watch(self, is_over: Callable[[], bool] | None, most_bytes: int | None) -> None:
+        while not self._closing.is_set():
+            if is_over is not None and is_over():
+                self.stopped_by = "over"
+            # A limit of the system's would let a parser wait for ever that ends by `abort` where it gets no memory.
+            elif most_bytes is not None and _memory_in_use(self.pid) > most_bytes:
+                self.stopped_by = "memory"
+            if self.stopped_by is not None:
+                with self._reaping:
+                    self._kill()
+                return
+            self._closing.wait(_LOOK_EVERY_S)
+
+    def _kill(self) -> None:
+        if self._popen.returncode is not None:  # its number may be another one's by now
+            return
+        if sys.platform == "win32":
+            self._popen.kill()
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def _has_ended(self) -> bool:
+        with self._reaping:
+            if sys.platform == "win32":
+                return self._popen.poll() is not None
+            if self._popen.returncode is None:
+                pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+                if pid != 0:
+                    self._popen.returncode = os.waitstatus_to_exitcode(status)
+                    self.cpu_time_s, self.peak_rss_bytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+            return self._popen.returncode is not None
+
+
+def _memory_in_use(pid: int) -> int:
+    # Imported here: engines have no such limit, and need no psutil, which is the service's.
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(pid).memory_info().rss)
+    return 0

@@ -1,0 +1,47 @@
+"""The child's side of a child process: its task, the pipe to its parent, and its end with that."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+from typing import IO, Any
+
+from pydantic_core import to_json
+
+
+class Parent:
+    """The process that started this one, which ends with it; what libraries print goes to standard error from then on.
+
+    `task` is what it gave, and `answers` the pipe to it. `niceness` is added to that of this process.
+    """
+
+    def __init__(self, niceness: int = 0) -> None:
+        self.answers: IO[bytes] = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        if niceness:
+            os.nice(niceness)
+        self.task: Any = pickle.load(sys.stdin.buffer)
+        self._is_started = threading.Event()
+        threading.Thread(target=self._end_with_it, daemon=True).start()
+
+    def send(self, answer: object, data: bytes = b"") -> None:
+        """Answer with a line of JSON, in which arrays are lists, and with bytes behind it."""
+        line = to_json(answer, inf_nan_mode="constants", fallback=lambda array: array.tolist())
+        self.answers.write(line + b"\n")
+        self.answers.write(data)
+        self.answers.flush()
+
+    def wait_for_start(self) -> None:
+        """Wait until the parent says to begin."""
+        self._is_started.wait()
+
+    def _end_with_it(self) -> None:
+        """End this process, and all that it started, when the pipe from the parent closes."""
+        while os.read(0, 4096):
+            self._is_started.set()
+        if sys.platform == "win32":
+            os._exit(1)
+        os.killpg(0, signal.SIGKILL)
