@@ -1,17 +1,13 @@
 """A worker process: it joins a scheduler, solves one task at a time, and ends with the process that started it.
 
-It reads its arguments (a line of JSON) from standard input, which is open for as long as that process lives, and writes
-a byte to standard output every second, as a heartbeat.
+It writes a byte to its parent every second, as a heartbeat. Engines notice its end by their own pipes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging.config
 import os
-import sys
-import threading
 
 from distributed import Security, Status
 
@@ -20,6 +16,7 @@ from memplan.api.logs import log_config
 from memplan.api.readiness import warm_up
 from memplan.solvers.kernels import cache
 from memplan.solvers.kernels import warm_up as kernels
+from memplan.solvers.processes.parent import Parent
 
 _HEARTBEAT_EVERY_S, _POLL_EVERY_S = 1.0, 0.2
 _SETTLED_AFTER_S = 5.0
@@ -31,16 +28,13 @@ _LOG = logging.getLogger("memplan")
 
 def main() -> None:
     """Run the process."""
-    arguments = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.nice(_NICENESS)
+    parent = Parent(_NICENESS)
+    arguments = parent.task
     logging.config.dictConfig(log_config(arguments["log_format"]))
     dask.set_up()
     worker_task.own_this_process()
-    output = os.dup(1)
-    os.dup2(2, 1)  # what solvers print is no heartbeat
     security = None if arguments["security"] is None else Security(**arguments["security"])
-    asyncio.run(_work(arguments["scheduler"], security, output))
+    asyncio.run(_work(arguments["scheduler"], security, parent.answers.fileno()))
 
 
 async def _work(scheduler: str, security: Security | None, output: int) -> None:
@@ -70,13 +64,6 @@ async def _send_heartbeats(output: int) -> None:
     while True:
         os.write(output, b".")
         await asyncio.sleep(_HEARTBEAT_EVERY_S)
-
-
-def _end_with_parent() -> None:
-    """Wait for the end of standard input, and end; engines notice by their own pipes."""
-    while os.read(0, 4096):
-        pass
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,12 @@ import pickle
 import signal
 import sys
 import threading
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pydantic_core import to_json
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 class Parent:
@@ -27,11 +30,12 @@ class Parent:
         self._is_started = threading.Event()
         threading.Thread(target=self._end_with_it, daemon=True).start()
 
-    def send(self, answer: object, data: bytes = b"") -> None:
+    def send(self, answer: object, *data: ReadableBuffer) -> None:
         """Answer with a line of JSON, in which arrays are lists, and with bytes behind it."""
         line = to_json(answer, inf_nan_mode="constants", fallback=lambda array: array.tolist())
         self.answers.write(line + b"\n")
-        self.answers.write(data)
+        for piece in data:
+            self.answers.write(piece)
         self.answers.flush()
 
     def wait_for_start(self) -> None:

@@ -2,24 +2,30 @@
 
 A parser holds the interpreter until it is done, so that nothing else of a process goes on meanwhile; and what it makes
 of a body may be many times as large. The child answers twice: first with the options, which say for how long the caller
-waits, then with the columns of the problem; or with what is wrong.
+waits, then with the columns of the problem, compiled; or with what is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
-from memplan.api.http.requests.submissions import BegunSubmission, begin_submission
+from memplan.api.http.requests.submissions import BegunSubmission, begin_submission, check_size
 from memplan.api.options import Options
+from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.settings import Settings
 from memplan.planner.errors import FormatError, InputError, OptionError, ProblemError
-from memplan.planner.model.buffer_table import RARE_FIELDS, BufferTable, column
+from memplan.planner.instance.instance import CompiledPool, Instance
+from memplan.planner.model.buffer_table import RARE_FIELDS, BufferTable, frozen
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.solvers.processes.child import ChildProcess, reading_memory
 from memplan.solvers.processes.parent import Parent
@@ -39,25 +45,26 @@ def is_read_apart(body: bytes) -> bool:
     return len(body) >= _LARGE_BYTES or 3 * sum(map(body.count, (b",", b"{", b"["))) > len(body)
 
 
-def begin_apart(kind: str, body: bytes, query: str) -> BegunSubmission:
+def begin_apart(kind: str, body: bytes, query: str, settings: Settings) -> BegunSubmission:
     """Read a body in a child process, as `begin_submission` does, for any thread; raises InputError.
 
-    Where the child is ended, TooLargeError is raised.
+    The problem that the submission has is compiled; where the child is ended, TooLargeError is raised.
     """
     most = reading_memory(len(body))
     child = ChildProcess("memplan.api.http.requests.reading_process", most_bytes=most)
     try:
-        child.give((kind, body, query))
+        child.give((kind, body, query, settings))
         options, rows = _heard(child, most)
     except BaseException:
         child.close()
         raise
 
-    def problem() -> Problem:
+    def compiled() -> CompiledProblem:
         with child:
-            return _problem_of(child, most)
+            return _compiled_from(_heard(child, most), child.data)
 
-    return BegunSubmission(Options.model_validate(options), problem, rows, end=child.close)
+    read = Options.model_validate(options)
+    return BegunSubmission(read, lambda: compiled().problem, rows, compiled=compiled, end=child.close)
 
 
 def _heard(child: ChildProcess, most_bytes: int) -> Any:
@@ -72,40 +79,65 @@ def _heard(child: ChildProcess, most_bytes: int) -> Any:
     return content
 
 
-def _problem_of(child: ChildProcess, most_bytes: int) -> Problem:
-    """Return the problem that the child has read: its fields come as JSON, and the columns of numbers behind them."""
-    told, others, lengths = _heard(child, most_bytes)
-    columns = {name: column(np.frombuffer(child.data(8 * count), np.int64)) for name, count in lengths.items()}
-    for name, value in others.items():
-        columns[name] = MappingProxyType(dict(_as_tuples(value))) if name in _MAPPINGS else _as_tuples(value)
-    return Problem(**told, buffers=BufferTable(**columns))
+def _parts_of(compiled: CompiledProblem) -> tuple[dict[str, Any], list[npt.NDArray[Any]]]:
+    """Return a problem as JSON can be made of it, and the columns that it numbers."""
+    arrays: list[npt.NDArray[Any]] = []
 
+    def part(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"column": len(arrays) - 1}
+        return [*value.items()] if isinstance(value, Mapping) else value
 
-def _as_tuples(value: Any) -> Any:
-    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+    def parts(row: Any) -> dict[str, Any]:
+        return {field.name: part(getattr(row, field.name)) for field in fields(row)}
 
-
-def _send_problem(parent: Parent, problem: Problem) -> None:
-    table = {field.name: getattr(problem.buffers, field.name) for field in fields(BufferTable)}
-    arrays = {name: value for name, value in table.items() if isinstance(value, np.ndarray)}
-    others = {
-        name: [*value.items()] if isinstance(value, Mapping) else value
-        for name, value in table.items()
-        if name not in arrays
+    content = {
+        "fields": compiled.problem.model_dump(exclude={"buffers"}, exclude_unset=True),
+        "buffers": parts(compiled.problem.buffers),
+        "instance": parts(replace(compiled.instance, pools=())),
+        "pools": [parts(pool) for pool in compiled.instance.pools],
+        "rest": parts(compiled) | {"problem": None, "instance": None},
     }
-    told = problem.model_dump(exclude={"buffers"}, exclude_unset=True)
-    lengths = {name: len(value) for name, value in arrays.items()}
-    parent.send([None, [told, others, lengths]], b"".join(value.tobytes() for value in arrays.values()))
+    return content | {"columns": [(array.dtype.str, array.shape) for array in arrays]}, arrays
+
+
+def _compiled_from(content: dict[str, Any], data: Callable[[int], bytes]) -> CompiledProblem:
+    """Return the problem of `_parts_of`; `data` gives the bytes of one column after the other."""
+    arrays = [
+        frozen(np.frombuffer(data(np.dtype(kind).itemsize * prod(shape)), kind).reshape(shape))
+        for kind, shape in content["columns"]
+    ]
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, dict):
+            return arrays[value["column"]]
+        return tuple(map(whole, value)) if isinstance(value, list) else value
+
+    def wholes(row: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: MappingProxyType(dict(whole(value))) if name in _MAPPINGS else whole(value)
+            for name, value in row.items()
+        }
+
+    problem = Problem(**content["fields"], buffers=BufferTable(**wholes(content["buffers"])))
+    pools = tuple(CompiledPool(**wholes(pool)) for pool in content["pools"])
+    instance = Instance(**wholes(content["instance"]) | {"pools": pools})
+    findings = tuple(Finding(**wholes(finding)) for finding in content["rest"].pop("findings"))
+    return CompiledProblem(**wholes(content["rest"]) | {"problem": problem, "instance": instance, "findings": findings})
 
 
 def main() -> None:
     """Run the child."""
     parent = Parent(_NICENESS)
-    kind, body, query = parent.task
+    kind, body, query, settings = parent.task
     try:
         begun = begin_submission(kind, body, QueryParams(query))
         parent.send([None, [begun.options.model_dump(exclude_unset=True), begun.rows]])
-        _send_problem(parent, begun.problem())
+        problem = begun.problem()
+        check_size(problem, settings)
+        content, arrays = _parts_of(CompiledProblem.of(problem))
+        parent.send([None, content], *arrays)
     except InputError as error:
         parent.send([next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _WRONG), error.sentences])
 

@@ -14,6 +14,7 @@ from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.bodies import FORMAT_OF, JSON
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.reports.sizes import with_capacities
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.kinds.bodies import plan_of, problem_of
 from memplan.api.service.kinds.kind import Subject
 from memplan.api.settings import Settings
@@ -59,13 +60,14 @@ class BegunSubmission:
     """A submission whose options were read; `problem` reads the rest, and raises InputError; `rows` are its buffers.
 
     Where it `is_short`, that and writing its plan take less time than handing them to a thread. Where another process
-    reads it, `end` ends that process.
+    reads it, `compiled` waits for the problem, checked and compiled, and `end` ends that process.
     """
 
     options: Options
     problem: Callable[[], Problem]
     rows: int
     is_short: bool = False
+    compiled: Callable[[], CompiledProblem] | None = None
     end: Callable[[], object] | None = None
 
 

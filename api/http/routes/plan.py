@@ -34,6 +34,7 @@ from memplan.api.http.written_answers import WrittenAnswer
 from memplan.api.logs import PROBLEMS
 from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading
 from memplan.api.service.plan_request import PlanRequest
+from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
 from memplan.planner import __version__
 from memplan.planner.model.plan import Explanation, Plan
@@ -80,15 +81,15 @@ async def plan(request: Request) -> Response:
     reading = service.readings.find(name)
     if reading is not None:
         return await asking.answer(reading, len(body) <= _SHORT_BYTES)
-    begin = partial(_begun, kind, body, request.query_params)
+    begin = partial(_begun, kind, body, request.query_params, service.settings)
     begun = begin() if _is_soon_begun(kind, body) else await service.briefly(begin, request)
     return await (asking.answer(asking.read(begun)) if begun.is_short else asking.answer_in_time(begun))
 
 
-def _begun(kind: str, body: bytes, query: QueryParams) -> BegunSubmission:
+def _begun(kind: str, body: bytes, query: QueryParams, settings: Settings) -> BegunSubmission:
     """Begin to read a body, in any thread: here, or apart."""
     if is_read_apart(body):
-        return begin_apart(kind, body, str(query))
+        return begin_apart(kind, body, str(query), settings)
     return begin_submission(kind, body, query)
 
 
@@ -106,6 +107,8 @@ class _Asking:
     def read(self, begun: BegunSubmission) -> Reading:
         """Read, check and compile the problem; raises InputError."""
         check_time_limit("time_limit_s", begun.options.time_limit_s, self.service.settings.max_time_limit_s)
+        if begun.compiled is not None:
+            return begun.compiled(), begun.options
         problem = begun.problem()
         check_size(problem, self.service.settings)
         return CompiledProblem.of(problem), begun.options

@@ -1,23 +1,19 @@
 """Several server processes on one port: they share the socket, the store and the workers; one that ends is replaced.
 
-The parent holds the socket and the scheduler of the workers, and answers no request itself. A server process ends with
-its parent, by the end of its standard input.
+The parent holds the socket and the scheduler of the workers, and answers no request itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import shutil
 import signal
 import socket
-import sys
 import tempfile
-import time
-from asyncio.subprocess import PIPE, Process
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +25,11 @@ from memplan.api.cluster.local_cluster import local_cluster
 from memplan.api.metrics import COUNTS_FOLDER
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
+from memplan.solvers.processes.kept import KeptProcesses
 
 LAST_ANSWERS_S = 15.0
 """The time that server processes have to answer and to end, once they are told to."""
 _START_S = 120.0
-_PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0)
-"""The pauses before a server process that ended soon, and again and again, is replaced."""
-_LONG_LIFE_S = 30.0
 _FOLDER = "memplan-counts-"
 _ARENAS = "2"
 """The arenas of the C library's allocator: by default each thread has one of its own, which keeps what others freed."""
@@ -50,7 +44,6 @@ class ServerProcesses:
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         self._settings, self._listener = settings, listener
-        self._running: dict[int, Process] = {}
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
@@ -65,20 +58,23 @@ class ServerProcesses:
             if self._settings.scheduler is None and self._settings.workers > 0:
                 dask.set_up()
                 workers = _told(*await stack.enter_async_context(local_cluster(self._settings)))
-            keeping = [
-                asyncio.create_task(self._keep(self._argument(k) | workers, folder))
-                for k in range(self._settings.processes)
-            ]
+            processes = KeptProcesses(
+                "server process",
+                "memplan.api.http.serving.server_process",
+                _START_S,
+                environment={"MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", _ARENAS), COUNTS_FOLDER: folder},
+                pass_fds=(self._listener.fileno(),),
+                on_end=partial(_forget_gauges, folder),
+            )
             try:
-                await self._first_start()
+                for k in range(self._settings.processes):
+                    processes.keep(self._task(k) | workers)
+                await self._first_start(processes)
                 await self._stopping.wait()
             finally:
-                for task in keeping:
-                    task.cancel()
-                await asyncio.gather(*keeping, return_exceptions=True)
-                await self._end()
+                await processes.stop(LAST_ANSWERS_S)
 
-    def _argument(self, k: int) -> dict[str, Any]:
+    def _task(self, k: int) -> dict[str, Any]:
         """Return what a process is told beside the environment."""
         count, settings = self._settings.processes, self._settings
         share = {
@@ -92,65 +88,16 @@ class ServerProcesses:
         decided = {"require_keys": settings.require_keys, "without_keys": settings.without_keys, "processes": 1}
         return {"number": k, "processes": count, "socket": self._listener.fileno(), "settings": share | decided}
 
-    async def _first_start(self) -> None:
+    async def _first_start(self, processes: KeptProcesses) -> None:
         """Wait until all processes serve; raises OptionError where one cannot."""
-        deadline = time.monotonic() + _START_S
-        while self._ready < self._settings.processes and not self._stopping.is_set():
-            if self._ended_unready or time.monotonic() > deadline:
+        while processes.n_ready < self._settings.processes and not self._stopping.is_set():
+            if processes.has_failed:
                 raise OptionError("processes: a server process did not start; its log says why")
             await asyncio.sleep(0.02)
         if not self._stopping.is_set():
             host, port = self._listener.getsockname()[:2]
             where = f"[{host}]" if ":" in host else host
             _LOG.info("memplan listens on http://%s:%d with %d processes", where, port, self._settings.processes)
-
-    _ready = 0
-    _ended_unready = False
-
-    async def _keep(self, argument: dict[str, Any], folder: str) -> None:
-        """Keep one process running, replaced whenever it ends."""
-        short_lives = 0
-        while True:
-            began = time.monotonic()
-            process = await self._started(argument, folder)
-            self._running[process.pid] = process
-            assert process.stdout is not None
-            if await process.stdout.read(1):
-                self._ready += 1
-            else:
-                self._ended_unready = True
-            await process.wait()
-            del self._running[process.pid]
-            _forget_gauges(folder, process.pid)
-            short_lives = 0 if time.monotonic() - began > _LONG_LIFE_S else short_lives + 1
-            _LOG.warning("server process %d ended, and is replaced", process.pid)
-            await asyncio.sleep(_PAUSES_S[min(short_lives, len(_PAUSES_S)) - 1] if short_lives else 0.0)
-
-    async def _started(self, argument: dict[str, Any], folder: str) -> Process:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "memplan.api.http.serving.server_process"),
-            stdin=PIPE,
-            stdout=PIPE,
-            env={"MALLOC_ARENA_MAX": _ARENAS} | os.environ | {COUNTS_FOLDER: folder},
-            pass_fds=(self._listener.fileno(),),
-            process_group=0,  # a Ctrl-C at the terminal is for the parent
-        )
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(argument).encode() + b"\n")
-        return process
-
-    async def _end(self) -> None:
-        """Tell all processes to stop, and wait for them; kill those that take too long."""
-        for process in self._running.values():
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_ANSWERS_S):
-                await asyncio.gather(*(process.wait() for process in self._running.values()))
-        for process in self._running.values():
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
 
 
 def remove_left_folders() -> None:
