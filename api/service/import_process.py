@@ -11,6 +11,7 @@ import threading
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
 from pydantic_core import to_json
 
 from memplan.api.reports.page.plan_view import NO_NAMES
@@ -50,8 +51,7 @@ def run_apart(task: ImportTask, deadline: Deadline, cancelled: threading.Event, 
     with ChildProcess("memplan.api.service.import_process", is_over, most) as child:
         child.give(task)
         try:
-            wrong, count = child.answer()
-            found = child.data(count)
+            wrong, found = child.answer()
         except EOFError:
             if child.stopped_by == "over":
                 raise FormatError("file: must be read within its time limit, and was not") from None
@@ -61,7 +61,7 @@ def run_apart(task: ImportTask, deadline: Deadline, cancelled: threading.Event, 
             raise FormatError(f"file: cannot be read: its reader ended with status {status}") from None
     if wrong:
         raise FormatError(*wrong)
-    return found
+    return bytes(found)
 
 
 def answered(task: ImportTask) -> bytes:
@@ -117,9 +117,9 @@ def main() -> None:
     try:
         found = answered(parent.task)
     except Exception as error:  # noqa: BLE001 - the border of the process: a fault of a reader is told as one
-        parent.send([_wrong_with(error), 0])
+        parent.send([_wrong_with(error), None])
     else:
-        parent.send([[], len(found)], found)
+        parent.send([[], np.frombuffer(found, np.uint8)])
 
 
 if __name__ == "__main__":

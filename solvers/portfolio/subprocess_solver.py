@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,15 +24,8 @@ from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
-_MESSAGES: Mapping[str, Callable[..., tuple[Any, ...]]] = {
-    "offer": lambda pool, offset, by: (column(pool), column(offset), by),
-    "offer_bound": lambda bound, by: (tuple(bound), by),
-    "claim_infeasible": lambda by: (by,),
-    "log": lambda line: (line,),
-    "failed": lambda why: (why,),
-    "done": lambda: (),
-}
-"""The words of a child's messages, calls of Search that it makes here and its end; and their arguments, from JSON."""
+_WORDS = [(word,) for word in ("offer", "offer_bound", "claim_infeasible", "log", "failed", "done")]
+"""The first words of a child's messages: calls of Search that it makes here, and its end."""
 
 
 class EngineError(Exception):
@@ -61,7 +53,7 @@ def _run_with(environment: dict[str, str], row: SolverRow, instance: Instance, s
     module = "memplan.solvers.portfolio.subprocess_solver"
     with ChildProcess(module, lambda: search.is_over, environment=environment) as child:
         child.give(task)
-        while not search.is_over:
+        while True:
             try:
                 word, *content = _next_message(child)
             except EngineError as error:
@@ -73,19 +65,21 @@ def _run_with(environment: dict[str, str], row: SolverRow, instance: Instance, s
             if word == "done":
                 return
             getattr(search, word)(*content)
+            if search.is_over:
+                return
 
 
 def _next_message(child: ChildProcess) -> tuple[Any, ...]:
     """Return the child's next message; raises EngineError where it ended, or something else got among them."""
-    message: Any = None
     try:
-        word, *content = message = child.answer()
-        return word, *_MESSAGES[word](*content)
+        message = child.answer()
     except EOFError:
         raise EngineError(f"its process ended early, with status {child.wait()}") from None
-    except (TypeError, ValueError, KeyError, OverflowError) as error:
-        said = error if message is None else f"{message!r:.60}"
-        raise EngineError(f"its answers cannot be read: {said}") from error
+    except (ValueError, TypeError) as error:
+        raise EngineError(f"its answers cannot be read: {error}") from error
+    if not isinstance(message, tuple) or message[:1] not in _WORDS:
+        raise EngineError(f"its answers cannot be read: {message!r:.60}")
+    return message
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,8 @@
 """The parent's side of a child process, which may be killed at any time: its task, its answers, and its end.
 
 A child runs in a group of its own, so that whatever it started ends with it, but in the session of its parent, in which
-niceness counts. Its task is pickled, since it is ours; what it answers is JSON or plain bytes, and never a pickle:
-it may have been made of what a stranger wrote.
+niceness counts. Its task is pickled, since it is ours; what it answers is JSON with arrays, and never a pickle: it may
+have been made of what a stranger wrote.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from types import TracebackType
 from typing import IO, Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 from pydantic_core import from_json
 
 _LOOK_EVERY_S = 0.02
@@ -89,18 +92,26 @@ class ChildProcess:
             os.write(self._questions.fileno(), b".")
 
     def answer(self) -> Any:
-        """Return its next answer; raises EOFError where there is none, ValueError for what is no line of JSON."""
+        """Return its next answer, lists as tuples; raises EOFError where there is none, ValueError for what is none."""
         line = self._answers.readline()
         if not line.endswith(b"\n"):
             raise EOFError
-        return from_json(line)
+        return self._whole(from_json(line))
 
-    def data(self, count: int) -> bytes:
-        """Return so many bytes that come behind an answer; raises EOFError where they end before."""
-        found = self._answers.read(count)
-        if len(found) < count:
+    def _whole(self, value: Any) -> Any:
+        """Return a value of JSON with its arrays, whose bytes come behind the line."""
+        if isinstance(value, dict):
+            return self._array(*value[""]) if "" in value else {name: self._whole(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return tuple(value if {list, dict}.isdisjoint(map(type, value)) else map(self._whole, value))
+        return value
+
+    def _array(self, kind: str, shape: Sequence[int]) -> npt.NDArray[Any]:
+        count = np.dtype(kind).itemsize * prod(shape)
+        data = self._answers.read(count)
+        if len(data) < count:
             raise EOFError
-        return found
+        return np.frombuffer(data, kind).reshape(shape)
 
     def wait(self) -> int:
         """Return its exit status (negative: the signal), once it has ended by itself or was killed."""

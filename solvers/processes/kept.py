@@ -44,7 +44,7 @@ class KeptProcesses:
         self._environment, self._pass_fds, self._on_end = environment, pass_fds, on_end
         self._running: set[Process] = set()
         self._keeping: list[asyncio.Task[None]] = []
-        self._is_stopping = False
+        self._stopping = asyncio.Event()
         self.n_ready = 0
         self.has_failed = False
 
@@ -59,7 +59,7 @@ class KeptProcesses:
 
     async def stop(self, within_s: float = 0.0) -> None:
         """End all processes: they are told to, and killed where that takes longer."""
-        self._is_stopping = True
+        self._stopping.set()
         if within_s > 0 and self._keeping:
             for process in self._running:
                 with contextlib.suppress(ProcessLookupError):
@@ -71,12 +71,12 @@ class KeptProcesses:
 
     async def _keep(self, task: object) -> None:
         short_lives = 0
-        while not self._is_stopping:
+        while not self._stopping.is_set():
             began = time.monotonic()
             process = await self._started(task)
             self._running.add(process)
             try:
-                if not self._is_stopping:  # else it was told of while this one started
+                if not self._stopping.is_set():  # else the others were told before this one was there
                     await self._heard(process)
             finally:
                 self._running.remove(process)
@@ -84,7 +84,7 @@ class KeptProcesses:
                     os.kill(process.pid, signal.SIGKILL)
                 await process.wait()
                 self._on_end(process.pid)
-            if self._is_stopping:
+            if self._stopping.is_set():
                 return
             _LOG.warning("%s %d ended, and is replaced", self._name, process.pid)
             short_lives = 0 if time.monotonic() - began > _LONG_LIFE_S else short_lives + 1
@@ -106,6 +106,7 @@ class KeptProcesses:
     async def _heard(self, process: Process) -> None:
         """Return when a process has ended, or gives no sign of life any more."""
         assert process.stdout is not None
+        patience_s: float | None
         patience_s, silent_s = self._patience_s
         is_ready = False
         try:

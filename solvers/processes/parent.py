@@ -7,12 +7,12 @@ import pickle
 import signal
 import sys
 import threading
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import IO, Any
 
+import numpy as np
+import numpy.typing as npt
 from pydantic_core import to_json
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 
 class Parent:
@@ -30,12 +30,19 @@ class Parent:
         self._is_started = threading.Event()
         threading.Thread(target=self._end_with_it, daemon=True).start()
 
-    def send(self, answer: object, *data: ReadableBuffer) -> None:
-        """Answer with a line of JSON, in which arrays are lists, and with bytes behind it."""
-        line = to_json(answer, inf_nan_mode="constants", fallback=lambda array: array.tolist())
-        self.answers.write(line + b"\n")
-        for piece in data:
-            self.answers.write(piece)
+    def send(self, answer: object) -> None:
+        """Answer with a line of JSON, and the bytes of all arrays behind it."""
+        arrays: list[npt.NDArray[Any]] = []
+
+        def part(value: Any) -> object:
+            if isinstance(value, Mapping):
+                return [*value.items()]
+            arrays.append(np.asarray(value))
+            return {"": [arrays[-1].dtype.str, arrays[-1].shape]}
+
+        self.answers.write(to_json(answer, inf_nan_mode="constants", fallback=part) + b"\n")
+        for array in arrays:
+            self.answers.write(array.tobytes())
         self.answers.flush()
 
     def wait_for_start(self) -> None:

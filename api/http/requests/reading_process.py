@@ -7,14 +7,9 @@ waits, then with the columns of the problem, compiled; or with what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from math import prod
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import TooLargeError
@@ -24,7 +19,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
 from memplan.planner.errors import FormatError, InputError, OptionError, ProblemError
 from memplan.planner.instance.instance import CompiledPool, Instance
-from memplan.planner.model.buffer_table import RARE_FIELDS, BufferTable, frozen
+from memplan.planner.model.buffer_table import RARE_FIELDS, BufferTable
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.solvers.processes.child import ChildProcess, reading_memory
@@ -61,7 +56,7 @@ def begin_apart(kind: str, body: bytes, query: str, settings: Settings) -> Begun
 
     def compiled() -> CompiledProblem:
         with child:
-            return _compiled_from(_heard(child, most), child.data)
+            return _compiled_of(_heard(child, most))
 
     read = Options.model_validate(options)
     return BegunSubmission(read, lambda: compiled().problem, rows, compiled=compiled, end=child.close)
@@ -79,52 +74,15 @@ def _heard(child: ChildProcess, most_bytes: int) -> Any:
     return content
 
 
-def _parts_of(compiled: CompiledProblem) -> tuple[dict[str, Any], list[npt.NDArray[Any]]]:
-    """Return a problem as JSON can be made of it, and the columns that it numbers."""
-    arrays: list[npt.NDArray[Any]] = []
-
-    def part(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            arrays.append(value)
-            return {"column": len(arrays) - 1}
-        return [*value.items()] if isinstance(value, Mapping) else value
-
-    def parts(row: Any) -> dict[str, Any]:
-        return {field.name: part(getattr(row, field.name)) for field in fields(row)}
-
-    content = {
-        "fields": compiled.problem.model_dump(exclude={"buffers"}, exclude_unset=True),
-        "buffers": parts(compiled.problem.buffers),
-        "instance": parts(replace(compiled.instance, pools=())),
-        "pools": [parts(pool) for pool in compiled.instance.pools],
-        "rest": parts(compiled) | {"problem": None, "instance": None},
-    }
-    return content | {"columns": [(array.dtype.str, array.shape) for array in arrays]}, arrays
-
-
-def _compiled_from(content: dict[str, Any], data: Callable[[int], bytes]) -> CompiledProblem:
-    """Return the problem of `_parts_of`; `data` gives the bytes of one column after the other."""
-    arrays = [
-        frozen(np.frombuffer(data(np.dtype(kind).itemsize * prod(shape)), kind).reshape(shape))
-        for kind, shape in content["columns"]
-    ]
-
-    def whole(value: Any) -> Any:
-        if isinstance(value, dict):
-            return arrays[value["column"]]
-        return tuple(map(whole, value)) if isinstance(value, list) else value
-
-    def wholes(row: dict[str, Any]) -> dict[str, Any]:
-        return {
-            name: MappingProxyType(dict(whole(value))) if name in _MAPPINGS else whole(value)
-            for name, value in row.items()
-        }
-
-    problem = Problem(**content["fields"], buffers=BufferTable(**wholes(content["buffers"])))
-    pools = tuple(CompiledPool(**wholes(pool)) for pool in content["pools"])
-    instance = Instance(**wholes(content["instance"]) | {"pools": pools})
-    findings = tuple(Finding(**wholes(finding)) for finding in content["rest"].pop("findings"))
-    return CompiledProblem(**wholes(content["rest"]) | {"problem": problem, "instance": instance, "findings": findings})
+def _compiled_of(found: dict[str, Any]) -> CompiledProblem:
+    """Return the problem of what a child sent of it."""
+    table: dict[str, Any] = found["buffers"]
+    table |= {name: MappingProxyType(dict(table[name])) for name in _MAPPINGS}
+    problem = Problem(**found["fields"], buffers=BufferTable(**table))
+    pools = tuple(CompiledPool(**pool) for pool in found["instance"]["pools"])
+    instance = Instance(**found["instance"] | {"pools": pools})
+    findings = tuple(Finding(**finding) for finding in found["findings"])
+    return CompiledProblem(problem, instance, found["hash"], found["order"], found["is_small"], findings)
 
 
 def main() -> None:
@@ -136,8 +94,9 @@ def main() -> None:
         parent.send([None, [begun.options.model_dump(exclude_unset=True), begun.rows]])
         problem = begun.problem()
         check_size(problem, settings)
-        content, arrays = _parts_of(CompiledProblem.of(problem))
-        parent.send([None, content], *arrays)
+        fields = problem.model_dump(exclude={"buffers"}, exclude_unset=True)
+        compiled = vars(CompiledProblem.of(problem)) | {"problem": None, "buffers": problem.buffers, "fields": fields}
+        parent.send([None, compiled])
     except InputError as error:
         parent.send([next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _WRONG), error.sentences])
 

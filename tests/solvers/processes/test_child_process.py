@@ -1,0 +1,63 @@
+"""What a child may answer, and why it is ended."""
+
+from __future__ import annotations
+
+import math
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memplan.solvers.processes.child import ChildProcess
+from tests.support.answering import ARRAYS
+
+_WHERE = {"PYTHONPATH": str(Path(__file__).parents[3])}
+_MODULE = "tests.support.answering"
+
+
+def test_what_a_child_answers_comes_with_its_arrays() -> None:
+    with ChildProcess(_MODULE, environment=_WHERE) as child:
+        child.give("arrays")
+        number, found = child.answer()
+        arrays, pair = found["deep"]
+        assert (number, pair) == (1, (2**70, "x"))
+        assert {name: array.dtype for name, array in arrays.items()} == {name: a.dtype for name, a in ARRAYS.items()}
+        assert all(np.array_equal(arrays[name], array) for name, array in ARRAYS.items())
+        assert child.answer() == math.inf
+        with pytest.raises(EOFError):
+            child.answer()
+        assert child.wait() == 0
+
+
+def test_a_pickle_among_the_answers_is_read_by_nobody(tmp_path: Path) -> None:
+    with ChildProcess(_MODULE, environment=_WHERE) as child:
+        child.give(tmp_path / "harm")
+        with pytest.raises(ValueError, match="expected value"):
+            child.answer()
+    assert not (tmp_path / "harm").exists()
+
+
+def test_a_child_is_killed_when_it_takes_too_much_memory() -> None:
+    with ChildProcess(_MODULE, most_bytes=1, environment=_WHERE) as child:
+        child.give("sleep")
+        with pytest.raises(EOFError):
+            child.answer()
+        assert (child.stopped_by, child.wait()) == ("memory", -signal.SIGKILL)
+
+
+def test_a_child_is_killed_when_it_is_over_and_what_it_used_is_known() -> None:
+    with ChildProcess(_MODULE, lambda: True, environment=_WHERE) as child:
+        with pytest.raises(EOFError):
+            child.answer()
+        assert (child.stopped_by, child.wait()) == ("over", -signal.SIGKILL)
+        assert child.peak_rss_bytes > 0
+
+
+def test_the_room_is_imported_where_a_system_has_no_limits() -> None:
+    missing = "import sys; sys.modules.update(dict.fromkeys(('resource', 'fcntl', 'pwd', 'grp')))"
+    modules = ["child", "parent", "kept"]
+    code = "; ".join([missing, *(f"import memplan.solvers.processes.{name}" for name in modules)])
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)

@@ -1,0 +1,40 @@
+"""A child process that answers as its task says; run by `ChildProcess`, which finds this module on PYTHONPATH."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from pathlib import Path
+
+import numpy as np
+
+from memplan.solvers.processes.parent import Parent
+
+ARRAYS = {"one": np.arange(5), "two": np.eye(3, dtype=bool), "none": np.zeros((0, 2))}
+
+
+class Harm:
+    """What creates a file where it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.path,)
+
+
+def main() -> None:
+    """Answer with arrays, with a harmful pickle, or not at all."""
+    parent = Parent()
+    if parent.task == "arrays":
+        parent.send([1, {"deep": [ARRAYS, [2**70, "x"]]}])
+        parent.send(np.float64("inf"))
+    elif isinstance(parent.task, Path):
+        parent.answers.write(pickle.dumps(Harm(parent.task)) + b"\n")
+        parent.answers.flush()
+    else:
+        time.sleep(600)
+
+
+if __name__ == "__main__":
+    main()
