@@ -1,6 +1,6 @@
 /* Check a certificate without memplan, in C99: cc -O2 -o check check.c && ./check PROBLEM CERTIFICATE
    Exit status: 0 proved, 3 refused, 2 wrong input. PROBLEM is JSON, or CSV without quotes (read.h reads it).
-   It does the same as check.py; docs/certificates.md proves the rules sound. */
+   It does the same as check.py; docs/proofs.md proves the rules sound. */
 #include "problem.h"
 static State *lemma;
 static Set *set;

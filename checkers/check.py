@@ -1,5 +1,5 @@
 """Check a certificate without memplan: check.py PROBLEM CERTIFICATE; exit status 0 proved, 3 refused, 2 wrong input."""
-# PROBLEM is JSON or CSV. docs/certificates.md proves the rules sound.
+# PROBLEM is JSON or CSV. docs/proofs.md proves the rules sound.
 
 import csv, io, json, sys
 from functools import cache

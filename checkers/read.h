@@ -1,5 +1,5 @@
 /* Read a problem for check.c: memplan's JSON, or its CSV without quotes. What cannot be read ends with status 2.
-   Kept are the rules that certificates use; docs/certificates.md says why it is sound to leave out the others. */
+   Kept are the rules that certificates use; docs/proofs.md says why it is sound to leave out the others. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.words import docstrings, forbidden, words_of
+from tests.words import docstrings, forbidden, without_words, words_of
 
 
 def test_marked_words_of_the_right_column_are_forbidden() -> None:
@@ -21,3 +21,8 @@ def test_identifiers_are_taken_apart() -> None:
 def test_docstrings_of_attributes_count() -> None:
     tree = ast.parse('"""One."""\nX = 1\n"""Two."""\ndef f():\n    """Three."""\n    "four"\n')
     assert [found.text for found in docstrings(tree)] == ["One.", "Two.", "Three."]
+
+
+def test_the_words_of_a_page_are_no_use_of_them() -> None:
+    page = "# Pools\n\nA bowl.\n\n## Words\n\n| pool | It. | bowl! |\n\n## Limits\n\nNone.\n"
+    assert without_words(page) == "# Pools\n\nA bowl.\n\n## Words\n\n\n\n## Limits\n\nNone.\n"

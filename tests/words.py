@@ -1,7 +1,7 @@
-"""The gate's check of words: `docs/glossary.md` is the law, and this finds what breaks it.
+"""The gate's check of words: `docs/glossary.md` and the "Words" of other pages are the law; this finds what breaks it.
 
-It lists four things: words that the glossary marks with `!`; docstrings that open with a question word; functions that
-are too long or take too many parameters; class names that the product defines twice.
+It lists five things: words that they mark with `!`; verbs for which the field has better ones; docstrings that open with
+a question word; functions that are too long or take too many parameters; class names that the product defines twice.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ PROSE = ("docs/", "CONTRIBUTING.md", "README.md")
 FREE = (GLOSSARY, "docs/decisions/")  # the list itself; decisions may name what a thing was called before
 PUBLIC = re.compile(r"lease_owner|jobs_by_owner|OWNER/|[`\"{,]r[u]ng[`\"},]|[Ss]ingle[_ ]fl[i]ght")
 """Columns of the database, labels of metrics, names of hosts, and a term of the field: they keep their words."""
+VERBS_BIND: tuple[str, ...] = ()
+"""Where the verbs of the glossary hold."""
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+"""The code of a page, with names that callers know."""
 COMPONENTS = {"Progress"}  # classes named after components of `/openapi.json`, which clients know
 QUESTIONS = {"what", "who", "whose", "whom", "whether", "where", "which", "how", "why", "when"}
 MOST_QUESTIONS = 0.01  # of the product's docstrings
@@ -45,7 +49,10 @@ def main() -> int:
     files = {name: (ROOT / name).read_text(encoding="utf-8") for name in _checked_files()}
     trees = {name: ast.parse(text) for name, text in files.items() if name.endswith(".py")}
     product = {name: tree for name, tree in trees.items() if name.startswith(PRODUCT)}
-    findings = [*_forbidden_words(files), *_questions(product), *_sizes(product), *_classes(product)]
+    words, verbs = _laws()
+    prose = {name: without_code(name, text) for name, text in files.items() if name.startswith(VERBS_BIND)}
+    findings = [*_forbidden_words(files, words), *_forbidden_words(prose, verbs)]
+    findings += [*_questions(product), *_sizes(product), *_classes(product)]
     report = "--report" in sys.argv
     print(*([] if report else findings), f"{len(findings)} findings about words", sep="\n")
     return 1 if findings and not report else 0
@@ -55,6 +62,18 @@ def forbidden(glossary: str) -> list[str]:
     """Return the words that the right column of the glossary's tables marks with `!`."""
     right = [line.rstrip(" |").rpartition("|")[2] for line in glossary.splitlines() if line.startswith("| ")]
     return sorted({word for cell in right for word in re.findall(r"([a-z][a-z' ]*)!", cell)})
+
+
+def without_code(name: str, text: str) -> str:
+    """Return the text of a page with its code left empty; that of a module as it is."""
+    return CODE.sub(lambda found: "\n" * found[0].count("\n"), text) if name.endswith(".md") else text
+
+
+def without_words(page: str) -> str:
+    """Return a page with the lines of its section "Words" left empty."""
+    head, heading, rest = page.partition("\n## Words\n")
+    body, following, tail = rest.partition("\n## ")
+    return head + heading + "\n" * body.count("\n") + following + tail
 
 
 def words_of(line: str) -> str:
@@ -86,11 +105,18 @@ def _checked_files() -> list[str]:
     return [name for name in listed.stdout.splitlines() if name.startswith(bound) and not name.startswith(FREE)]
 
 
-def _forbidden_words(files: dict[str, str]) -> Iterator[str]:
-    words = forbidden((ROOT / GLOSSARY).read_text(encoding="utf-8"))
+def _laws() -> tuple[list[str], list[str]]:
+    """Return the forbidden words, of the glossary and of the pages' own sections, and the forbidden verbs."""
+    nouns, _, rest = (ROOT / GLOSSARY).read_text(encoding="utf-8").partition("\n## Verbs\n")
+    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md") if page.name != "glossary.md"]
+    own = [page.partition("\n## Words\n")[2].partition("\n## ")[0] for page in pages]
+    return forbidden("\n".join([nouns, *own])), forbidden(rest)
+
+
+def _forbidden_words(files: dict[str, str], words: list[str]) -> Iterator[str]:
     pattern = re.compile(rf"\b({'|'.join(words)})(e?s)?\b")
     for name, text in files.items():
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate((without_words(text) if name.endswith(".md") else text).splitlines(), 1):
             for word in sorted({match[1] for match in pattern.finditer(words_of(PUBLIC.sub(" ", line)))}):
                 yield f"{name}:{number}: the glossary forbids {word!r}"
 
