@@ -1,7 +1,8 @@
 """The gate's check of words: `docs/glossary.md` and the "Words" of other pages are the law; this finds what breaks it.
 
 It lists five things: words that they mark with `!`; verbs for which the field has better ones; docstrings that open
-with a question word; functions that are too long or take too many parameters; class names that the product defines twice.
+with a question word; functions that are too long or take too many parameters; class names that the product defines
+twice.
 """
 
 from __future__ import annotations
