@@ -55,6 +55,7 @@ def general_bound(instance: Instance) -> Bound:
         if clique is not None:
             found += [packing.clique_end(clique) for packing in packings]
         end, why = max(found, key=lambda pair: pair[0])
+        # What this pool need not hold above its bound, the pools before it must.
         for packing in packings if q > 0 else ():
             packing.limit(q, end)
         ends.append(end)
@@ -167,6 +168,7 @@ class _LiveSetPacking:
         """Return the sets of pools that some buffer is confined to, and the set of all."""
         p = len(self.instance.pools)
         everything = list(range(p))
+        # Sets of pools are bits of an int64.
         if p == 1 or p > 62:
             return [everything]
         codes = (self.instance.allowed.astype(np.int64) << np.arange(p)[:, None]).sum(axis=0)
@@ -184,6 +186,7 @@ class _LiveSetPacking:
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)
+        # With granules the end is less by the largest waste, so another live set than the heaviest may end highest.
         tried = np.argsort(np.negative(load), kind="stable")[:PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):

@@ -13,6 +13,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import ProofKind
 
+# Rounded up to an alignment, another live set than the heaviest may have the highest end.
 PEAKS_TRIED = 8
 GRIDS_TRIED = 4
 """The most alignments with a bound of their own, beside what divides them all."""
@@ -35,6 +36,8 @@ def plain_bound(instance: Instance) -> Bound:
         rounded = _load(instance, mine)
         tried = np.argsort(np.negative(rounded), kind="stable")[:PEAKS_TRIED]
         alive = (instance.start <= tried[:, None]) & (tried[:, None] < instance.end) & kept
+        # The topmost buffer wastes nothing above itself, and which one that is no bound can know: the most wasteful one
+        # counts.
         ends = rounded[tried] - np.where(alive, waste, 0).max(axis=1)
         missing = int(rounded[tried[0]]) - -(-capacity // step) * step
         if missing > 0 and nothing_fits is None:

@@ -99,6 +99,8 @@ def _told_apart(ties: list[Neighbours | Groups], colour: U64) -> U64:
         for tie in ties:
             colour = _mixed(colour, _around(tie, colour))
         found = len(np.unique(colour))
+        # A round that told nothing more apart: one of several alike buffers is marked, or the order of the file would
+        # decide.
         if found == kinds:
             chosen = _one_of_many(ties, colour)
             if chosen is None:
@@ -120,6 +122,8 @@ def _one_of_many(ties: list[Neighbours | Groups], colour: U64) -> int | None:
     for tie in ties:
         without = _around(tie, name)
         differ = np.ones(len(starts), dtype=np.bool_)
+        # Members of a group see all others but not themselves; with their own names added, interchangeable ones are
+        # alike.
         for neighbours in (without, without + name):
             mine = neighbours[order]
             differ &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
@@ -142,6 +146,7 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
             yield np.array([pool.cost], dtype="<f8")
     for values in numbers(instance):
         yield values[order].astype("<i8", copy=False)
+    # Gathering lists row by row is what most instances, of one lifetime a buffer, can do without.
     has_one_each = instance.has_one_lifetime_each
     rows, counts = (order, np.ones_like(order)) if has_one_each else _gathered(instance.first, order)
     for values in (counts, instance.start[rows], instance.end[rows]):

@@ -90,6 +90,7 @@ def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more:
     parts += [found[found != ABSENT] for scale, found in counted if scale is Scale.OPTIONAL]
     unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (*parts, *more))) or 1
     steps = [step for scale, found in counted if scale is Scale.STEP for step in distinct(found)]
+    # A step that neither divides the unit nor is a multiple of it would be no whole number of units.
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)
     return unit
@@ -107,6 +108,7 @@ def in_units(column: Column, values: Any, unit: int) -> Any:
     if unit > 1 and column.scale is not Scale.NONE:
         scaled = values // unit
         if column.scale is Scale.STEP:
+            # An alignment that divides the unit holds wherever offsets are whole units.
             scaled[unit % values == 0] = 1
         elif column.scale is Scale.OPTIONAL:
             scaled[values == ABSENT] = ABSENT

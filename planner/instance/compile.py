@@ -28,6 +28,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
 
     The unit also divides the offsets `exact`, in bytes, which so can be told in units.
     """
+    # Small plain problems have a shorter way to the same instance.
     if exact is None and (plain := compile_plain(problem)) is not None:
         return plain
     return compile_any(problem, exact)
@@ -58,6 +59,7 @@ def compile_any(problem: Problem, exact: I64 | None = None) -> Instance:
         "hint": table.hint[source],
         "traffic": _traffic(problem)[source],
         "allowed": places.allowed,
+        # Neutral where a pool is closed, so that what nobody can use makes the unit no finer.
         "alignment": np.where(places.allowed, places.alignment, 1),
         "residue": np.where(places.allowed, places.residue, 0),
         "first": first,
@@ -101,6 +103,7 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
     table = problem.buffers
     pools, offsets = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.int64)
     pools[instance.source], offsets[instance.source] = pool, offset * instance.unit
+    # Buffers of no bytes are in no instance (decision 010), but a plan places them as well.
     empty = (table.size == 0).nonzero()[0]
     if len(empty) and len(empty := empty[families(problem)[empty] == empty]):
         ends = np.array(used(instance, pool, offset)) * instance.unit
@@ -123,6 +126,7 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     offset = np.where(places.pin >= 0, places.pin, places.residue)[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
+    # A group that must be in one pool follows its members that have bytes.
     rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
     colocation = first_of_equals(places.colocation[empty])
     worst = np.zeros_like(rank.T)

@@ -122,11 +122,13 @@ def _where_allowed(
             allowed[q] = _may_use(problem, bound, pool)
         limit = last_end(pool)
         lowest = np.where(pin >= 0, pin, residue[q]) if has_pins else residue[q]
+        # The size is taken from the limit, as lowest + size may pass int64.
         allowed[q] &= (lowest <= limit - table.size) & (lowest != I64_MAX)
         if has_pins:
             allowed[q] &= (pin < 0) | ((pin - residue[q]) % alignment[q] == 0) & (residue[q] != I64_MAX)
             allowed[q] &= ~_meets(pin, table.size, reserved[q])
         for i, page in table.pages.items():
+            # A pinned buffer cannot move on to the next page.
             step = int(alignment[q, i]) if pin[i] < 0 else None
             allowed[q, i] &= no_cross.fits(int(table.size[i]), page, pool.base_address + int(lowest[i]), step)
         if table.relatives or problem.together:

@@ -73,6 +73,8 @@ class _Lives:
             return False
         if len(self.start) <= _FEW:
             return _no_pair_meets(self.start, self.end, self.low, self.high)
+        # The sweep keeps what is alive, or what covers an address, in a sorted list; the shorter list is cheaper
+        # (decision 049).
         if _crowd(self.start, self.end) <= _crowd(self.low, self.high):
             return _no_two_meet(self.start, self.end, self.low, self.high)
         return _no_two_meet(self.low, self.high, self.start, self.end)
@@ -102,6 +104,7 @@ def _no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) ->
 def _no_two_meet(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
     """Say whether no two of some rectangles, of neither length nor height 0, share a point; goes from start to end."""
     n = len(start)
+    # Ends stand first and the sort is stable, so ranges that touch do not meet.
     order = np.argsort(np.concatenate((end, start)), kind="stable")
     lows: list[int] = []
     highs: list[int] = []
@@ -202,6 +205,7 @@ def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterato
     with the first of its lifetimes that overlap, and dies with the last of them.
     """
     m = len(lives.lifetime_buffer)
+    # Deaths before births at one time, as lifetimes are half-open.
     time = np.concatenate((lives.end, lives.start))
     order = np.argsort(time, kind="stable")
     buffers, ends = lives.lifetime_buffer.tolist(), lives.end.tolist()

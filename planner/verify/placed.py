@@ -30,9 +30,11 @@ class PlacedBuffers:
         """Find each buffer's placement: the first that the plan gives."""
         names = {pool.name: q for q, pool in enumerate(problem.pools)}
         pools = np.array([names.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
+        # Plans that memplan made list buffers in the problem's order.
         if placements.ids == problem.buffers.ids:
             return cls(problem, pools[placements.pool], placements.offset)
         found = cls(problem, np.full(len(problem.buffers), ABSENT), np.zeros(len(problem.buffers), dtype=np.int64))
+        # Backwards, so that the first of several placements of a buffer is the one that stays.
         for k in reversed(range(len(placements))):
             i = found.row.get(placements.ids[k])
             if i is not None:
@@ -96,6 +98,7 @@ def _followed(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
     if ties:
         rows = np.array([(i, j, d) for i, (j, d) in ties.items()], dtype=np.int64)
         at[rows[:, 0]], distance[rows[:, 0]] = rows[:, 1], rows[:, 2]
+        # Each round follows twice as many ties as the one before: chains of a million aliases take twenty.
         while (at[at] != at).any():
             distance += distance[at]
             at = at[at]

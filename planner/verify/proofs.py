@@ -98,6 +98,7 @@ def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
     """Return two of some buffers that neither lifetimes nor `conflicts` keep apart; none where all are kept apart."""
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
+    # All pairs of so many would take memory that a plan can ask for; the witness is then taken as it is.
     if len(rows) > _LIFETIMES_COMPARED or len(named) > _LIFETIMES_COMPARED:
         return ()
     apart = np.eye(len(named), dtype=np.bool_)
@@ -153,6 +154,7 @@ def _end_of(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
             break
         amount -= max(0, low - at)
         at = max(at, high)
+    # Of the rounded bytes the topmost buffer leaves its own waste unused, at most the largest.
     return shift + at + amount - max(size - own for size, own in rounded)
 
 

@@ -28,6 +28,7 @@ class Allowance:
     @property
     def is_over(self) -> bool:
         """True if the search must end."""
+        # The thread that raises the flag may not have run yet on a busy machine, so the clock is read as well.
         late = self.deadline is not None and time.monotonic() >= self.deadline
         return late or bool(self.flag[0] != 0) or self.work_left <= 0
 
@@ -46,6 +47,7 @@ class Allowance:
 def allowance(time_limit_s: float, deterministic: bool, cancelled: threading.Event | None) -> Iterator[Allowance]:
     """Watch the clock and the event while a search goes on, and raise the flag for it."""
     deadline = None if deterministic else time.monotonic() + time_limit_s
+    # Where no clock decides, work does; 2^62 is more than a clock ever lets pass.
     found = Allowance(deadline, int(time_limit_s * WORK_PER_S) if deterministic else 2**62)
     is_done = threading.Event()
 

@@ -57,6 +57,7 @@ class Cuts:
         place[sorted_arcs] = np.arange(2 * len(arcs))
         ends = np.array(arcs, dtype=np.int64).reshape(-1, 2)[:, ::-1].ravel()
         self._to, self._back = ends[sorted_arcs], place[sorted_arcs ^ 1]
+        # Arcs alternate with their reverses, which carry nothing at first.
         self._rest = np.where(sorted_arcs % 2 == 0, _ENDLESS, 0)
 
     def cut(self, macro: int, step: int) -> Cut | None:
@@ -69,6 +70,8 @@ class Cuts:
         if len(inputs) > _MOST_CHOICES:
             return None
         best: Cut | None = None
+        # One flow for each set of inputs that this macro is the last to read: its other readers have run, or not all
+        # have.
         for bits in range(1 << len(inputs)):
             read = {tensor for b, tensor in enumerate(inputs) if bits >> b & 1}
             others = {int(v) for tensor in read for v in self._readers(tensor) if v != macro}
@@ -95,6 +98,7 @@ class Cuts:
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
         for other in others:
             needed |= self._graph.ancestors[base + other] | 1 << (base + other)
+        # Somebody who must have run waits for this very macro: the choice is impossible.
         if needed & (later | 1 << (base + macro)):
             return Cut(0, [], -1)
         bought, barred = _bools(needed, base, n), _bools(later, base, n)
@@ -111,6 +115,7 @@ class Cuts:
             to=self._to,
             back=self._back,
             rest=self._rest.copy(),
+            # Macros that free bytes are gains, those that add some are prices: the cut is the cheapest closed set.
             gain=np.concatenate((np.maximum(-self._net, 0), self._size)),
             price=np.concatenate((np.maximum(self._net, 0), np.zeros(len(self._size), dtype=np.int64))),
             is_open=is_open,

@@ -88,6 +88,7 @@ class Macro:
             if tensor in self.frees:
                 self.decide(tensor, False)
             self.frees[tensor] = shift + step
+            # With one reader left it is known who frees the tensor, so the state need not count readers.
             if len(readers[tensor]) == 1:
                 self.settle(tensor, size)
         self.compress()
@@ -196,6 +197,7 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
     ancestors: list[int] = []
     for v, row in enumerate(before):
         found, needed = 0, []
+        # Descending, so that what a later predecessor implies is known before an earlier one is looked at.
         for u in sorted(row, reverse=True):
             if not found >> u & 1:
                 needed.append(u)
@@ -215,6 +217,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
         earlier = 0
         for v in found:
             earlier |= ancestors[v]
+        # A reader that another reader must follow can never be the one that frees.
         last = [v for v in found if not earlier >> v & 1]
         if len(last) == 1:
             macros[last[0]].settle(tensor, size)
@@ -248,11 +251,14 @@ def _merge_once(
         for v in sorted(later[u]):
             low_peak, _, low, high = bounds[u]
             next_low_peak, next_high_peak, _, next_high = bounds[v]
+            # The commit theorem for any state in which u has run: v adds nothing, and both rise no higher than u alone.
             is_right_after = len(earlier[v]) == 1 and next_high <= 0 and high + next_high_peak <= low_peak
+            # Its mirror image, from the end of the order.
             is_right_before = len(later[u]) == 1 and low >= 0 and bounds[u][1] <= low + next_low_peak
             second = alive[v]
             if not (is_right_after or is_right_before) or second is None:
                 continue
+            # Where u waits for v's place, an order is made one of macros by where v stands.
             if not is_right_after:
                 first.anchor = second.anchor
             first.append(second, readers, size, u, v)
@@ -266,6 +272,7 @@ def _merge_once(
             for w in earlier[u]:
                 later[w].discard(v)
                 later[w].add(u)
+            # The larger macro may now merge with what comes before it, or with more of what follows.
             todo += [*sorted(earlier[u]), u]
             break
     left = sorted((v for v, macro in enumerate(alive) if macro is not None), key=lambda v: macros[v].anchor)

@@ -40,6 +40,7 @@ def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) 
     single = single_macros(graph)
     part = part_of(single, list(range(len(order))), lambda _: False, single.start)
     known = tuple(order)
+    # Followed from the start, then from the end: what one direction moved without need the other may put back.
     ways = ((True, False, True), (False, True, False))
     found: dict[tuple[int, ...], int] = {}
     for directions in ways:
@@ -70,6 +71,7 @@ def cheaper(
                 left.spend(len(best))
                 if left.is_over:
                     return tuple(best)
+                # The caller's cost first, as it is mostly cheaper than counting the peak of the whole order.
                 if (price := cost(tried)) < least and peak_of(graph, tried) <= budget:
                     best, least, is_new = tried, price, True
     return tuple(best)

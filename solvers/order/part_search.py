@@ -51,6 +51,7 @@ class PartSearch:
             self._offer(order)
         self.bound = max(part.start, part.end)
         self.proof: Cut | RefusedBudget | None = None
+        # One macro has one order, which proves itself.
         if len(part.members) == 1:
             self.bound, self.proof = self.peak, Cut(self.peak, [], 0)
         self._cuts: Cuts | None = None
@@ -58,7 +59,9 @@ class PartSearch:
         self._most_misses = _MOST_MISSES
         self._alike: OrderPart | None = None
         self._tree_way = _tree_way(part)
+        # The way from the root of a tree takes every segment that fits, without any branch, so it comes first.
         self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
+        # Rounds grow by four, so what a part that is easy needs is hardly more than the search that solves it.
         self._node_limit = 4 * len(part.members) + 1000
         self._width = max(4, min(_FIRST_WIDTH, widest(part)))
         self._round = 0
@@ -74,6 +77,7 @@ class PartSearch:
 
     def another(self, budget: int, seed: int) -> list[int] | None:
         """Return the members in an order within a budget that depends on the seed, None where none is found quickly."""
+        # Another seed begins with another way, so that orders by chance differ in more than ties.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
         for way in ways if seed else ():
             outcome = descend(self.part, way, budget, 2 * len(self.part.members) + 100, self._allowance.flag, seed)
@@ -101,6 +105,7 @@ class PartSearch:
         else:
             if n >= _WINDOWED:
                 self._narrow(floor)
+            # After a few rounds beams rarely find more, and take most of the time of a round.
             if self._round <= 3 or self._round % 2 == 0:
                 self._beams(floor)
             if n >= _WINDOWED:
@@ -157,6 +162,7 @@ class PartSearch:
         outcome = descend(self._alike, way, budget, node_limit, self._allowance.flag, seed)
         if not self._take(outcome, way):
             return False
+        # What worked last is tried first next time.
         self._ways.remove(way)
         self._ways.insert(0, way)
         return True
@@ -166,6 +172,7 @@ class PartSearch:
         low = max(self.bound, floor)
         has_moved = False
         while self._goes_on(floor) and low < self.peak:
+            # The bound itself is tried first: on real graphs it is mostly the peak.
             budget = (low + self.peak - 1) // 2 if has_moved else low
             peak, bound = self.peak, self.bound
             for way in list(self._ways):
@@ -174,6 +181,7 @@ class PartSearch:
             has_moved = True
             if self.peak == peak:
                 low = max(budget + 1, self.bound, floor)
+                # Half a thousandth of the peak is left to later rounds, which search wider.
                 if self.bound == bound and self.peak - low < self.peak // 2000:
                     return
 
@@ -192,6 +200,7 @@ class PartSearch:
 
     def _beams(self, floor: int) -> None:
         for is_forward in (True, False):
+            # Lower caps drop more states early; which share is best differs from graph to graph.
             for by_peak, share in ((True, 100), (False, 30), (False, 60), (False, 80), (False, 100)):
                 if self._goes_on(floor):
                     low = max(self.bound, floor)

@@ -140,6 +140,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
         macro = graph.macros[v]
         rows: list[list[int]] = [[] for _ in macro.net]
         for tensor, step in macro.frees.items():
+            # A tensor that somebody behind the part reads is alive to its end, whatever the order inside.
             if not any(map(is_later, graph.readers[tensor])):
                 rows[step].append(tensors.setdefault(tensor, len(tensors)))
         frees += rows
@@ -177,6 +178,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
         before_first=before_first,
         before=before_rows,
         group=np.arange(len(members), dtype=np.int64),
+        # States are known by sums of codes, 128 bits of them: two are mixed up with a chance of about 1e-25.
         code=random.integers(-(2**63), 2**63 - 1, (len(members), 2), endpoint=True),
         is_forward=True,
     )
@@ -214,6 +216,7 @@ def parts_of(graph: MacroGraph) -> list[OrderPart]:
     parts: list[OrderPart] = []
     first, start = 0, graph.start
     for v in range(n + 1):
+        # Comparable with all others: n - 1 of them run before or after it in every order.
         is_waist = v == n or graph.ancestors[v].bit_count() + graph.descendants[v].bit_count() == n - 1
         if not is_waist:
             continue

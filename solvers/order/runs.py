@@ -46,6 +46,7 @@ class OrderOutcome:
 def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0) -> OrderOutcome:
     """Search for an order within a budget, depth first, through at most `node_limit` states."""
     n = len(part.members)
+    # At most half full, so that open addressing finds a free row soon.
     seen = np.zeros((1 << (2 * node_limit + 16).bit_length(), 2), dtype=np.int64)
     room = 16 * n + 1000
     while True:
@@ -66,6 +67,7 @@ def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, 
         outcome = search_order(part.moves(way.is_forward), Reference(prefix), Reference(ask))
         if outcome != FULL:
             break
+        # The options of all open nodes did not fit; what was seen was seen within budgets of the shorter search.
         room *= 4
         seen[:] = 0
     work = (int(ask.answer[0]) + 1) * (n + 8)

@@ -188,6 +188,7 @@ class OrderSearch:
         needed = max((search.peak for search in searches), default=0)
         found = self._operations(search.members_within(needed) for search in searches)
         starts = zip(self._start_peaks, self._starts, strict=True)
+        # The given order stands first: it is the answer wherever its peak is the least.
         peak, order = min([*starts, (peak_of(self._graph, found), found)], key=itemgetter(0))
         best = max(searches, key=lambda search: search.bound, default=None)
         bound = best.bound if best else reduced.start
@@ -231,6 +232,7 @@ def _search(searches: list[PartSearch], left: Allowance) -> None:
     while searches and not left.is_over:
         floor = max(search.bound for search in searches)
         highest = max(searches, key=lambda search: search.peak)
+        # No other part can be higher than this one's proof, so what is open in them does not matter.
         if not highest.is_open(floor):
             return
         highest.advance(floor)
@@ -247,6 +249,7 @@ def _witness(graph: OperationGraph, reduced: MacroGraph, best: PartSearch) -> Wi
         running = reduced.macros[members[proof.macro]].operations
         at = bytes_along(graph, [*done, *running]).index(proof.bound, len(done)) - len(done)
         return CutWitness(running[at], (*done, *running[:at]))
+    # Of the bytes alive before and after the part the larger ones are the bound.
     if best.part.end > best.part.start:
         done += reduced.operations_of(members)
     return StateWitness(tuple(done))

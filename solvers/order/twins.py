@@ -37,6 +37,7 @@ def with_twins(part: OrderPart) -> OrderPart:
             colours = looks.colours(members)
             arranged = sorted(members, key=lambda v: colours[v])
             known = models.setdefault(tuple(colours[v] for v in arranged), [])
+            # Colours are hashes, which may agree by chance: only what is compared in full shares codes.
             model = next((model for model in known if looks.correspond(model, arranged)), None)
             if model is None:
                 known.append(arranged)
@@ -115,6 +116,7 @@ class _Looks:
             before, count = count, len(set(colour.values()))
             if count == before:
                 repeated = min(one for one, times in Counter(colour.values()).items() if times > 1)
+                # Macros that nothing tells apart: one is marked, as in the canonical form of problems.
                 chosen = min(v for v in members if colour[v] == repeated)
                 colour[chosen] = hash((repeated, 1))
                 count += 1
@@ -131,6 +133,7 @@ class _Looks:
             for k, v in enumerate(alike):
                 for sibling in alike[:k]:
                     merged = {**name, v: sibling}
+                    # With one name for both, all facts agree: they may change places.
                     if self._facts(v, merged) == self._facts(sibling, merged):
                         yield v, sibling
                         break

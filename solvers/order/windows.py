@@ -36,6 +36,7 @@ def narrowed(
         elif step == 1:
             return
         else:
+            # That much less was too much to ask of one pass; ask for less.
             step = max(1, step // 4)
 
 
@@ -58,6 +59,7 @@ class _WindowedOrder:
 
     def _exchange(self, at: int, budget: int) -> bool:
         """Exchange a window around a place of the order for one within a budget; return False if none is found."""
+        # The shortest window in which the peak can be lowered is the cheapest to search.
         for length in _LENGTHS:
             low = max(0, min(at - length // 2, len(self.order) - length))
             high = min(len(self.order), low + length)
@@ -89,6 +91,7 @@ class _WindowedOrder:
         for way in _WAYS:
             outcome = descend(window, way, budget, _NODES, self._allowance.flag)
             self._allowance.spend(outcome.work)
+            # A proof that nothing is within the budget ends the window as well.
             if outcome.order is not None or outcome.above is not None:
                 return outcome.order
         for is_forward in (True, False):

@@ -107,12 +107,14 @@ def order_and_pose(
     began = time.monotonic()
     for_plans = (1 - _ORDER_SHARE) * time_limit_s
     if goal == "alive":
+        # No order with more alive is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
     with allowance(time_limit_s - for_plans, deterministic, cancelled) as left:
         search = OrderSearch(graph, left)
         search.run()
     result = search.result()
     passed = time.monotonic() - began
+    # Time that the search of orders did not need, as it ended with a proof, goes to the plans.
     rest = for_plans if deterministic else max(time_limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
@@ -179,6 +181,8 @@ class _Joint:
         for placed in sorted(self._found, key=quality)[:_LONG]:
             if not (self._is_closed or self._planning.is_over):
                 self._improve(placed)
+        # The order of the search has a perfect plan, but its nearest equal had none within the quick look: look at the
+        # next.
         if self._is_closed and not self._closes(preferred[:1]):
             for order in preferred[1:]:
                 if not (self._planning.is_over or self._closes(preferred)):
@@ -214,6 +218,7 @@ class _Joint:
             return
         self._seen.add(order)
         peak = self._result.peak if order == self._result.order else peak_of(self._graph, order)
+        # More is alive than the best plan needs in all.
         if self._found and peak > self._least:
             return
         problem = self._planning.pose(order)
@@ -242,6 +247,7 @@ class _Joint:
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1 if are_ready(ORDER) else 0):
             above = self._least - 1 - peak if self._found and goal == "placed" else 0
+            # The first half keeps to the least peak; the rest may have more alive, up to what the best plan needs.
             budget = peak + above * max(0, seed - _SEEDS // 2) // _SEEDS
             other = self._search.another(budget, seed)
             if other is not None and peak_of(self._graph, other) <= budget:

@@ -151,6 +151,7 @@ def _searched(
         budgets.append(asked.budget)
     else:
         budgets = peak_steps(start.peak, least, asked.points)
+        # Small steps beyond what the large one reached: each starts from drops that already fit nearly.
         budgets += [int(least * _FURTHER**k) for k in range(1, _MOST_FURTHER + 1)]
     most = None if asked.extra_cost is None else asked.extra_cost // stays.cost_unit + stays.once
     rng = np.random.default_rng(_SEED)
@@ -175,6 +176,7 @@ def _swept(
     found: list[Drops] = []
     last = start
     for budget in budgets:
+        # From the last budget's drops and from none: greedy drops made for a higher budget may stand in the way.
         tried = [search.within(last, budget), search.within(start, budget)]
         best = min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
         if most is not None and best.cost > most:
@@ -217,6 +219,7 @@ def _made(
     deadline = time.monotonic() + time_limit_s
     points = []
     for k, runs in enumerate(every):
+        # Counted work has no clock to share, so every point gets the same.
         share = time_limit_s / len(every)
         if not asked.deterministic:
             share = max(0.0, deadline - time.monotonic()) / (len(every) - k)
@@ -224,6 +227,7 @@ def _made(
                 break
         try:
             points.append(_point(graph, costs, runs, asked, share))
+        # A sequence that cannot be written as a graph is left out; without clones there is always one.
         except InputError:
             if k == 0:
                 raise
@@ -236,6 +240,7 @@ def _point(
     """Order the operations and their clones until no reader would rather take what another clone has made."""
     form = rewritten(graph, runs)
     for _ in range(_SETTLED_AFTER):
+        # A quarter for each of three orders at most, and one for the plan.
         result = order_operations(
             form.graph,
             time_limit_s=time_limit_s / 4,
@@ -249,6 +254,7 @@ def _point(
             break
     order = tuple(range(len(form.runs)))
     live_peak = peak_of(form.graph, order)
+    # The bound is of another graph than the one that is planned, unless readers stayed with their clones.
     bound = result.lower_bound if is_settled else 0
     place = placed(graph, form, time_limit_s / 4, asked.deterministic, asked.cancelled)
     extra = sum(costs[v] for v in form.runs) - sum(costs)
@@ -265,6 +271,7 @@ def _not_dominated(points: Sequence[RecomputePoint], asked: _Asked) -> list[Reco
         if asked.extra_cost is not None and point.extra_cost > asked.extra_cost:
             continue
         if point.peak < chosen[-1].peak:
+            # The program without clones stays, whatever costs no more.
             if point.extra_cost <= chosen[-1].extra_cost and len(chosen) > 1:
                 chosen.pop()
             chosen.append(point)

@@ -63,6 +63,7 @@ class DropSearch:
             inside = (
                 (self.stays.begin < begin + width) & (self.stays.end > begin) & (self.stays.end - self.stays.begin > 1)
             )
+            # Some drops of the window stay at random: undoing all of them mostly leads back to the same.
             inside &= rng.random(len(inside)) < rng.choice([0.3, 0.7, 1.0])
             again = best.is_dropped.copy()
             again[inside] = self._first[inside]
@@ -91,6 +92,7 @@ class DropSearch:
         while queue and now.excess > 0 and not self._is_over():
             batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
             known = sorted((-worth, change[0]) for change, worth in self._worths(now, budget, [(s,) for s in batch]))
+            # Worths that are not known anew are from an earlier state, and mostly too high.
             bar = max(_ALIKE * -known[0][0], -queue[0][0] / _STALE if queue else 0.0)
             taken = [stay for worth, stay in known if -worth >= bar and worth < 0]
             now, n_taken = self._dropped(now, budget, taken)
@@ -105,6 +107,7 @@ class DropSearch:
             return now, 0
         tries = self.stays.try_changes(now.is_dropped, [stays, stays[:1]], budget)
         gains = (now.excess - tries.excess).tolist()
+        # Drops that share what they save are worth less together; then only the best is taken.
         count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
         is_dropped = now.is_dropped.copy()
         is_dropped[list(stays[:count])] = True
@@ -123,6 +126,7 @@ class DropSearch:
 
     def _pruned(self, now: Drops, budget: int) -> Drops:
         """Take back drops that the budget does not need, the dearest first."""
+        # Where the budget was not met, drops are taken back that the peak reached does not need.
         goal = max(budget, now.peak)
         while not self._is_over():
             dropped = np.flatnonzero(now.is_dropped).tolist()
@@ -133,6 +137,7 @@ class DropSearch:
                 return now
             is_dropped, cost = now.is_dropped.copy(), now.cost
             for k in good[np.argsort(-saved[good], kind="stable")].tolist():
+                # Tried again, as an earlier one that was taken back may have made this one needed.
                 one = self.stays.try_changes(is_dropped, [(dropped[k],)], goal)
                 if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
                     is_dropped[dropped[k]] = False

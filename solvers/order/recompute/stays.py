@@ -54,7 +54,9 @@ class Stays:
         self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
         self.is_last = self.end == self.n
         self.until = self._may_run_again_until(at)
+        # A given tensor has no maker that could run again.
         self.can_drop = np.array([m >= 0 and self.until[m] > 0 for m in maker], dtype=np.bool_)[self.tensor]
+        # Costs are any integers; so divided, their sum over the longest program stays below 2^60.
         self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
         self.cost = np.array([costs[v] // self.cost_unit for v in self.order], dtype=np.int64)
         self.once = int(self.cost.sum())
@@ -100,6 +102,7 @@ class Stays:
             k = at[v]
             for earlier in row.after:
                 until[at[earlier]] = min(until[at[earlier]], k)
+            # What changes a tensor in place would change it twice.
             for tensor in set(row.outputs).difference(graph.made[v]):
                 changed.setdefault(tensor, []).append(k)
                 until[k] = 0
@@ -143,6 +146,7 @@ class Stays:
             delta=delta,
             tensor=tensor,
             wanted=wanted,
+            # A single replay ends soon, and its answer is needed even where the time is over.
             flag=self._flag if len(changes) > _FEW else _NO_FLAG,
             answer=np.zeros(2, dtype=np.int64),
         )
