@@ -37,6 +37,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
             found.append(Barrier(v, row.kind, row.reason, whole, whole == least))
         elif v + 1 < len(graph.operations):
             sums = int(tables.sums[v])
+            # A sum is only made when all rows were read, so whatever runs behind it needs it whole.
             if row.role == "sum":
                 reason, bytes_ = "is accumulated over all rows: a region ends with it", min(whole, behind + sums)
             elif not graph.readers[row.outputs[0]]:

@@ -35,6 +35,7 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
     """Return the regions along channels that end with operation j - 1, in steps of so many channels."""
     row = graph.operations[j - 1]
     parts = []
+    # The last operation may make channels one by one, or add up ranges of those that it reads.
     for adds_up in (False, True):
         channels = _channels(graph, row, adds_up)
         tile = np.array([size for size in tiles if size < channels], np.int64)
@@ -68,11 +69,13 @@ def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Gr
             break
         tensor, k = row.outputs[0], j - 1 - v
         macs, fixed = macs + graph.macs_of(v), fixed + row.weights + graph.tensors[tensor].bytes
+        # Somebody behind the region reads it, so all of its channels are kept.
         if tables.last[tensor] >= j:
             inside += int(tables.whole[tensor])
         else:
             made = graph.tensors[tensor]
             held = made.rows * made.columns * (made.pixel // made.channels) * cut.tile
+            # A slice is alive from the operation that makes it to its latest reader inside.
             latest = max(reader for reader in graph.readers[tensor] if reader < j)
             profile[j - 1 - latest : k + 1] += -(-held // options.alignment) * options.alignment
         peak = np.maximum(int(tables.live[v]) + inside + profile.max(axis=0), after)
@@ -133,6 +136,7 @@ def by_channels(graph: AccessGraph, options: CascadeOptions, ends: Span, tile: i
             bytes_ = rounded_up(row.rows * row.columns * pixel, options.alignment)
             holds[tensor] = Hold("recompute", row.rows, row.columns, False, bytes_, pixel)
     region = CascadeRegion(first, end, "channels", (tile, 0), made, {}, holds)
+    # The sums are a buffer of their own, which the output takes over at the end.
     if is_accumulated(graph, region):
         del holds[graph.operations[end - 1].outputs[0]]
     return region

@@ -37,6 +37,7 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
     limit = 2**62
     found = np.ascontiguousarray(found)
     columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
+    # Each turn asks for the fewest multiplications below the peak of the last chain: exact for the regions found.
     while best_chain(Reference(Chains(limit, found, *columns))) == 1:
         macs, _, traffic, by = columns
         rows, at = [], n_operations
@@ -44,6 +45,7 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
             rows.append(int(by[at]))
             at = int(found[rows[-1], FOUND_FROM])
         peak = int(found[rows, FOUND_PEAK].max(initial=0))
+        # The last one costs as much and has a higher peak.
         while chains and chains[-1].macs >= macs[n_operations]:
             chains.pop()
         chains.append(Chain(tuple(reversed(rows)), peak, int(macs[n_operations]), int(traffic[n_operations])))
@@ -99,13 +101,16 @@ def front_of_three(
             within = np.flatnonzero(costs[:, 1] + behind[cut] <= most)
             parts.append(_Ways(costs[within], np.full(len(within), row, np.int64), within))
             count += len(within)
+            # Rows in between are thinned out early, or millions of ways would lie in memory at once.
             if count > _AT_ONCE:
                 parts = [_joined(parts).least()]
                 count = len(parts[0].row)
         reached = _joined(parts).least()
+        # Late, a few ways are still followed to the end, so that there is a chain at all.
         room = 16 if is_over() else MOST_WAYS
         if len(reached.row) > room:
             cut_off += len(reached.row) - room
+            # Evenly by peak, so that both ends of the front stay.
             reached = reached.some(np.linspace(0, len(reached.row) - 1, room).astype(np.int64))
         ways.append(reached)
     return [_chain(found, ways, n_operations, k) for k in range(len(ways[-1].row))][::-1], cut_off

@@ -40,6 +40,7 @@ def problem_with(operations: Operations, slides: list[Slide]) -> Problem:
     buffers = {row["id"]: row for row in rows["buffers"]}
     for slide in slides:
         name = f"{FUNCTION}/{whole_name(slide.output)}"
+        # A slide is a fixed distance, so any solver of problems keeps it.
         buffers[f"{FUNCTION}/{whole_name(slide.tensor)}"]["relative"] = {"to": name, "offset": slide.down}
     return Problem.model_validate(rows)
 
@@ -53,6 +54,7 @@ def problem_in_pools(operations: Operations, cascade: Cascade, pools: tuple[tupl
     rows: dict[str, Any] = problem.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     moved = {f"{FUNCTION}/{whole_name(tensor)}": bytes_ for tensor, bytes_ in moved_of(cascade).items()}
     for row in rows.get("buffers", ()):
+        # Whole tensors choose their memory by their traffic; what lives in a region must be in the fast one.
         if row["id"] in moved:
             row["traffic"] = moved[row["id"]]
         else:

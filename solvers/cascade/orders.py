@@ -50,6 +50,7 @@ def _orders(
     if least is not None:
         regions = [tuple(range(int(found[row, FOUND_FROM]), int(found[row, FOUND_TO]))) for row in least.rows]
         peaks = [int(found[row, FOUND_PEAK]) for row in least.rows]
+        # By work, not by the clock: the same graph is searched in the same orders everywhere.
         placed = order_operations(_of_regions(graph, after, regions, peaks), time_limit_s=_LIMIT_S, deterministic=True)
         yield tuple(v for k in placed.order for v in regions[k])
     yield tuple(depth_first(single))

@@ -77,6 +77,8 @@ class Planning:
                 if self.points and self.is_over():
                     self.unplanned += len(picked) - count
                     break
+                # In all of the fast memory tensors come back where there is room; in as little as it needs, the peak is
+                # the chain's.
                 for room in dict.fromkeys((fast, chains[k].peak)):
                     point = planned_in_pools(graph, self.options, found, chains[k], room, POOLS_S)
                     if point is not None:
@@ -103,6 +105,7 @@ class Planning:
     def add(self, how: CascadeOptions, variant: Variant) -> None:
         """Plan the chains of a graph that are within the bounds, the lowest and the highest peaks first."""
         chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
+        # From both ends of the front inwards: where the time ends early, what is planned still spans it.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
         for count, k in enumerate(order):
             if self.points and self.is_over():

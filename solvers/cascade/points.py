@@ -74,6 +74,7 @@ def planned(
     """Plan a chain of regions; None where no plan was found in time."""
     cascade = cascade_of(graph, options, found, chain)
     operations = program_of(cascade, options.alignment)
+    # Slides bind tensors at fixed distances, so a region that stays below the peak without one has none (decision 086).
     slides = needed_slides(cascade, [int(found[row, 2]) for row in chain.rows], chain.peak, options.alignment)
     check_slides(cascade, tuple(slides))
     problem = problem_with(operations, slides)
@@ -109,6 +110,7 @@ def _counts(cascade: Cascade) -> tuple[int, float, int, int]:
 
 def _macs_once(graph: AccessGraph) -> int:
     """Return the multiplications of a graph layer by layer, of operations that run again once."""
+    # An operation that runs again counts once: ratios are against the model as it is given.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
 
@@ -123,6 +125,7 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
             rounded_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
         )
         saved = inside + out - max(region.slide.down + inside, out)
+        # Without its slide the region would pass the peak of the chain.
         if peak + saved > limit:
             found.append(region.slide)
     return found

@@ -57,6 +57,7 @@ def with_repeats(given: Variant, options: CascadeOptions, is_over: Callable[[], 
                 continue
             variant = variant_of(graph, RegionSearch(graph, options), is_over)
             reached = variant.least(most)
+            # Only a lower peak counts: the same peak for more multiplications is worth nothing.
             if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
                 best, least = variant, reached
         if best is None:
@@ -81,6 +82,7 @@ def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
     for tensor in sorted(forked, key=lambda t: (-graph.tensors[t].bytes, t))[:_MOST_TENSORS]:
         readers = graph.readers[tensor]
         gaps = [(late - early, late) for early, late in pairwise(readers)]
+        # The longest wait between two readers is where not keeping it saves most.
         late = max(gaps)[1]
         for operations in _depths(graph, tensor):
             yield repeated(graph, operations, late)
@@ -98,6 +100,7 @@ def _depths(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
             read.tensor for v in chosen for read in graph.operations[v].reads if graph.maker[read.tensor] not in chosen
         }
         bytes_ = sum(graph.tensors[t].bytes for t in outside)
+        # Going further back pays only where fewer bytes are kept in its place.
         if bytes_ < least:
             least, count = bytes_, count + 1
             yield frozenset(chosen)

@@ -37,6 +37,7 @@ def best_rewriting(points: Sequence[CascadePoint], cost: RuntimeCost = NO_COST) 
     last: OperationsError = OperationsError("points: must have one to be written")
     for position, point in enumerate(points):
         for cascade in coarser(point.cascade) if cost.operation else (point.cascade,):
+            # Its operations alone cost more than the best form takes in all.
             if best is not None and cost.operation * runs_of(cascade) > least:
                 continue
             try:
@@ -56,6 +57,7 @@ def coarser(cascade: Cascade) -> Iterator[Cascade]:
     """Yield a cascade, and those in which several steps along the rows are one."""
     most = max((region.steps[0] for region in cascade.regions), default=1)
     for together in _TOGETHER:
+        # All steps as one is the layer as it was.
         if together > 1 and together >= most:
             return
         regions = [

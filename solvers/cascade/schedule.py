@@ -174,6 +174,7 @@ class _Scheduling:
             if (maker is not None and maker >= self.first) or self.last[tensor] >= self.end or tensor in self.pieces:
                 continue
             row = graph.tensors[tensor]
+            # Rows of the input below the lowest one still to be read are dead, and the output may lie there.
             low = np.minimum.accumulate(self.need(tensor, along, 0)[0][::-1])[::-1]
             ahead = along[self.end - 1].end * out.columns * out.pixel
             ahead = ahead - np.minimum(low, row.rows) * row.columns * row.pixel
@@ -213,11 +214,14 @@ def _recomputed(low: I64, high: I64, up: I64) -> Made:
 
 
 def _rolled(low: I64, high: I64, up: I64, size: int | None) -> Made:
+    # What rolls is made up to the furthest row that was ever needed, as no row is made twice.
     top = np.maximum.accumulate(np.maximum(high, np.clip(up, 0, max(0, int(high.max())))))
     before = np.concatenate([[0], top[:-1]])
     if size is not None:
+        # Outside all of it is wanted, so the last step makes what no reader inside needed.
         top[-1] = size
         return Made(before, top, up, size, True)
+    # The lowest row that is still to be read, seen from the end: rows below it may be forgotten.
     needed = np.minimum.accumulate(low[::-1])[::-1]
     start = np.minimum(np.maximum(before, needed), top)
     live = needed < NEVER

@@ -110,12 +110,14 @@ class RegionSearch:
         rows, columns = driven(self.graph, j - 1).sizes
         for height in self._heights(rows):
             steps = WARM_UP // height + -(-rows // height)
+            # So many steps would pass the tables; the answer counts what was left out.
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
             ranges = self._room(self._slots, steps)
             asked = self._rows._replace(j=j, height=height, warm_up=WARM_UP // height, steps=steps)
             grow_rows(self._access, ranges, Reference(asked))
+            # Once more without rolling: the beam may have cut mixes that recompute everything.
             grow_rows(self._access, ranges, Reference(asked._replace(can_roll=False)))
         strides = [self._tiled(rows, 0), self._tiled(columns, 1)]
         if columns > 1 and all(strides):
@@ -161,6 +163,7 @@ class RegionSearch:
             grow_tiles(self._access, ranges, Reference(self._tiles._replace(j=j, rolls=rolls)))
 
     def _room(self, slots: int, steps: int) -> Reference[Ranges]:
+        # Few sizes of tables, so that most graphs need one or two of them.
         wanted = next(size for size in (64, 256, MOST_STEPS + 2 * WARM_UP) if size >= steps)
         if wanted not in self._ranges:
             tables = [np.zeros((slots, wanted), np.int64) for _ in range(3)]
@@ -172,6 +175,7 @@ class RegionSearch:
 def worth_having(found: Rows) -> Rows:
     """Return the regions of which none with the same ends is as good in peak, multiplications and traffic."""
     keys = [found[:, column] for column in (FOUND_TRAFFIC, FOUND_MACS, FOUND_PEAK, FOUND_FROM, FOUND_TO)]
+    # The last key sorts first: regions with the same ends stand together, the lowest peak in front.
     order = np.lexsort(keys).astype(np.int64)
     table = Cull(np.ascontiguousarray(found), order, np.zeros(len(found), np.int64))
     count = cull(Reference(table))

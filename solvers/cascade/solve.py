@@ -109,6 +109,7 @@ def cascade(
     if options.sliding and access.layout != "NHWC":
         raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {access.layout}")
     flag = np.zeros(1, np.int64)
+    # The time limit begins before kernels are there, but nothing can be searched without them.
     for group in (PLANNING, CASCADE):
         wait(flag, group)
     search = RegionSearch(access, options)
@@ -148,6 +149,7 @@ def _checked(points: tuple[CascadePoint, ...], is_over: Callable[[], bool]) -> t
     """Execute points by value, one at least while there is time; return those that were small enough for it."""
     checked: list[int] = []
     for k, point in enumerate(points):
+        # One point is checked whatever the time is.
         if checked and is_over():
             break
         if point.runs <= MOST_CHECKED_RUNS:

@@ -37,6 +37,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
     operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
     streamed = streamed_tensors(graph, options)
     whole = np.array([rounded_up(row.bytes, options.alignment) for row in tensors], np.int64)
+    # In the slow memory it takes no bytes of the fast one (decision 083).
     whole[list(elsewhere)] = 0
     maker = np.array([-1 if made is None else made for made in graph.maker], np.int64)
     last = np.array(last_uses(graph, options), np.int64)
@@ -114,6 +115,7 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
                 written += bytes_[tensor] if is_whole else 0
             moved[v, end], macs[v, end] = sum(read.values()) + written, once
     ends = found[:, FOUND_FROM], found[:, FOUND_TO]
+    # A region that multiplies more often reads more often, about in proportion.
     more = np.maximum(1.0, found[:, FOUND_MACS] / np.maximum(1, macs[ends]))
     steps = np.where(found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0]), 1)
     estimate: I64 = (moved[ends] * more * steps).astype(np.int64)

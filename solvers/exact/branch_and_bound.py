@@ -56,9 +56,11 @@ def solve(instance: Instance, search: Search) -> None:
         search.offer(np.zeros(len(instance), dtype=np.int64), instance.pin, NAME)
         return
     thread = SearchThread(states, seed=0)
+    # One thread: how several share their time is up to the machine.
     if search.deterministic:
         thread.run_nodes(search.work_limit // NODE_WORK)
         return
+    # What is easy ends here, without starting threads.
     thread.run_nodes(ALONE_NODES)
     if search.is_over or states.hardest() is None:
         return
@@ -133,6 +135,7 @@ class ComponentStates:
         """Learn that a component needs a capacity of at least `need`."""
         with self._lock:
             self._proved = max(self._proved, need)
+        # No placement below the ceiling, and none needs more than that.
         if need > self.ceiling:
             self.search.claim_infeasible(NAME)
         else:
@@ -198,6 +201,7 @@ class SearchThread:
         kind = schedule.kind()
         limit, fraction = schedule.begin(kind)
         for order in range(len(ORDERS)):
+            # Another thread may have moved the peak or the bound since the round began.
             if states.peak[component] <= states.bound or self.nodes >= end or states.search.is_over:
                 break
             before = schedule.nodes
@@ -207,6 +211,8 @@ class SearchThread:
             self.nodes += schedule.nodes - before
             if outcome == EXHAUSTED:
                 states.rule_out(need)
+                # Ruled out at the cost of more nodes than buffers: no accident of one order, so proofs are what is left
+                # to do.
                 states.is_proving |= schedule.nodes - before > len(schedule.component.buffers)
             elif outcome == FOUND:
                 schedule.follow(kind, offset, states.take(component, offset))

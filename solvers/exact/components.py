@@ -38,6 +38,7 @@ class Component:
         mine = is_mine[self.lives.lifetime_buffer]
         width, span, load, total = (np.zeros(size, dtype=np.int64) for size in (n, n, len(sections.spare), n))
         lasting = border[self.lives.end[mine]] - border[self.lives.start[mine]]
+        # Borders lie at halves between times, so twice the width is whole; the cap keeps areas in 62 bits.
         np.add.at(width, lifetime_buffer, np.clip(2 * lasting, 1, 2.0**40).astype(np.int64))
         np.add.at(span, lifetime_buffer, sections.end - sections.start)
         section = np.repeat(np.arange(len(load)), np.diff(sections.member_first))
@@ -63,6 +64,7 @@ def split(instance: Instance) -> list[Component]:
     leftmost, rightmost = _hulls(len(instance), lives)
     left, right = leftmost[free], rightmost[free]
     a, b = _pairs(instance)
+    # A conflict by name ties its two buffers over all the time between them.
     left = np.append(left, np.minimum(leftmost[a], leftmost[b]))
     right = np.append(right, np.maximum(rightmost[a], rightmost[b]))
     change = np.zeros(lives.n_sections + 2, dtype=np.int64)

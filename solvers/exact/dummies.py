@@ -37,6 +37,7 @@ def dummy_buffers(slack: I64, rng: np.random.Generator) -> list[DummyBuffer]:
 
 def _guess(slack: I64, rng: np.random.Generator) -> list[DummyBuffer]:
     """Read the slack from one end of time, drawn by lot, to the other."""
+    # Read forwards and backwards, slack suggests different buffers.
     if rng.random() < 0.5:
         return _read(slack, rng)
     k = len(slack)
@@ -61,6 +62,7 @@ def _read(slack: I64, rng: np.random.Generator) -> list[DummyBuffer]:
         rest = sum(size for _, size in ended) + change
         if rest > 0:
             start, size = ended.pop()
+            # A buffer larger than the fall is two, of which either may have begun earlier.
             goes_on = rng.random() < 0.5
             alive.append((start if goes_on else s, rest))
             ended.append((start, size - rest if goes_on else size))
@@ -70,6 +72,7 @@ def _read(slack: I64, rng: np.random.Generator) -> list[DummyBuffer]:
 
 def _ended(alive: list[tuple[int, int]], fall: int) -> list[tuple[int, int]]:
     """Return the dummy buffers that end: one or two as large as the fall, else one that is larger, else several."""
+    # What falls by exactly one or two sizes is most likely the end of these.
     for count in (1, 2):
         for chosen in combinations(alive, count):
             if sum(size for _, size in chosen) == fall:
@@ -103,6 +106,7 @@ def filled(component: Component, rows: list[DummyBuffer]) -> Component:
         start=column(np.append(whole.start, shift + start)),
         end=column(np.append(whole.end, shift + end)),
         alignment=np.append(whole.alignment, [granule * each], axis=1),
+        # Dummy buffers lie on the grid of the component, or they could not fill it.
         residue=np.append(whole.residue, [sections.residue[0] % granule * each], axis=1),
     )
     return Component(instance, lives, np.append(component.buffers, mine))

@@ -54,6 +54,7 @@ class DummyRounds:
             return None
         slack = self.schedule.state.table.slack // self.schedule.component.sections.granule
         rises = int((np.diff(slack, prepend=0) > 0).sum())
+        # Slack that takes more was not left by a few missing buffers.
         most = min(MOST * len(self.schedule.component.buffers), MOST_A_RISE * rises)
         return slack if 0 < rises <= most and len(dummy_buffers(slack, self.schedule.rng)) <= most else None
 
@@ -74,6 +75,7 @@ class DummyRounds:
             most -= schedule.nodes - before
             if outcome == FOUND:
                 found = offset[:n]
+            # A guess that is refuted says nothing of the problem; the next one may be right.
             if outcome in (FOUND, EXHAUSTED):
                 self.filled = None
                 break

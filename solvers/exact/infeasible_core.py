@@ -68,10 +68,12 @@ class InfeasibleCore:
         before = search.nodes
         outcome, need, offset = _run(search, capacity, min(most, self._limit - search.nodes), flag)
         self.nodes += search.nodes - before
+        # The core has grown to the whole: its placement is one of the component.
         if outcome == FOUND and len(self.core) == n:
             self.search = None
             return 0, offset
         if outcome == FOUND:
+            # The first that do not fit around it are what the core lacks for a proof.
             joining = self._misfits(offset, capacity)[: 1 + len(self.core) // JOINING]
             self._set_core(self.core + joining if joining else list(range(n)))
         elif outcome == EXHAUSTED or search.nodes >= self._limit:
@@ -86,7 +88,9 @@ class InfeasibleCore:
         """Begin another core: first come buffers that are large and alive where searches of the whole have failed."""
         sections, kind = self.schedule.component.sections, (ABOVE, ABOVE_WIDE)[self.cores % 2]
         failures = np.append(0.0, np.cumsum(self.schedule.weights[kind]))
+        # Size times the failures of its sections: what searches of the whole could not place.
         value = np.log(sections.extent * (failures[sections.rightmost] - failures[sections.leftmost]))
+        # The first core is by the failures alone; later ones differ by chance.
         if self.cores > 0:
             value += self.schedule.rng.normal(0, NOISE, len(value))
         self.order = np.argsort(-value, kind="stable").tolist()

@@ -62,6 +62,7 @@ def solve(instance: Instance, search: Search) -> None:
     while cores and not search.is_over and spent < most and spent - gained < PATIENCE:
         for core in cores:
             spent += core.take_turn(min(turn, most - spent), packer)
+            # Gains of others count, too: what they find is where this search goes on.
             if known != (known := (search.best, search.bound)):
                 gained = spent
         cores = [core for core in cores if not core.is_done]
@@ -77,6 +78,7 @@ def heaviest(instance: Instance) -> Iterator[Bool]:
         heavy = np.concatenate(([0], np.cumsum(load >= share * load.max(initial=0))))
         kept = is_pinned | (share == 0.0)
         kept[instance.lifetime_buffer[heavy[instance.end] > heavy[instance.start]]] = True
+        # Cores only grow with smaller shares, so the next ones are too large as well.
         if kept[instance.lifetime_buffer].sum() > LARGEST or kept.sum() > LARGEST:
             return
         if (kept != last).any():
@@ -123,6 +125,7 @@ class PeakCore:
     def _pack_around(self, packer: QuickPacker) -> int:
         """Pack the core as it was found and the others around it, in some orders; return what that costs, in nodes."""
         best, core = self.search.best, self.inner.best
+        # Around a core that is no lower than the best plan nothing better can be packed.
         if core is None or (best is not None and best.score <= core.score):
             return 0
         inside = self.members[np.argsort(core.offset, kind="stable")]

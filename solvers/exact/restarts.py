@@ -112,19 +112,23 @@ class RestartSchedule:
     def kind(self) -> int:
         """Return the kind of the next round; the first one finds any offsets where none are known."""
         k = sum(self.rounds)
+        # Any placement first: rounds between the bound and a peak need one.
         if k == 0 and self.offset is None:
             return ABOVE
         is_early = self.nodes < FEW_NODES * len(self.component.buffers)
+        # Most real problems have a plan at the bound, so it is asked for most often.
         if k < ROUNDS_AT_BOUND or (k - ROUNDS_AT_BOUND) % (2 if is_early else 4) == 0:
             return AT_BOUND
         return (ABOVE, ABOVE_WIDE)[(k // 2 if is_early else k) % 2]
 
     def begin(self, kind: int) -> tuple[int, float]:
         """Begin a round; return the nodes that each of its runs may take, and the fraction of the gap it asks for."""
+        # Old failures would keep the search among the same sections.
         if self.rounds[kind] % RESET_EVERY == 0 or self.rounds[kind] < CLEAN_ROUNDS:
             self.weights[kind][:] = 1.0
         self.since_found[kind] += 1
         shortest = FIRST_RUN if self.rounds[kind] < CLEAN_ROUNDS else SHORTEST_RUN
+        # Proofs need long runs; short ones only find.
         if self.is_proving and kind != AT_BOUND:
             shortest = SHORTEST_LONG_RUN
         return shortest * len(self.component.buffers) * luby(self.since_found[kind]), self.rng.uniform(LOWEST, HIGHEST)
@@ -161,6 +165,7 @@ class RestartSchedule:
 
     def _guide(self, kind: int) -> I64:
         """Return the placement to follow, if any: the descent's, above the bound, where something may yet be found."""
+        # After a real exhaustion nothing near the last placement is to be found (decision 030).
         return self.no_guide if kind == AT_BOUND or self.is_proving or self.offset is None else self.offset
 
     def run(self, kind: int, order: int, capacity: int, limit: int, flag: I64) -> tuple[int, int, I64]:
@@ -173,6 +178,7 @@ class RestartSchedule:
             weight=self.weights[kind],
             capacity=capacity,
             skip_weight=SKIP_WEIGHTS[kind],
+            # A search that is long from one end of time may be short from the other (decision 031).
             from_right=self.rounds[kind] % 2 == 1,
             node_limit=limit,
             is_thorough=self.rounds[kind] >= 2,
@@ -182,6 +188,7 @@ class RestartSchedule:
         )
         outcome = search(self.sections, self.state, Reference(run))
         self.nodes += int(run.answer[NODES])
+        # Tables grow only where a run has filled them, as most components need small ones (decision 111).
         if outcome == FULL:
             self.scale *= 2
             self.state = Reference(State.for_sections(self.component.sections, self.scale))

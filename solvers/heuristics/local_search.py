@@ -33,6 +33,7 @@ def solve(instance: Instance, search: Search) -> None:
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
+    # With weights of banks the peak is not all that counts, so offsets are not improved by peak alone.
     is_peak_alone = len(instance.pools) == 1 and len(instance.soft_pairs) == 0
     for count in (_one_pool if is_peak_alone else _several_pools)(instance, search, rng):
         placed += count
@@ -47,6 +48,7 @@ def _one_pool(instance: Instance, search: Search, rng: np.random.Generator) -> I
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
     overflows, flips, restarts, cores = moves.overflows(), moves.flips(), moves.restarts(), moves.cores()
     while not moves.is_at_bound:
+        # Cores twice a turn, in shorter shares, between the moves that pack the whole.
         for move in (overflows, flips, cores, restarts, cores):
             if search.best is not None:
                 moves.start_from(search.best.offset)

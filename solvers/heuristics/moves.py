@@ -65,12 +65,14 @@ class MoveSearch:
         """Turn the packing over and let it fall, again and again; shake it where that stalls."""
         current, stalled = self.best, 0
         while True:
+            # After eight packings without a gain the best one is taken up again.
             if current is None or stalled % 8 == 7:
                 current = self.best
             if current is None:
                 order, best_fit = random_order(self.rng, self.traits)
                 packed = self._pack(order, "restart", best_fit)
             else:
+                # The highest end falls first: turned over, it lies at the bottom.
                 rank = -self._ends(current)
                 packed = self._pack(self._by_rank(self._shaken(rank) if stalled >= 3 else rank), "flip")
             stalled = 0 if packed is not None and packed is self.best else stalled + 1
@@ -106,11 +108,13 @@ class MoveSearch:
         packed, work = self.best, _FIRST_CORE_WORK * len(self.instance)
         while packed is not None and not self.is_at_bound:
             crowded = whole(self.instance, kept | alive_with(self.instance, self._ends(packed) > self.bound))
+            # What overflows is nearly everything, so packing it alone saves nothing.
             if crowded.sum() > _LARGEST_CORE * len(crowded):
                 return
             if (crowded != kept).any():
                 kept, members = crowded, column(np.flatnonzero(crowded))
                 core = MoveSearch(part_of(self.instance, kept), self.flag, self.rng, _ignored)
+                # The core need not lie lower than the whole can.
                 core.bound = self.bound
                 core.start_from((packed if self.best is None else self.best)[members])
                 core_turns = core._core_turns()
@@ -160,6 +164,7 @@ class MoveSearch:
         lowest, stalled = 0, 0
         while packed is not None and stalled < 2 and not self.is_at_bound:
             peak = self._peak(packed)
+            # A flip gains little; from far above the best it does not pay.
             if 2 * (peak - self.peak) > self.peak - self.bound and 200 * (peak - self.peak) > self.bound:
                 return
             lowest, stalled = (peak, 0) if lowest == 0 or peak < lowest else (lowest, stalled + 1)
