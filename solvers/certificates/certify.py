@@ -99,6 +99,7 @@ def certify(
         said = "infeasible" if plan.status == "infeasible" else " ".join(["used", *map(str, _used(problem, plan))])
         for ends in _claimed(problem, plan):
             simple = simple_claim(problem, instance, plan, ends)
+            # A buffer without a place is one because pinned ones are in its way: without these the claim may not hold.
             if simple is not None and simple.lines[0].startswith("end !"):
                 simple = replace(simple, buffers=_with_pinned(instance, simple.buffers))
             claim = simple or _by_lemmas(problem, instance, ends, limit)
@@ -115,6 +116,7 @@ def _checked(problem: Problem, instance: Instance, said: str, claims: Sequence[C
     lemmas = sum(claim.lemmas for claim in claims)
     buffers = tuple(ids[i] for i in sorted({i for claim in claims for i in claim.buffers}))
     try:
+        # Nothing leaves that the checker for people without memplan does not accept.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
     except _CHECKER.Refused as refused:
         if left_out := _left_out(problem, instance):
@@ -198,12 +200,14 @@ def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], limit:
     flag = np.zeros(1, dtype=np.int64)
     if not wait(flag):
         return "the kernels could not be loaded"
+    # One part that does not fit is enough, so parts that are too large do no harm.
     parts = [part for part in _parts(instance) if part.sum() <= MOST_BUFFERS]
     if not parts:
         return f"more than {MOST_BUFFERS} buffers depend on each other"
     searches = [LemmaSearch(given, capacity) for given in (lemma_input(instance, part) for part in parts)]
     with limit.raising(flag):
         while any(search.outcome == STOPPED for search in searches):
+            # In turns: which part has the short proof is not known.
             for search in searches:
                 if search.run(_CHUNK, flag) == EXHAUSTED:
                     return _shorter(search, _claim_of(search, tuple(ends)), flag)
@@ -218,6 +222,7 @@ def _shorter(search: LemmaSearch, claim: ClaimText, flag: I64) -> ClaimText:
         instance = search.given.instance
         named = np.isin(instance.source, claim.buffers)
         again = LemmaSearch(lemma_input(instance, named), search.capacity)
+        # No more nodes than the first proof took.
         if again.run(search.nodes, flag) != EXHAUSTED:
             return claim
         found = _claim_of(again, claim.ends)
@@ -235,6 +240,7 @@ def _by_multipliers(problem: Problem, instance: Instance, plan: Plan, limit: _Li
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids, ends = problem.buffers.ids, tuple(last_end(pool) for pool in problem.pools)
     prices = Prices.of(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
+    # Weights of clashes in banks are in no price.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return "", f"{_NEEDED}: banks"
     known = _CHECKER.Claim(
@@ -275,6 +281,7 @@ def _left_out(problem: Problem, instance: Instance) -> set[str]:
 def _parts(instance: Instance) -> list[Bool]:
     """Return the parts of an instance that no lifetime and no conflict joins, the heaviest first."""
     n = len(instance)
+    # Conflicts by name join times, and pools share their buffers: one part.
     if len(instance.conflict) or len(instance.pools) > 1:
         return [np.ones(n, dtype=np.bool_)]
     walls = np.zeros(instance.n_live_sets + 1, dtype=np.int64)

@@ -97,6 +97,7 @@ class CostProof:
     def _refuted(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
         """Return a reference that refutes a choice of pools, and what it needs of it; None where none was found."""
         flat = allowed.ravel()
+        # A lemma that bars no pool which is still open holds here as it stands.
         for ref, need, barred in self.learned:
             if not flat[barred].any():
                 return ref, need
@@ -132,6 +133,7 @@ class CostProof:
             if found is None:
                 return None
             refs[q], need = found
+            # The refutation did not need the branch: it is one of the whole node.
             if b not in need:
                 return found
             lows[q] = need[b][q]
@@ -159,6 +161,7 @@ class CostProof:
             return None
         need, gains = dict(fixed), least - worth.least(self._known)
         for gain, i in sorted((int(gains[i]), i) for i in fixed):
+            # Ascending by what each gives: as many as possible are dropped from the lemma.
             if gain > slack:
                 break
             slack -= gain
@@ -170,6 +173,7 @@ class CostProof:
         least = self.prices.least
         if self.step == 0:
             return least - 1
+        # Costs differ by multiples of the step, so the next lower one is all that must be exceeded.
         return least + (self.base - least) % self.step - self.step
 
     def _improved(self, allowed: Bool, steps: int) -> tuple[I64, float]:
@@ -185,6 +189,7 @@ class CostProof:
             charged = price + weight.T @ self._member
             home = charged.argmin(axis=0)
             self._share *= _MEMORY
+            # How often a buffer went to each pool lately: the most divided one is branched on.
             self._share += (1 - _MEMORY) * (home[:, None] == self._pools)
             value = float(charged[home, everything].sum() - (weight * self._free).sum())
             stalled = 0 if value > best_value + 1e-6 * abs(best_value) else stalled + 1
@@ -209,6 +214,7 @@ class CostProof:
     def _rounded(self, allowed: Bool) -> bool:
         """Round the multipliers as coarsely as still refutes a choice of pools; write them, and say whether they do."""
         unit = self.instance.unit
+        # Coarse multipliers make short lines, so the coarsest that still refute are written.
         for scale in _SCALES:
             whole = np.rint(self._weight * (scale / unit)).astype(np.int64)
             worth = self._worth(scale, whole)

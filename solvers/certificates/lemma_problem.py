@@ -53,6 +53,7 @@ def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
     near |= near.T
     near[_pairs(instance.conflict_first, instance.conflict, position)] = True
     near[_pairs(instance.share_first, instance.share, position)] = False
+    # Members of a rigid group count as if they could share bytes: certificates leave that rule out.
     near &= instance.anchor[buffers][:, None] != instance.anchor[buffers][None, :]
     return near
 
@@ -104,6 +105,7 @@ def lemma_input(instance: Instance, kept: Bool) -> LemmaInput:
         granule=granule,
         remainder=remainder,
         fits=fits,
+        # Groups of pools double with each pool; above four only all of them together are looked at.
         group=_int64([group for group in range(1, 1 << p) if group & (group - 1)] if p <= 4 else [(1 << p) - 1]),
     )
     tables.least[:] = np.where(allowed, residue, FAR)
@@ -185,6 +187,7 @@ def _sets(instance: Instance, kept: Bool, free: I64, both: I64, near: Bool) -> l
     for t in times.tolist():
         alive = [i for i in instance.members(t).tolist() if position[i] >= 0]
         mine = {i for i in alive if instance.pin[i] < 0}
+        # A larger live set replaces the one before it, which it holds.
         if found and mine >= last:
             found.pop()
         if not is_plain:

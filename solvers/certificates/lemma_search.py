@@ -77,6 +77,7 @@ class LemmaSearch:
         return self.outcome
 
     def _round(self, limit: int, flag: I64) -> None:
+        # Failure weights start afresh, as in the exact search: old ones keep it among the same sets.
         if self.rounds % _FRESH_EVERY == _FRESH_EVERY - 1:
             self._weight[:] = 1.0
         rank = self._area
@@ -88,6 +89,7 @@ class LemmaSearch:
             weight=self._weight,
             rank=rank,
             lift_weight=_LIFT_WEIGHTS[self.rounds % 2],
+            # Both ways to pull requirements back in turn; which makes shorter logs differs.
             is_slim=self.rounds // 2 % 2 == 0,
             node_limit=limit,
             flag=flag,
@@ -110,6 +112,7 @@ class LemmaSearch:
         tables, old = self.given.tables, self.store
         self._depth *= 2
         self._state = Reference(new_state(tables, self._depth))
+        # Lemmas are only a memory: a search without them is right as well.
         if len(old.entry) >= _MOST_ENTRIES:
             self.store = new_store(tables, len(old.branch), len(old.entry))
             return

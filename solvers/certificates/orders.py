@@ -85,11 +85,13 @@ class _Flow:
         self.arcs: list[list[int]] = [[] for _ in range(self.sink + 1)]
         before, after = _around(graph, self.operation)
         after.add(self.operation)
+        # What surely has run is one node, what surely has not is another.
         where = [self.source if k in before else self.sink if k in after else k for k in range(n)]
         for tensor, size in enumerate(graph.counted):
             maker = graph.maker[tensor]
             start = self.source if maker is None else where[maker]
             users = [k for k in graph.readers[tensor] if where[k] != self.source]
+            # Made after the operation: not alive while it runs.
             if size == 0 or start == self.sink:
                 continue
             self._join(start, n + tensor, size, None)

@@ -26,6 +26,7 @@ class Prices:
     @classmethod
     def of(cls, problem: Problem, instance: Instance, pool: list[int]) -> Prices:
         """Return the prices, and the cost of a plan that has each buffer in a certain pool."""
+        # As the price is written, not as it is rounded: the checker reads the same text.
         costs = [Fraction(repr(float(each.cost))) for each in problem.pools]
         parts = lcm(*(cost.denominator for cost in costs))
         traffic = instance.traffic.tolist()

@@ -31,6 +31,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
     allowed = _allowed(instance, caps)
+    # Sets of pools double with each pool; with many, single ones and all of them must do.
     for group in range(1, 1 << p) if p <= 6 else [1 << q for q in range(p)] + [(1 << p) - 1]:
         pools = [q for q in range(p) if group >> q & 1]
         outside = np.ones(p, dtype=np.bool_)
@@ -130,6 +131,7 @@ def _too_long(
     blocks = [_blocks(instance, q, pinned) for q in pools]
     if len(pools) > 1:
         free = sum(Reserve(_merged(rows)).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
+        # Over several pools no grid is common, so bytes are counted.
         return (1, 0) if sum(instance.size[members].tolist()) > free else None
     for granule, remainder in _grids(instance, members, pools[0]):
         kept = members[

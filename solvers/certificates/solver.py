@@ -48,6 +48,7 @@ def solve(instance: Instance, search: Search) -> None:
             search.offer(np.zeros(len(instance), dtype=np.int64), column(run.offset), NAME)
             step = 0
         elif run.outcome == EXHAUSTED:
+            # Bounds far below the peak cost few nodes each; doubling skips most of them.
             step = max(1, 2 * step)
             search.offer_bound((asked + 1,), NAME)
             if asked >= instance.pools[0].capacity:

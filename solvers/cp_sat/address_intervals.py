@@ -51,6 +51,7 @@ class AddressIntervals:
         intervals = [self.boxes[i][self.q].interval for i in members if not is_tied[i]]
         alone: list[int] = []
         for views in self._views([i for i in members if is_tied[i]]):
+            # Views overlap each other by intent: one interval stands for all of them.
             if len(views) == 1:
                 intervals.append(self.of_one(views[0], among))
             elif any(self.sharing.partners[i] & among for i in views):
@@ -109,6 +110,7 @@ class AddressIntervals:
         if not shares:
             return box.interval
         if key not in self._made:
+            # One home and one partner: a literal of its own would say the same.
             is_sure = len(self.boxes[i]) == 1 == len(shares)
             is_there = ~shares[0] if is_sure else self._and_not(box.is_here, shares)
             size = int(self.instance.size[i])

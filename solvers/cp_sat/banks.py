@@ -46,6 +46,7 @@ class Banks:
     def interval(self, i: int, q: int) -> IntervalVar:
         """Return the banks that a buffer touches as an interval of their numbers, there where the buffer is."""
         first, past = self.touched(i, q)
+        # A buffer that begins and ends inside of banks touches two more than it fills.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
         number = self.model.new_int_var(1, most, "")
         return self.model.new_optional_interval_var(first, number, past, self.boxes[i][q].is_here, "")

@@ -38,6 +38,7 @@ def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> Ad
         size = int(instance.size[i])
         for q, (lowest, highest) in homes.items():
             start = model.new_int_var(lowest, highest, "")
+            # Optional intervals weaken propagation, so only buffers with a choice have them.
             if len(homes) == 1:
                 boxes[i][q] = AddressBox(start, model.new_fixed_size_interval_var(start, size, ""), 1, lowest, highest)
             else:
@@ -52,6 +53,7 @@ def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxe
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():
             step = int(instance.alignment[q, i])
+            # The lowest address is aligned already.
             if step > 1 and box.lowest < box.highest:
                 steps = model.new_int_var(0, (box.highest - box.lowest) // step, "")
                 model.add(box.start == box.lowest + step * steps)
@@ -84,6 +86,7 @@ def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) 
         for q, box in homes.items():
             page, shift = int(instance.page[q, i]), int(instance.page_shift[q, i])
             size = int(instance.size[i])
+            # Wherever it lies in its range, it stays in one page.
             if page == 0 or (box.lowest + shift) % page + box.highest - box.lowest + size <= page:
                 continue
             first, last = (box.lowest + shift) // page, (box.highest + shift) // page

@@ -71,6 +71,7 @@ def _runs(goal: int) -> Iterator[_NextQuestion]:
     if goal == COST:
         yield _NextQuestion("choice", 4 * _FIRST_RUN)
     for work in (_FIRST_RUN * 1.5**k for k in count()):
+        # Each with another seed and order: run times are heavy-tailed, so several short runs beat a long one.
         yield from [_NextQuestion("floor", work)] * 3
         yield from [_NextQuestion("between", work)] * 3
         yield _NextQuestion("best", 4 * work)
@@ -111,6 +112,7 @@ class _GoalPursuit:
                 continue  # once refuted, a floor moves up by single units: no more than any other limit
             limit = floor if run.ask == "floor" else most
             if run.ask == "between" and reached is not None:
+                # Questions far below the best plan are hard, those just below it win little.
                 limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
             at_least = self.engine.ask(self._question(goal, limit, run), run.work)
             if at_least > floor:
@@ -159,6 +161,7 @@ class _GoalPursuit:
 def whole_costs(instance: Instance) -> Costs:
     """Return the costs; where their sums grow too large, in a coarser step that rounds each down, so a bound holds."""
     costs = Costs.of(instance)
+    # Rounded down, so that a bound on coarse costs is one on costs.
     coarser = 1 << max(0, costs.most.bit_length() - _LARGEST.bit_length() + 1)
     return costs.coarser(coarser)
 

@@ -61,6 +61,7 @@ class ChoiceSearch:
             best = self.search.best
             if best is None:
                 return
+            # A pool that there is not: leavers are nobody's choice, and go where they fit.
             pool = np.where(self._leavers(best.pool), len(self.pools), best.pool)
             noise = np.exp(self.rng.choice([0.0, 0.1, 0.3]) * self.rng.standard_normal(self.ratio.shape))
             packed = self._pack(pool, np.argsort(best.offset, kind="stable"), self.ratio * noise)
@@ -107,11 +108,14 @@ class ChoiceSearch:
             waiting = (found == ABSENT) & instance.allowed[q]
             chosen = order[waiting[order] & (pool[order] == q)]
             by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
+            # Groups of several buffers go nowhere but to their own pool, or half of one might fit.
             others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
             mine = np.concatenate((chosen, others))
+            # Pinned buffers first, as nothing else can make room for them.
             mine = mine[np.argsort(instance.pin[mine] < 0, kind="stable")]
             found[mine], found_pool[mine] = self.packer.pack(q, mine), q
             is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
+            # One member without a place takes its whole group on to the next pool.
             is_out[item[found == ABSENT]] = True
             found[is_out[item]] = ABSENT
         return None if (found == ABSENT).any() else (column(found_pool), column(found))
@@ -124,6 +128,7 @@ def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]
     """Return (p, k): the gain of an item over its best later pool, prices of bytes included, for what it takes here."""
     prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
     own = np.where(knapsack.homes, knapsack.price, np.inf)
+    # Capacity that is worth nothing makes any gain endless; this keeps the ratio finite.
     taken = np.maximum(prices - knapsack.price, 1e-9)
     ratio = np.zeros(prices.shape)
     for rank, q in enumerate(pools):

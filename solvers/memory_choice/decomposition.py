@@ -84,6 +84,7 @@ class Decomposition:
         for goal in self.goals.left:
             self.doubts = []
             value = self._least_cost(work) if goal == COST else self._least_end(goal, work)
+            # No proof is near, but a choice that leaves some capacity may still be packed.
             if value is None and goal == COST:
                 self._compromise(work)
             if value is None or self.search.is_over:
@@ -102,6 +103,7 @@ class Decomposition:
             if reached is not None and floor >= reached:
                 return reached
             most = self.dearest if reached is None else reached - 1
+            # Nothing was learned since the last proof, so it would be the same.
             if requested != (len(self.nogoods), most):
                 proved = self._cheapest(self.ends, multipliers, self.nogoods, most)
                 requested = len(self.nogoods), most
@@ -110,6 +112,7 @@ class Decomposition:
                 return None
             floor = self._raised(min(proved.bound, most + 1), floor)
             choice = proved
+            # What is not known to fit is left out for a plan, but not for the bound.
             if self.doubts and floor <= most:
                 choice = self._cheapest(self.ends, multipliers, self.nogoods + self.doubts, most)
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
@@ -184,6 +187,7 @@ class Decomposition:
                 low = requested + 1
                 proved = low if choice.bound > most else proved
             is_new = choice.home is not None or requested == floor
+            # One unit less first: mostly the end found is the least; else bisect.
             requested = found - 1 if is_new else (low + found) // 2
         return proved, found, home
 
@@ -207,11 +211,13 @@ class Decomposition:
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))
+        # The pool most likely to fail comes first, before work goes into the others.
         fullest = np.argsort(-filled.max(axis=1, initial=0), kind="stable")
         offset = np.zeros(len(pool), dtype=np.int64)
         reached = self.goals.reached(goal)
         for q in fullest.tolist():
             kept = pool == q
+            # Only the pool of the goal has to end lower than in the best plan.
             target, at_most = self.ends[q], self.ends[q]
             if q == goal:
                 target, at_most = end, at_most if reached is None else reached - 1

@@ -69,6 +69,7 @@ def cheapest(
     if timeline.is_refuted or (timeline.capacity < 0).any():
         return PoolChoice(None, 0, NEVER)
     widest = effort.widest(int(timeline.has_choice.sum()))
+    # A narrow range of costs keeps few partial choices; most choices are near the bound.
     span = max(1, int(floor * _FIRST_SPAN), at_most // 4096)
     best, most, is_crowded, work = PoolChoice(None, 0, floor), at_most, False, 0
     while floor <= most and not is_over():
@@ -94,9 +95,11 @@ class _PartialChoices:
         self.worth, self.scale, self.widest = multipliers.worth, multipliers.scale, widest
         self.top = at_most * self.scale
         prices = multipliers.prices(knapsack)
+        # What each item costs at least is in the first value already; only the rest branches.
         self.price = prices - np.where(self.homes, prices, NEVER).min(axis=0)
         self.key = np.zeros((timeline.words, 1), dtype=np.int64)
         self.load = np.zeros((len(self.homes), 1), dtype=np.int64)
+        # Every partial choice begins at the bound, so its cost is a bound of what it leads to.
         self.cost = np.array([multipliers.value(knapsack, limit)])
         self.origin = np.zeros(1, dtype=np.int64)
         self.steps: list[tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int8]]] = []
@@ -139,6 +142,7 @@ class _PartialChoices:
             field = self.timeline.fields[j]
             self.key[field.word] &= ~(field.mask << field.shift)
         if items and len(self.cost) > 1:
+            # Equal keys stand together, the cheapest first.
             order = np.lexsort((self.cost, *self.key))
             key = self.key[:, order]
             is_first = np.append(True, (key[:, 1:] != key[:, :-1]).any(axis=0))
@@ -163,6 +167,7 @@ class _PartialChoices:
         self._note_nogoods(j)
         if len(self.cost) > self.widest:
             order = np.argsort(self.cost, kind="stable")
+            # The cheapest that was dropped is what the bound may still claim.
             self.dropped = min(self.dropped, int(self.cost[order[self.widest]]))
             self._keep(np.sort(order[: self.widest]))
         self.steps.append((j, self.origin.astype(np.int32), self._home(j).astype(np.int8)))
@@ -173,6 +178,7 @@ class _PartialChoices:
         for number in self.timeline.nogoods_of[j]:
             nogood, field = self.timeline.nogoods[number], self.timeline.fields[-1 - number]
             is_there = self._home(j) == nogood.pool
+            # From the second member on, the bit says whether all before it are there.
             if self.seen[number]:
                 is_there &= self._home(-1 - number) != 0
             self.seen[number] += 1

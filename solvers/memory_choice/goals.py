@@ -67,6 +67,7 @@ class Goals:
             return cost
         if best is not None and self.reached(COST) == steps and abs(best.score[0] - cost) <= 1e-12 * cost:
             return best.score[0]
+        # Rounded down: a bound must not pass the cost that a plan of so many steps is written with.
         return max(self._initial[0], nextafter(cost * (1 - 1e-12), 0))
 
 

@@ -55,6 +55,7 @@ class Knapsack:
     def __post_init__(self) -> None:
         instance = self.instance
         self.item, self.homes, self.price = self._items()
+        # Buffers that conflict by name alone have rows as well, behind the live sets.
         timeless = cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
         members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
         row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])

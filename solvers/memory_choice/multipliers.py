@@ -88,6 +88,7 @@ def _ascend(
     worth = np.zeros((len(capacity), knapsack.rows))
     if goal is not None:
         capacity[goal] = 0.0
+        # The pool whose load is bounded has weights that add up to 1.
         worth[goal] = 1.0 / knapsack.rows
     best, best_worth = -np.inf, worth
     direction, step, stalled = np.zeros_like(worth), 1.0, 0
@@ -105,11 +106,13 @@ def _ascend(
         excess = knapsack.loads(home) - capacity
         if goal is not None:
             excess[goal] -= value
+        # Multipliers cannot fall below 0, so such a direction is no way.
         excess[(worth <= 0) & (excess < 0)] = 0
         direction = excess + _MOMENTUM * direction
         length = float((direction * direction).sum())
         if length == 0 or is_over():
             break
+        # Polyak's step: the longer, the further the bound is from the guess of the cost.
         worth = np.maximum(0, worth + step * max(upper - value, 1.0) / length * direction)
         if goal is not None:
             total = worth[goal].sum()
@@ -136,6 +139,7 @@ def _whole(knapsack: Knapsack, worth: F64) -> Multipliers:
     charged = knapsack.price + _charges(knapsack, worth)
     largest = float(charged.max(axis=0, initial=0).sum() + (worth * most).sum()) + 1.0
     scale = _FINEST
+    # Finer multipliers prove more, as long as sums stay exact in int64.
     while scale > 1 and scale * largest >= _LARGEST:
         scale //= 2
     if scale * largest >= _LARGEST:

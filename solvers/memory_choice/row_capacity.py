@@ -35,6 +35,7 @@ class RowCapacity:
 
     def below(self, end: int) -> I64:
         """Return how much can lie in each row where the pool ends there, no more than there is to put there."""
+        # The last granule may reach beyond the end by what its buffer wastes.
         ends = (min(end, self.horizon) + self.waste) // self.granule * self.granule
         free = ends.copy()
         for low, high in self.reserved:
@@ -66,6 +67,7 @@ def _waste(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
     """Return by how much the last granule of a buffer may reach beyond it, at most, in each row."""
     lifetime_buffer, start, end = lives
     kinds = np.unique(waste[waste > 0])
+    # The largest waste everywhere is right as well, only weaker.
     if len(kinds) > _MOST_KINDS:
         return np.full(rows, int(kinds[-1]))
     found = np.zeros(rows, dtype=np.int64)

@@ -58,6 +58,7 @@ class SubsetPackings:
             return SubsetPacking(np.zeros(0, dtype=np.int64), 0)
         packing = self._packings.setdefault((q, np.packbits(kept).tobytes()), SubsetPacking())
         self._look(q, kept, packing)
+        # Searched before with as much work, the answer would be the same.
         if packing.end > end >= packing.need and work > packing.work:
             self._search(q, kept, end, at_most, work, packing)
         return packing
@@ -69,6 +70,7 @@ class SubsetPackings:
         """
         low, high = 0, self.instance.n_live_sets
         shortest = max(1, high // _NARROWEST)
+        # First cut from the end of time, then from its beginning.
         for is_upper in (True, False):
             step = (high - low) // 2
             while step >= shortest and not self.search.is_over:
@@ -105,8 +107,10 @@ class SubsetPackings:
             part,
             deadline=time.monotonic() + self.search.remaining_s,
             seed=self.search.seed,
+            # By work, so that what is learned of a set does not depend on the load of the machine.
             deterministic=True,
             work_limit=work,
+            # Both prove by exhaustion or by pins; a no-good must not rest on an engine's word.
             trusted=frozenset({"greedy", branch_and_bound.NAME}),
         )
 
@@ -125,6 +129,7 @@ class SubsetPackings:
         if inner.best is not None:
             self._take(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasible is None
+        # An open set took all that was allowed, a packed or proved one a small part.
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(packing.need, at_most + 1 if inner.infeasible is not None else int(inner.bound[-1]))
 

@@ -66,6 +66,7 @@ class Timeline:
         np.maximum.at(self.last, knapsack.item_of_lifetime, knapsack.end)
         self.nogoods = [nogood for nogood in nogoods if self._is_open(nogood)]
         self.members = [[j for j in sorted(nogood.items) if self.has_choice[j]] for nogood in self.nogoods]
+        # A no-good whose items all have no choice rules everything out.
         self.is_refuted = not all(self.members)
         self.nogoods_of: dict[int, list[int]] = defaultdict(list)
         for number, members in enumerate(self.members):
@@ -107,6 +108,7 @@ class Timeline:
             start, end = spans[name]
             while busy and busy[0][0] <= start:
                 heappush(spare, heappop(busy)[1])
+            # Bits are used again when an item has left, so keys are as wide as what is alive.
             slot = heappop(spare) if spare else len(busy)
             heappush(busy, (end, slot))
             fields[name] = KeyField(slot // in_word, slot % in_word * bits, (1 << bits) - 1)

@@ -123,6 +123,7 @@ class Boxes:
 
     def _reserved(self, q: int, low: int, high: int) -> Box:
         """Extend the range up to the grid, where what lies above it starts; its extent is what it takes of the grid."""
+        # What lies above a reserved range begins on the grid, so its end counts as if it were there.
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)
 
@@ -208,6 +209,7 @@ class Boxes:
         reserved, no offset is shifted and no extent wasted, and where no constraint is about addresses or about ends.
         Exchanging twins could undo the choice, so neither has one.
         """
+        # Turned over, pages, banks and distances would be others.
         if self.instance.features & ON_OFFSETS:
             return None
         buffers = self.all[: self.n]
@@ -216,7 +218,9 @@ class Boxes:
         if len(self.limit) != 1 or fixed or coarse or self.grid.shift != (0,):
             return None
         twins = {i for pair in self.twins() for i in pair}
+        # Twins are in an order already, which may contradict this one.
         free = [(a, b) for a, b in self.pairs if a not in twins and b not in twins]
+        # The largest pair: fixing its order leaves least to decide.
         return max(free, key=lambda pair: buffers[pair[0]].size + buffers[pair[1]].size, default=None)
 
 

@@ -53,6 +53,7 @@ def _ask(
             timeLimit=effort.seconds,
             maxNodes=effort.nodes,
             gapAbs=effort.gap,
+            # The relative gap would stop it above the least unit.
             gapRel=0,
             options=[f"randomSeed {1 + effort.seed % 10**6}", f"randomCbcSeed {1 + effort.seed % 10**6}"],
         )
@@ -116,6 +117,7 @@ def _outcome(
             values[at] = variable.varValue
         take(values)
     if problem.sol_status == pulp.LpSolutionOptimal:
+        # It stops within the gap, so only what lies below that is a bound.
         return Outcome("optimal", float(pulp.value(problem.objective) or 0.0) - effort.gap)
     if problem.status == pulp.LpStatusInfeasible or _INFEASIBLE in lines:
         return Outcome("infeasible")

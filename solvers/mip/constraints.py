@@ -32,6 +32,7 @@ def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
         share = Term(program.at["shared", a, b])
         for low, high in ((a, b), (b, a)):
             sides = [(Term(program.at["offset", high]), 1), (Term(program.at["offset", low]), -1)]
+            # The least that lets the row say nothing: a larger one weakens the relaxation.
             big_m = boxes.all[low].highest - boxes.all[high].lowest
             program.row_if(share, big_m, ("start", low, high), sides, 0)
         for q in boxes.all[a].span if len(boxes.all[a].span) + len(boxes.all[b].span) > 2 else ():

@@ -57,6 +57,7 @@ def _set_options(highs: Any, effort: EngineEffort) -> None:
     highs.setOptionValue("log_to_console", False)
     highs.setOptionValue("threads", 1)
     highs.setOptionValue("random_seed", effort.seed % 2**31)
+    # Only the absolute gap counts: below one unit a peak is the least.
     highs.setOptionValue("mip_rel_gap", 0.0)
     highs.setOptionValue("mip_abs_gap", effort.gap)
     # After a restart HiGHS 1.15 was seen to call a start optimal that is not; without, proofs take about as long.
