@@ -31,6 +31,7 @@ class Costs:
         prices = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
         weights = [Fraction(repr(weight)) for weight in instance.soft_weight.tolist()]
         parts = lcm(*(value.denominator for value in (*prices, *weights)))
+        # Python's integers: traffic times price may pass int64.
         whole = np.array([int(price * parts) for price in prices], dtype=object)[:, None]
         asked = instance.traffic.astype(object) * whole
         homes = instance.allowed.T.tolist()
@@ -41,6 +42,7 @@ class Costs:
             cheapest += least
             extra.append({q: cost - least for q, cost in mine.items()})
         clash = [int(weight * parts) for weight in weights]
+        # Where nothing costs more than the cheapest, any step will do.
         step = gcd(*clash, *(cost for costs in extra for cost in costs.values())) or parts
         return cls(
             Fraction(cheapest, parts),

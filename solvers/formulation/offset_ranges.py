@@ -25,6 +25,7 @@ def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
         lowest = np.where(instance.pin >= 0, instance.pin, instance.residue[q]).tolist()
         step = instance.alignment[q].tolist()
         for i in np.flatnonzero(instance.allowed[q]).tolist():
+            # What lies above it in its rigid group must fit, too.
             slack = end - reach[anchor[i]] + distance[i] - lowest[i]
             if slack >= 0:
                 found[i][q] = (lowest[i], lowest[i] + (0 if is_pinned[i] else slack // step[i] * step[i]))
@@ -54,6 +55,7 @@ def horizon(instance: Instance, q: int) -> int:
             waste[anchor] = instance.pools[q].bank
     fixed = [0, *instance.pools[q].reserved[:, 1].tolist(), *instance.residue[q, mine].tolist()]
     base: int = max([*fixed, *instance.pin[mine].tolist()])
+    # Every group stacked on all that is fixed, each with the most that its alignment, pages and banks may waste.
     return base + sum(reach[anchor] + waste[anchor] + period[anchor] - 1 for anchor in waste)
 
 

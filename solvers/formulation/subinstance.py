@@ -45,6 +45,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
         columns[name] = columns[name][kept[getattr(instance, COLUMNS[name].along)].all(axis=1)]
     for name in HOLDING_BUFFERS:
         columns[name] = position[columns[name]]
+    # In one pool all are together; only rigid groups still move as one.
     columns["colocation"] = first_of_equals(columns["anchor"])
     for values in columns.values():
         if isinstance(values, np.ndarray):

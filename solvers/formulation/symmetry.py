@@ -15,6 +15,7 @@ from memplan.planner.model.buffer_table import I64
 def identical(instance: Instance) -> Sequence[list[int]]:
     """Return groups of buffers, each ascending, that share a live set and may change places in any assignment."""
     is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # without a lifetime they may share their bytes
+    # What is tied to others is told by these, so it is no copy of its like.
     for relation in relations(instance):
         is_free &= ~relation.has_others
     free = np.flatnonzero(is_free)

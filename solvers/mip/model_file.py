@@ -51,6 +51,7 @@ def _question(instance: Instance) -> tuple[Boxes, MipQuestion]:
         question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.of(instance).most))
         return Boxes(instance, question.limit), question
     last = len(limits) - 1
+    # The lower the limit, the smaller the big-M of each pair, and the easier the program.
     limits[last] = min(limits[last], _peak_by_size(instance))
     floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
     question = MipQuestion(tuple(limits), tuple(floors), ("peak", last))
@@ -127,6 +128,7 @@ class _Text:
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
     def _lp_row(self, row: LinearRow) -> str:
+        # Readers refuse a row without a column.
         entries = row.entries or [(self.objective, 0)]
         sense, limit = ("=" if row.at_least == row.at_most else ">=" if row.at_most is None else "<="), _limit(row)
         return f"{self.row_name[row.key]}: {' '.join(self._lp_entry(*entry) for entry in entries)} {sense} {limit}"

@@ -104,6 +104,7 @@ def _distinct(texts: list[str]) -> list[str]:
     seen: set[str] = set()
     for text in short:
         name, number = text, 2
+        # A numbered name may be somebody's own id.
         while name in seen or (name != text and name in used):
             name, number = f"{text}_{number}", number + 1
         seen.add(name)

@@ -59,6 +59,7 @@ def compare_readings(
     reading = reading or Reading()
     timeline = expand(operations, most=most)
     called = [name for name in _called(operations) if name != operations.entry]
+    # What a function keeps between its calls has no place in a workspace of one call.
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     shared_time.solves = 4 + (1 + len(called)) * is_local
     found: list[PlannedPeak] = []

@@ -102,8 +102,10 @@ def audit(
     placed = PlacedBuffers.by(problem, plan.placements)
     has_bytes = problem.buffers.size > 0
     is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
+    # Buffers of no bytes may lie anywhere, and use nothing.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
     used = [int(ends[placed.pool == q].max(initial=0)) for q in range(len(problem.pools))]
+    # At the very best peak: an audit counts the moves that reach it, not those that come near.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
     best = {use.name: use.used for use in better.pools} if len(better.placements) else {}
     pools = tuple(_pool(problem, placed, ends, q, used[q], best.get(pool.name)) for q, pool in enumerate(problem.pools))

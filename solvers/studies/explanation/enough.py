@@ -27,6 +27,7 @@ def enough(
     if pool is None:
         return None
     mine = problem.pools[problem.pool_index[pool]]
+    # The objective `peak` makes the last pool small, so this one goes last.
     others = tuple(row for row in problem.pools if row.name != pool)
     open_ended = mine.model_copy(update={"size": None})
     plan = solve(

@@ -32,6 +32,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
     Every buffer named is needed: the others named, one upon the other, end within the capacity. None as well where
     buffers may lie on the bytes of others, so that sizes do not add up.
     """
+    # Only where sizes add up is arithmetic a proof; members of rigid groups and partners may share bytes.
     if len(problem.pools) > 1 or instance.n_live_sets == 0 or instance.features & {"relative", "sharing"}:
         return None
     capacity = last_end(problem.pools[0])
@@ -41,6 +42,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
     if needed <= capacity:
         return None
     members = instance.members(fullest)
+    # The largest first: the shortest such prefix is irreducible, as each member is no smaller than the one left out.
     order = members[np.argsort(-instance.size[members], kind="stable")]
     total, chosen = 0, []
     for i in order.tolist():

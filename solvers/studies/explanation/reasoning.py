@@ -80,6 +80,7 @@ class Reasoning:
     def explanation(self) -> Explanation:
         """Return the reason with as little in it as the time allows."""
         full = overfull_set(self.problem, self.instance)
+        # Irreducible by arithmetic: no question to a solver is needed (decision 072).
         if full is not None:
             found = self._of_live_set(full)
             self._tell("witness", found)
@@ -144,6 +145,7 @@ class Reasoning:
 
     def _of_lemmas(self) -> bool:
         """Keep the buffers that a proof by lemmas needs; False where none was found in time."""
+        # Its time limit is one of the clock, which must decide nothing here.
         if self.options.deterministic:
             return False
         share_s = max(0.01, self.asking.deadline.left_s * _LEMMA_SHARE)
@@ -174,6 +176,7 @@ class Reasoning:
         def told(left: list[ProblemRule]) -> None:
             self.dropped = tuple(everything.difference(left))
 
+        # Mostly no rule matters, and one question says so for all.
         if rules and asked([]) == "no":
             rules = []
             told(rules)
@@ -185,6 +188,7 @@ class Reasoning:
         """Leave out bodies that are not needed, small areas first; return the others."""
         mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
         area = self._areas()
+        # Small ones are the likeliest not to matter, and go in large steps.
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
         def told(left: list[int]) -> None:
@@ -201,6 +205,7 @@ class Reasoning:
         time = np.add.reduceat(
             np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
         )
+        # Without lifetimes, conflicts by name say how long they matter: they go last.
         time[np.diff(table.first) == 0] = np.inf
         return np.bincount(self.bodies, weights=np.minimum(table.size * time, 1e300), minlength=len(table))
 
@@ -262,6 +267,7 @@ class Reasoning:
             rules=tuple(rule.member(self.problem) for rule in rules),
             other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
         )
+        # What was missing at a time was said of other buffers; of these it may not hold.
         if ids and not self._is_witness(found):
             found = found.model_copy(
                 update={

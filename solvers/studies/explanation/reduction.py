@@ -54,11 +54,13 @@ def deleted(items: Sequence[Item], asked: Ask[Item], told: Callable[[list[Item]]
         trial = left[:at] + left[at + size :]
         answer = asked(trial)
         if answer == "no":
+            # What could go was one of many, so more are tried at once.
             left, size = trial, size * 2
             told(left)
         elif size > 1:
             size //= 2
         else:
+            # Kept as if it were needed, and counted; with fewer others the question may be easier at the end.
             if answer == "open":
                 unsure.append(left[at])
             at += 1

@@ -84,6 +84,7 @@ def _of_entries(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
         if sum(bool(kept[problem.index[name]]) for name in names) > 1:
             yield ProblemRule("together", entry=k)
     for k, use in enumerate(problem.bank):
+        # Weights only cost: without them nothing is easier to fit.
         if use.weight is None and sum(bool(kept[problem.index[name]]) for name in use.buffers) > 1:
             yield ProblemRule("bank", entry=k)
 

@@ -124,6 +124,7 @@ class Candidates:
             if end - start > k and "later-start" in self.kinds:
                 change = RepairChange.model_construct(kind="later-start", buffers=(name,), steps=k)
                 yield Candidate(change, me, ((start, start + k),), size)
+        # Of three steps and more there is one between the first and the last in which it is away.
         if end - start > 2 and "spill" in self.kinds and table.offset[i] < 0:
             change = RepairChange.model_construct(kind="spill", buffers=(name,), cost_bytes=2 * size)
             yield Candidate(change, me, ((start + 1, end - 1),), size)
@@ -161,6 +162,7 @@ class Candidates:
                 events[end] -= sizes[root]
         if self.problem.may_share or self.problem.rigid:  # sizes do not add up: no row is certain
             return np.zeros(0, dtype=np.int64), []
+        # Where a change lets a buffer come back, a row of its own begins.
         extra = {end for candidate in self.found for _, end in candidate.gone}
         times, excess, load = [], [], 0
         for time in sorted(events.keys() | extra):
@@ -168,6 +170,7 @@ class Candidates:
             if load > self.capacity:
                 times.append(time)
                 excess.append(load - self.capacity)
+        # Rows left out only let through covers that then do not fit.
         count = max(1, min(_MOST_ROWS, _MOST_CELLS // max(1, len(self.found))))
         chosen = sorted(np.argsort([-float(more) for more in excess], kind="stable")[:count].tolist())
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]

@@ -30,6 +30,7 @@ class ChangedProblems:
             if change.kind == "in-place":
                 other = change.buffers[1]
                 second = dict(self.rows[other])
+                # Of one size, an alias says the same and leaves solvers less to decide than a pair that may share.
                 if row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0:
                     rows[other] = _inside(second, name)
                 else:
@@ -65,6 +66,7 @@ def original(name: int | str, index: Any) -> int | str:
     for known in (name.removesuffix(OUT), name.removesuffix(IN)):
         if known in index:
             return known
+        # Ids that are numbers became texts when a suffix was added.
         if known != name and known.lstrip("-").isdigit() and int(known) in index:
             return int(known)
     return name

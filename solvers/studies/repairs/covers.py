@@ -119,6 +119,7 @@ class _CoverSearch:
         can: dict[int, bool] = {}
         for c in self._helpers(self.all, used, lacks, left):
             best = int(self.stronger[c])
+            # The strongest change of the same buffers decides whether any of them can be part of a cover.
             if best not in can:
                 rest = lacks - self.candidates.saved[:, best]
                 can[best] = left == 1 or self._is_enough(used | self.candidates.found[best].touched, rest, left - 1)
@@ -145,6 +146,7 @@ class _CoverSearch:
         possible, others = self.most[rows, min(left, few)], self.most[rows, min(left - 1, few)]
         if (possible < lacks[rows]).any() or (left > 1 and self._needs_more(rows, left)):
             return []
+        # The row that the fewest candidates can help: a short list to branch on.
         at = int((possible / lacks[rows]).argmin())
         hardest = columns.saved[rows[at]]
         helpers = np.flatnonzero(columns.free(used) & (hardest >= max(1.0, float(lacks[rows[at]] - others[at]))))
@@ -156,6 +158,7 @@ class _CoverSearch:
     def _needs_more(self, rows: I64, left: int) -> bool:
         """Say whether more rows than `left` have no helper in common, so that each needs one of its own."""
         helps = self.helps[rows]
+        # Rows with few helpers first, as these are the likeliest to have none in common.
         order = np.argsort(helps.sum(axis=1), kind="stable")[:_ROWS_COMPARED]
         used = np.zeros(helps.shape[1], dtype=np.bool_)
         count = 0

@@ -112,6 +112,7 @@ def repairs_of_graph(
         found.append(other)
     least = placed.result.lower_bound
     proved, left_out = not found and least > capacity, []
+    # Fewer changes to the program first: operations run again before operations in stripes.
     for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
         if len(found) >= wanted:
             break
@@ -156,6 +157,7 @@ class _Orders:
         along = bytes_along(self.graph, range(count))
         worst = [k for k, alive in enumerate(along) if alive > self.capacity]
         near = {k for at in worst for k in (at - 1, at, at + 1) if 0 <= k < count - 1}
+        # One swap changes what is alive at one place, so it cannot mend many.
         for k in sorted(near)[:_MOST_SWAPS] if len(worst) <= 3 else ():
             if k in self.graph.predecessors[k + 1]:
                 continue

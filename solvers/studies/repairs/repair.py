@@ -157,6 +157,7 @@ class _Search:
         sets = list(islice(self._sets(count), MOST_COVERS))
         is_whole = len(sets) < MOST_COVERS
         opened: list[frozenset[int]] = []
+        # One hard plan took the time of all others, so each has a short turn first (decision 074).
         for is_quick, tried in ((True, self._in_turn(sets)), (False, opened)):
             for chosen in tried:
                 if len(self.found) >= self.options.wanted:
@@ -179,6 +180,7 @@ class _Search:
         if len(sets) > _MOST_COMPARED or not self.candidates.excess:
             return cheap
         saved, excess = self.candidates.saved, np.array(self.candidates.excess)
+        # The cheapest alone often leave no slack, which makes them hard to plan.
         roomy = sorted(cheap, key=lambda chosen: -int((saved[:, list(chosen)].sum(axis=1) - excess).min()))
         return list(dict.fromkeys(each for pair in zip(cheap, roomy, strict=True) for each in pair))
 
@@ -211,6 +213,7 @@ class _Search:
     def _try(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
         """Plan the problem after some changes; keep the repair, or the reason that it is none; False if it is open."""
         for touching, value in self.cuts:
+            # The buffers of that reason are changed in the same way, so it still holds.
             if chosen & touching == value:
                 self.failed[chosen] = touching
                 return True

@@ -52,15 +52,18 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
             i = leaves.pop()
             if i in near and len(near[i]) == 1:
                 (j,) = near[i]
+                # Of a pair at the end of a chain, the other one covers more and weighs no more.
                 if not is_fixed[j] and weight[j] <= weight[i]:
                     bound += int(weight[j]) if is_exact else 0
                     take(j)
         if near and is_exact:
+            # Choices up to here are forced; from here on they are by guess, and the bound is what pairs can share out.
             is_exact, rest = False, _shared_out(near, weight)
         free = [i for i in near if not is_fixed[i]]
         if not free:  # both of each pair are pinned: no plan keeps these apart
             break
         if near:
+            # The one that covers most pairs for its weight.
             take(max(free, key=lambda i: (len(near[i]) / max(1, int(weight[i])), i)))
     return Cover(frozenset(chosen), sum(int(weight[i]) for i in chosen), bound + rest)
 

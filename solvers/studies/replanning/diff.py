@@ -192,6 +192,7 @@ class _Reasons:
         pool[i], offsets[i] = q, offset
         low, high = offset, offset + int(self.problem.buffers.size[i])
         end = offsets + self.problem.buffers.size
+        # What does not touch the old bytes cannot be the reason, and would be compared with everything else.
         pool[(pool != q) | (offsets >= high) | (end <= low)] = -1
         for violation in no_two_share_bytes(self.problem, PlacedBuffers(self.problem, pool, offsets)):
             pair = (violation.first, violation.second)

@@ -36,6 +36,7 @@ def conflicting(instance: Instance) -> tuple[I64, I64] | None:
     if m > MOST_LIFETIMES:
         return None
     a, b = [], []
+    # In strips, so that no comparison of all with all is in memory at once.
     total, rows = 0, max(1, 4_000_000 // max(1, m))
     for low in range(0, m, rows):
         part = slice(low, low + rows)
@@ -123,6 +124,7 @@ class Ejector:
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
             away = np.flatnonzero(self.moved(best))
+            # As many failures as there are buffers away, a few times over: nothing nearby is better.
             if self.weigh(best) <= enough or fails > 6 * len(away) + 20:
                 return
             sent = self._random.choice(away, size=min(len(away), 1 + int(self._random.integers(3))), replace=False)
@@ -137,6 +139,7 @@ class Ejector:
                 continue
             before, now = self.weigh(best), self.weigh(places)
             fails = 0 if now < before else fails + 1
+            # An equal placement is taken, too: it is another one, from which others may go home.
             if now <= before:
                 best = places
             if now < before:
@@ -169,6 +172,7 @@ class Ejector:
         )
         run.queue[: len(waiting)] = waiting
         for i, value in (heat or {}).items():
+            # What was just sent home is pushed out last.
             run.heat[i] += value
         return eject(self._homes, Reference(run)) == PLACED
 

@@ -72,6 +72,7 @@ def fewest_moves(
     moves = {}
     for i in np.flatnonzero((homes.offset != ABSENT) & (weight > 0)).tolist():
         box = boxes[i].get(int(homes.pool[i]))
+        # Its old place is out of reach: it moves, and is counted below.
         if box is None or not box.lowest <= homes.offset[i] <= box.highest:
             continue
         moves[i] = model.new_bool_var("")
@@ -90,7 +91,9 @@ def fewest_moves(
 
     with when_set(flag, solver.stop_search):
         status = solver.solve(model)
+    # What has no choice moves in any placement.
     away = int(weight[(homes.offset != ABSENT)].sum()) - sum(int(weight[i]) for i in moves)
+    # The bound is a float, and weights are whole: it is rounded up but for its rounding error.
     bound = max(0, ceil(solver.best_objective_bound - 1e-6)) if status != cp_model.INFEASIBLE else 0
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return FewestMoves(None, away + (bound if status == cp_model.UNKNOWN else 0), False)

@@ -102,6 +102,7 @@ def _mask(n: int, rows: Mapping[int, str]) -> Bool:
 def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
     """Return the buffers whose places break a rule that is about them, or about what they are tied to."""
     found: dict[int, str] = {}
+    # A buffer that must move may leave its group without a place, so rules are looked at again.
     while True:
         left = PlacedBuffers(problem, np.where(_mask(len(pool), found), ABSENT, pool), offset)
         broken = [every_place_is_legal(problem, left), relatives_lie_where_they_must(problem, left)]
@@ -143,6 +144,7 @@ def _thinned(
         counts[fixed] = 0
         if not counts.any():
             break
+        # A quarter at a time: one by one would compare all pairs each time.
         pool[np.argsort(-counts)[: max(1, np.count_nonzero(counts) // 4)]] = ABSENT
         placed = PlacedBuffers(problem, pool, placed.offset)
         pairs = list(islice(_pairs(problem, placed), MOST_COLLISIONS + 1))

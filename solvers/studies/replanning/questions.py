@@ -39,6 +39,7 @@ def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = Fal
     for pool, use in zip(problem.pools, best.pools, strict=True):
         most = last_end(pool)
         is_free = (any_end or problem.objective == "fit") and pool.size is not None
+        # Where any plan that fits is good, keeping places comes before peaks.
         ends.append(most if is_free else min(most, int((use.used or 0) * (1 + eps))))
     return tuple(ends)
 

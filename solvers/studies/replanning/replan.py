@@ -72,6 +72,7 @@ def replan(
     is_free = asked.deterministic and control.deadline is None
     limit_s = max(SOONEST_S, HARD_STOP * asked.time_limit_s) if is_free else asked.time_limit_s
     deadline = control.deadline or Deadline.after(limit_s)
+    # Three tenths for the peak: a worse one only makes the room for keeping larger.
     part_s = _BASE_SHARE * asked.time_limit_s if is_free else max(0.05, deadline.left_s * _BASE_SHARE)
     half = replace(control, deadline=None if is_free else deadline.within(part_s), start=old_plan)
     base = solve_objective(problem, asked.model_copy(update={"time_limit_s": part_s}), half)
@@ -131,6 +132,7 @@ class _Replan:
         self.bound = self._forced + cover.bound
         if not self.is_done:
             self._ask_with_pins(stays)
+        # Ejection does not know the problem's rules: pins once more, without those near what is new.
         if not self.is_done and not self._eject(stays) and not self.has_pins:
             self._ask_with_pins(stays & ~self._near_changes(stays))
         if not self.is_done:
@@ -220,6 +222,7 @@ class _Replan:
         with polled(lambda: self.is_done or end.left_s <= 0) as flag:
             ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
             turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS
+            # Pins have given a placement that begins at home already.
             first = None if self.has_pins else ejector.first(stays[instance.source], turns)
             first = first or self._places(self.best)
             self._take(first, "ejection")
@@ -247,6 +250,7 @@ class _Replan:
             found = fewest_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
         if found.places is not None:
             self._take(found.places, "cp-sat")
+        # The bound of a neighbourhood holds for what it left free only.
         if free is None:
             self.bound = max(self.bound, min(self.weight, self._forced + found.bound))
 
@@ -256,6 +260,7 @@ class _Replan:
         away = np.flatnonzero(self.old.moved(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
         centre = middle[away[k % len(away)]] if len(away) else 0.0
+        # What moved comes first, whatever its time; then what is near.
         near = np.argsort(np.abs(middle - centre) - 1e9 * np.isin(np.arange(len(instance)), away), kind="stable")
         return column(near[: len(away) + _AROUND])
 

@@ -50,6 +50,7 @@ class Growth:
 
     def _ask(self, i: int, fits: Fits) -> None:
         """Bisect between the bounds; the larger one is asked first."""
+        # The largest growth that is not ruled out first: mostly the live sets are right, and it fits.
         size, middle = int(self.instance.size[i]), int(self.most[i])
         for _ in range(_BISECTIONS):
             answer = fits(i, size + middle)
@@ -59,6 +60,7 @@ class Growth:
                 self.most[i] = middle - 1
             elif answer is not True:
                 self.least[i] = middle
+                # A plan with room for one often shows room for its neighbours.
                 self.look_through(answer, self.near[1][self.near[0][i] : self.near[0][i + 1]])
             if self.least[i] >= self.most[i]:
                 return

@@ -20,6 +20,7 @@ class Loads:
         self.before = np.concatenate(([0], np.maximum.accumulate(self.load)))
         self.after = np.concatenate((np.maximum.accumulate(self.load[::-1])[::-1], [0]))
         self._largest = [self.load]
+        # Maxima over runs of 1, 2, 4, ... live sets: any run is two of these, which may overlap.
         while 2 ** len(self._largest) <= len(self.load):
             last, step = self._largest[-1], 2 ** (len(self._largest) - 1)
             self._largest.append(np.maximum(last[:-step], last[step:]))
@@ -41,6 +42,7 @@ class Loads:
         if not spans:
             return int(self.load.max(initial=0))
         found = [self.within(start, end) - less for start, end in spans]
+        # Before and after the buffer, and in its holes, loads are as they are.
         found += [int(self.before[spans[0][0]]), int(self.after[spans[-1][1]])]
         found += [self.within(a[1], b[0]) for a, b in pairwise(spans) if a[1] < b[0]]
         return max(found)
