@@ -77,10 +77,12 @@ def _array(pool: PlacedPool, prefix: str) -> str:
     size = f"{prefix.upper()}_POOL_SIZE_{pool.name}"
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
+    # C aligns to powers of two only; with a known address a linker can do what is left.
     if pool.asks_for_what_c_cannot_say:
         if not pool.has_address:
             rule = "must be a power of two for C where there is no base_address"
             raise FormatError(f"pool {shown(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")
+        # What C can say of the base address, so that a linker that puts it there has nothing to contradict.
         alignment = _largest_power_of_two_in(gcd(base, alignment))
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
     return (

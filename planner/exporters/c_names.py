@@ -23,6 +23,7 @@ def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
     """
     names = tuple(names)
     plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
+    # Names that are good as they are stay so; others go around them.
     kept = {plain for name, plain in zip(names, plain_names, strict=True) if name == plain}
     given: set[str] = set()
     last: Counter[str] = Counter()

@@ -18,6 +18,7 @@ _BLOCK = 64
 """By how many bytes the old file may move: all alignments in it must divide them."""
 _ALIGNMENT = 16
 """That of a buffer's bytes."""
+# Fields of the schema's Model: a file with more of them is from a newer one, and moving it might break these.
 _KNOWN_FIELDS = 10
 _BUFFERS, _METADATA = 4, 6
 

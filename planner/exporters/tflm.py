@@ -103,6 +103,7 @@ def _entries(layout: VerifiedLayout) -> Iterator[tuple[int | str, int]]:
 def _places(layout: VerifiedLayout, target: str) -> dict[int | str, int]:
     layout.only_pool(target)
     for buffer in layout.buffers:
+        # The offline plan holds offsets of 32 bits with a sign.
         if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
             rule = f"must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite Micro"
             raise FormatError(f"buffer {shown(buffer.id)}: {rule}, got {buffer.offset}")

@@ -41,6 +41,7 @@ def parse(data: bytes) -> Any:
     # A key that is dropped takes a colon with it; only escaped colons could hide that. Mostly the keys of the problem,
     # of what lies beside it, and of its rows have all the colons there are.
     keys = _keys_near_the_top(value) if isinstance(value, dict) else -1
+    # Parsing once more with a hook is dear, so only what may hide a repeated key is.
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         json.loads(text, object_pairs_hook=_keys_are_given_once)
     return value

@@ -97,6 +97,7 @@ def _ids_are_unique(sheet: Sheet, ids: Sequence[str]) -> None:
         (i, "id", f"must be unique, got {ids[i]!r} again (first on line {sheet.lines[first]})")
         for first, i in repeated(ids)
     ]
+    # Empty ids are all equal, so they come in place of what is said of repeated ones.
     if not all(ids):
         breaks = [(i, "id", "must not be empty") for i, name in enumerate(ids) if not name]
     if breaks:
@@ -198,6 +199,7 @@ def _columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
         "upper": [time if timed else "" for time, timed in zip(upper[rows].tolist(), is_timed, strict=True)],
         "size": table.size[rows].tolist(),
     }
+    # Written only where it says something, as google/minimalloc does.
     if (table.alignment != 1).any():
         columns["alignment"] = table.alignment[rows].tolist()
     return columns

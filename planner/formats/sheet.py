@@ -24,6 +24,7 @@ _ROWS_AT_ONCE = 256
 """Few: the more lists are alive, the longer Python's collector looks at them, again and again."""
 _INTEGER = re.compile(r" *[+-]?[0-9]+ *", re.ASCII)
 _NOT_IN_INTEGERS = re.compile(r"[^0-9+\- ]")
+# No number of 64 bits has so many digits, and int() takes the square of their count.
 _LONGEST_INTEGER = 100
 
 Break = tuple[int, str, str]
@@ -75,6 +76,7 @@ class Sheet:
 
 def first_line(data: bytes) -> list[str]:
     """Return the cells of the first line, without the spaces around them; none where it is no table."""
+    # A line of headings is short; a file of another kind may be one line of gigabytes.
     line = data.lstrip(b"\xef\xbb\xbf\r\n")[:1000].splitlines()[:1]
     try:
         return [cell.strip() for cells in csv.reader([line[0].decode()]) for cell in cells] if line else []

@@ -58,6 +58,7 @@ TFLITE_IDENTIFIER = b"TFL3"
 
 def is_tflite(data: bytes) -> bool:
     """Return True if the bytes are a FlatBuffer with TFLite's identifier."""
+    # FlatBuffers have the identifier of their schema behind the first offset.
     return data[4:8] == TFLITE_IDENTIFIER
 
 
@@ -68,6 +69,7 @@ def is_executorch(data: bytes) -> bool:
 
 def _is_onnx(data: bytes) -> bool:
     """Return True if the bytes begin as ONNX files do: an IR version, and a producer or an opset."""
+    # An ONNX model begins with its ir_version (field 1, a varint), then a text, or the opsets.
     return len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
 
 

@@ -202,6 +202,7 @@ class OperationsDraft:
         if reason is None:
             self._alias_sizes.append(size)
             mine, others = self._families[source], self._families[result]
+            # The smaller family joins the larger one, so that chains of views take no square of their number.
             mine, others = (mine, others) if len(mine.members) >= len(others.members) else (others, mine)
             mine.members += others.members
             mine.kinds |= others.kinds
@@ -240,6 +241,7 @@ class OperationsDraft:
             return reason
         if "chosen" in self._families[source].kinds:
             return "it is written for another output, too"
+        # Made before the branch began, so whoever is outside of it may read it as well.
         if self._families[source].first_serial < self._starts[-1]:
             return "others use it outside of the branch"
         return None

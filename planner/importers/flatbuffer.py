@@ -25,6 +25,7 @@ class File:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        # Small files have as much in common as large ones, hence the sum.
         self.left = _SEEN_AGAIN * len(data) + 1000
 
     def number(self, at: int, kind: Number, path: str) -> int:
@@ -113,8 +114,10 @@ class Table:
         """Return where a field is, None where it is absent."""
         path = self._path(name)
         self.file.spend(4, path)
+        # A table begins with the distance back to the index of its fields.
         index = self.at - self.file.number(self.at, "i", self.path)
         slot = 4 + 2 * field
+        # A field of a newer schema than the file's: absent.
         if slot + 2 > self.file.number(index, "H", path):
             return None
         distance = self.file.number(index + slot, "H", path)

@@ -14,8 +14,10 @@ from functools import cached_property
 
 from memplan.planner.errors import FormatError
 
+# Wire types of protocol buffers; 3 and 4 are groups, which none of these formats has.
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _FIXED = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
+# Seven bits a byte, so 64 bits take ten.
 _LONGEST_VARINT = 10
 _NO_END = (1 << 64) - 1
 
@@ -41,6 +43,7 @@ class ProtobufMessage:
         found = self._fields.get(field)
         if found is None:
             return default
+        # The last one counts where a field that is not repeated comes several times, says the format.
         value, end = found[-2:]
         if end != _NO_END:
             raise FormatError(f"{self.path}.{name}: must be an integer")

@@ -67,6 +67,7 @@ def is_cadence(data: bytes) -> bool:
 
 def is_malloc_trace(data: bytes) -> bool:
     """Return True if the first line names a column of calls and one of blocks."""
+    # Only the beginning is looked at: what a file is must not depend on reading all of it.
     line = data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").splitlines()[:1]
     names = {cell.strip(b' "') for cells in line for cell in cells.split(b",")}
     return not names.isdisjoint(_CALLS) and not names.isdisjoint(_BLOCKS)

@@ -102,6 +102,7 @@ def _problem(
 
 def _load(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
     """Return the bytes alive in each step, from that before the first to that after the last."""
+    # From step -1, in which inputs are written, to the one after the last, in which outputs are read.
     change = [0] * (timeline.steps + 3)
     for found in alive:
         size = timeline.variables[found.variable].size

@@ -18,6 +18,7 @@ from memplan.planner.operations.cascade.regions import (
     whole_name,
 )
 
+# What the largest loads of processors need.
 LEAST_ALIGNMENT = 16
 
 
@@ -187,6 +188,7 @@ class StripedLoops:
     def _view(self, number: int, region: CascadeRegion, tensor: int) -> str:
         row, hold = self.graph.tensors[tensor], region.holds.get(tensor)
         size = (*row.sizes, row.pixel)
+        # Bytes without rows: a view of them is one long pixel.
         if row.bytes_ is not None:
             size = (1, 1, row.bytes)
         if hold is None or hold.mode == "whole":

@@ -54,6 +54,7 @@ def _candidates(wanted: dict[int, int], top: int) -> Iterator[Line]:
             for a, b in itertools.pairwise(steps)
             if wanted[a] < wanted[b] and (wanted[b] - wanted[a]) % (b - a) == 0
         )
+        # Ranges that borders cut on both sides have few slopes; a table serves where these are not exact.
         for slope in list(slopes)[:4]:
             inner = [y for y in steps if 0 < wanted[y] < high] or steps
             for y in (inner[0], inner[-1]):

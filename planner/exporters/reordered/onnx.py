@@ -16,6 +16,7 @@ from memplan.planner.exporters.reordered.sequence import ReorderedFile, Where, f
 from memplan.planner.importers.onnx.facts import BY_CHANCE
 from memplan.planner.importers.protobuf import fields_of
 
+# Numbers of fields in onnx.proto, of ModelProto, then NodeProto and AttributeProto.
 _GRAPH, _FUNCTIONS = 7, 25
 _NODE = 1
 _INPUT, _OUTPUT, _OP_TYPE, _ATTRIBUTE = 1, 2, 4, 5

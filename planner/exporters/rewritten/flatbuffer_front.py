@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+# That of the buffers of a TFLite file, which readers map as they lie.
 _ALIGNMENT = 16
 
 
@@ -103,6 +104,7 @@ def _places(root: NewTable) -> tuple[dict[int, int], int]:
     places, at = {}, 8
     for part in _in_turn(root):
         if isinstance(part, Content):
+            # The length stands in four bytes before the data, and the data is what must be aligned.
             at = -(-(at + 4) // _ALIGNMENT) * _ALIGNMENT - 4
             places[id(part)], size = at, 4 + len(part.data) + part.is_text
         elif isinstance(part, NewTable):

@@ -19,6 +19,7 @@ _POINTWISE |= {"Add", "Sub", "Mul", "Div", "Min", "Max", "Sum", "BatchNormalizat
 _POINTWISE |= {"Exp", "Log", "Sqrt", "Erf", "Gelu", "Mish", "QuantizeLinear", "DequantizeLinear", "Softmax", "Concat"}
 _BY_CHANNELS = {"BatchNormalization", "QuantizeLinear", "DequantizeLinear"}
 """Operators whose constants are lists along the channels, whatever their shape."""
+# From opset 11 on, pads and bounds of slices may be inputs.
 _OLDEST = 11
 
 

@@ -26,6 +26,7 @@ from memplan.planner.importers.tflite.model import OFFLINE_PLAN, Operator, read_
 from memplan.planner.operations.cascade.regions import Span
 from memplan.planner.operations.cascade.unrolled import PartStep, Unrolled
 
+# Numbers of BuiltinOperator and of BuiltinOptions in TFLite's schema.
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
 _OPTIONS = {_CONCATENATION: 10, _PAD: 22, _STRIDED_SLICE: 32, _PADV2: 43}
 _VALID = 1

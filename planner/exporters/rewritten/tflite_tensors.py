@@ -10,6 +10,7 @@ from memplan.planner.exporters.rewritten.flatbuffer_front import Content, Field,
 from memplan.planner.importers.flatbuffer import Table
 from memplan.planner.importers.tflite.model import Model, TfliteTensor
 
+# Numbers of TensorType in TFLite's schema.
 _FLOAT, _INT32, _UINT8, _INT8 = 0, 2, 3, 9
 LEAST = {_FLOAT: struct.pack("<f", -3.4028235e38), _UINT8: b"\0", _INT8: b"\x80"}
 """The least number of a type: what a maximum is padded with."""

@@ -15,6 +15,7 @@ from memplan.planner.importers.flatbuffer import Table
 from memplan.planner.importers.imported import element_count
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
+# Numbers of unions in ExecuTorch's program.fbs.
 _KINDS: Mapping[int, Kind] = {1: "kernel", 2: "delegate", 3: "move", 4: "jump", 5: "free"}
 _TENSOR, _BOOL, _LISTS = 5, 3, (10, 11)
 """Numbers in the union of values."""

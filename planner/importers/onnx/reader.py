@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
+# Numbers of TensorProto.DataType.
 _INT64, _BOOL = 7, 9
 
 

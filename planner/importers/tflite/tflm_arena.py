@@ -17,8 +17,10 @@ from memplan.planner.importers.imported import element_count
 from memplan.planner.importers.tflite.model import Model, Operator, Subgraph, TfliteTensor
 from memplan.planner.importers.tflite.names import BITS
 
+# MicroArenaBufferAlignment of TFLite Micro.
 ALIGNMENT = 16
 KERNELS = "the reference kernels of TFLite Micro 90b983c2b"
+# Numbers of TensorType in TFLite's schema.
 _FLOAT32, _INT16, _INT8, _INT4 = 0, 7, 9, 17
 # fmt: off
 _WITHOUT = frozenset((
@@ -153,6 +155,7 @@ def _use(requests: Sequence[_Request | None], indices: Sequence[int], time: int)
 
 def _request(tensor: TfliteTensor, offset: int) -> _Request | None:
     size = _bytes(tensor)
+    # Constants are in flash, variables in the tail unless the file plans them.
     if tensor.is_constant or size == 0 or (tensor.is_variable and offset < 0):
         return None
     return _Request(_rounded(size), None if offset < 0 else offset)
@@ -177,6 +180,7 @@ def _planned(requests: Sequence[_Request]) -> dict[int, int]:
 
     O(n^2), as the original.
     """
+    # What the file places comes first, as in TFLite Micro; the rest goes around it.
     fixed = [request for request in requests if request.offset is not None]
     others = sorted((request for request in reversed(requests) if request.offset is None), key=lambda each: -each.size)
     placed: list[tuple[int, int, _Request]] = []

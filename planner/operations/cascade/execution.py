@@ -45,6 +45,7 @@ class _Run:
 
     def __init__(self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int) -> None:
         self.cascade, self.graph, self.offsets = cascade, cascade.graph, offsets
+        # Not zeros: bytes that nobody wrote must make a difference to what is computed of them.
         self.arena = np.full(peak, 0xAA, np.uint8)
         self.expected = values_by_layers(self.graph, seed)
         self.compared = 0

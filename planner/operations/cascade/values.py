@@ -37,6 +37,7 @@ def values_by_layers(graph: AccessGraph, seed: int = 0) -> list[Bytes8]:
 
 def _odd(first: int, end: int, salt: int) -> Sums:
     """Return an odd number for each place of an axis."""
+    # Odd weights: each byte that is read makes a difference modulo 256.
     return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
 
 
