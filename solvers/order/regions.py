@@ -103,6 +103,7 @@ class _Ordering:
         return row.model_copy(update={"regions": regions, "work": work}), work - least
 
     def _region(self, inner: OperationGraph) -> _OrderedRegion:
+        # A graph that is called in several places is ordered once.
         known = self._done.get(id(inner))
         if known is None:
             drawn = self.graph(inner)
