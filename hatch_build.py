@@ -1,7 +1,6 @@
 """The build hook: kernels are compiled when the package is built or installed, so that no search has to wait for them.
 
-MEMPLAN_BUILD_KERNELS=0 leaves them out; then the package is one of Python alone, which compiles them on first use where
-`memplan[jit]` is installed.
+MEMPLAN_BUILD_KERNELS=0 leaves them out; then the package is one of Python alone, a hundred times slower, and says so.
 """
 
 from __future__ import annotations

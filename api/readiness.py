@@ -9,11 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio
+import numpy as np
 from anyio import to_thread
 
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.problem import Problem
-from memplan.solvers.kernels import warm_up as kernels
+from memplan.solvers.kernels.kernel import load_kernels
 from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.solvers.portfolio.solve import solve
 
@@ -73,8 +74,9 @@ def _solve_a_tiny_problem() -> bool:
 
 
 def warm_up() -> None:
-    """Load all that solving needs, above all the kernels, which are compiled where that was not done before."""
-    kernels.warm_up()
+    """Load all that solving needs."""
+    load_kernels()
+    np.random.default_rng()  # imported by numpy on first use
     for row in SOLVERS:
         if not row.is_isolated:
             _ = row.function

@@ -29,8 +29,8 @@ from memplan import order_operations
 from memplan.api.torch.graphs import graph_of
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.bench.orders.table import ORDERERS
-from memplan.solvers.kernels.cache import ORDER
-from memplan.solvers.kernels.warm_up import warm_up
+from memplan.solvers.kernels.groups import ORDER
+from memplan.solvers.kernels.kernel import load_kernels
 
 PEERS = ("inductor-lpmf", "inductor-bfs", "inductor-dfs")
 
@@ -166,7 +166,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=list(STEPS))
     for name in parser.parse_args().names:
         graph, apart = traced(name)
-        warm_up(ORDER)
+        load_kernels(ORDER)
         started, cpu = time.monotonic(), time.process_time()
         found = order_operations(graph, time_limit_s=60)
         spent, cpu = time.monotonic() - started, time.process_time() - cpu

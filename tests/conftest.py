@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from memplan.planner.model.buffer_table import column
-from memplan.solvers.kernels import cache, warm_up
+from memplan.solvers.kernels import built
+from memplan.solvers.kernels.groups import GROUPS
 
 _ON_LOADED_MACHINES = [HealthCheck.too_slow]
 settings.register_profile(
@@ -21,20 +24,26 @@ settings.load_profile("gate")
 
 
 def pytest_sessionstart() -> None:
-    """Have the kernels compiled and kept, so that no test meets a machine without them by chance.
+    """Have the kernels built of these sources, by one process, so that no test runs them as Python by chance.
 
     A fault of a solver is an error in all processes that tests start, as it is in theirs (`filterwarnings`).
     """
     os.environ.setdefault("PYTHONWARNINGS", "error:a fault of solver")
-    for group in cache.GROUPS:
-        warm_up.wait(column([0]), group)
+    if built.folder() != built.OF_PACKAGE or all(map(built.find, GROUPS)):
+        return
+    folder = os.open(built.OF_PACKAGE.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        subprocess.run([sys.executable, "-m", "memplan.solvers.kernels.build"], check=True)
+    finally:
+        os.close(folder)
+    built.look.cache_clear()
 
 
 _TESTS = Path(__file__).parent
 _ONE_AFTER_THE_OTHER = (
     *("faults", "api/cluster", "packaging/test_deployment.py"),
     *("solvers/portfolio/test_subprocess_solver.py", "solvers/portfolio/test_watchdog.py"),
-    *("solvers/kernels/test_warm_up.py", "solvers/kernels/test_kernel_cache.py"),
     *("api/cli/test_cli_process.py", "api/http/test_limits.py", "solvers/bench/test_bench_measuring.py"),
 )
 """Tests with clocks or many processes: where tests run in parallel, one process runs all of these."""

@@ -32,13 +32,11 @@ STATES: Mapping[str, Mapping[str, str]] = {
     "other hash seed": {"PYTHONHASHSEED": "4242"},
     "other thread count": dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
     "three busy loops": {},
-    "cold kernels": {"MEMPLAN_KERNELS": "host", "NUMBA_CACHE_DIR": "{empty}"},
-    "portable kernels": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": "{empty}"},
-    "host kernels": {"MEMPLAN_KERNELS": "host"},
+    "kernels as Python": {"MEMPLAN_KERNELS_FOLDER": "{empty}"},
 }
 """From a state of the machine to what is set in the environment for it; `{empty}` is a new folder."""
 _BUSY = "three busy loops"
-_UNSET = ("MEMPLAN_KERNELS", "NUMBA_CACHE_DIR", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+_UNSET = ("MEMPLAN_KERNELS_FOLDER",)
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,9 @@ from distributed import Security, Status
 from memplan.api.cluster import dask, worker_task
 from memplan.api.logs import log_config
 from memplan.api.readiness import warm_up
-from memplan.solvers.kernels import cache
-from memplan.solvers.kernels import warm_up as kernels
 from memplan.solvers.processes.parent import Parent
 
 _HEARTBEAT_EVERY_S, _POLL_EVERY_S = 1.0, 0.2
-_SETTLED_AFTER_S = 5.0
-"""The time after its start when a worker makes those kernels ready that plans do not need."""
 _NICENESS = 10
 """A server beside its workers stays quick; where nothing else runs, it makes no difference."""
 _LOG = logging.getLogger("memplan")
@@ -39,25 +35,12 @@ def main() -> None:
 
 async def _work(scheduler: str, security: Security | None, output: int) -> None:
     heartbeats = asyncio.create_task(_send_heartbeats(output))
-    if cache.find() is not None:  # else the first search has them compiled
-        await asyncio.to_thread(warm_up)
+    await asyncio.to_thread(warm_up)
     worker = await dask.worker(scheduler, security=security)
     _LOG.info("worker process %d joined the scheduler at %s", os.getpid(), scheduler)
-    warming = asyncio.create_task(make_all_ready(_SETTLED_AFTER_S))
     while worker.status is Status.running and not heartbeats.done():
         await asyncio.sleep(_POLL_EVERY_S)
-    warming.cancel()
     os._exit(1)  # without a scheduler the search is of no use, and nothing else would end it
-
-
-async def make_all_ready(after_s: float) -> None:
-    """Load the kernels of every group, so that no first order or cascade waits for them.
-
-    Where they are yet to be compiled, processes that give way to all others do that, one group after the other.
-    """
-    await asyncio.sleep(after_s)
-    for group in cache.GROUPS:
-        await asyncio.to_thread(kernels.warm_up, group)
 
 
 async def _send_heartbeats(output: int) -> None:

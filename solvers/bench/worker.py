@@ -30,7 +30,7 @@ from memplan.solvers.bench.generators import random, tight
 from memplan.solvers.bench.orders.table import ORDERERS, prepared, read_instance
 from memplan.solvers.bench.results import Key
 from memplan.solvers.bench.suites import pose
-from memplan.solvers.kernels.warm_up import warm_up
+from memplan.solvers.kernels.kernel import load_kernels
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.processes.parent import Parent
@@ -154,14 +154,14 @@ def _placed(problem: Problem, answer: object) -> Plan:
 
 
 def _warm(solver: str) -> None:
-    """Solve a few problems, so that what is imported or compiled on demand is there.
+    """Solve a few problems, so that what is imported or loaded on demand is there.
 
-    One is small and hard, for the searches; one is large, for what small problems do not need, and ours alone: peers
-    compile nothing, and some of them would take long.
+    One is small and hard, for the searches; one is large, for what small problems do not need, and ours alone: some
+    peers would take long.
     """
     is_ours = peers.find(solver) is None
     if is_ours:
-        warm_up()
+        load_kernels()
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     planner(tight(seed=0, n=12, height=32, live=4, turnover=2.0).problem, None)
     if is_ours:

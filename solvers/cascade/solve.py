@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.from_graph import access_graph
@@ -20,10 +18,8 @@ from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.planning import PLAN_S, Planning
 from memplan.solvers.cascade.points import CascadePoint, planned
 from memplan.solvers.cascade.search import RegionSearch, strides_of
-from memplan.solvers.kernels.cache import CASCADE, PLANNING
 from memplan.solvers.kernels.cascade.found import FOUND_PEAK
 from memplan.solvers.kernels.tables import Rows
-from memplan.solvers.kernels.warm_up import wait
 
 TIME_LIMIT_S = 60.0
 MOST_CHECKED_RUNS = 20_000
@@ -108,10 +104,6 @@ def cascade(
     access = graph if isinstance(graph, AccessGraph) else access_graph(graph, brick=brick)
     if options.sliding and access.layout != "NHWC":
         raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {access.layout}")
-    flag = np.zeros(1, np.int64)
-    # The time limit begins before kernels are there, but nothing can be searched without them.
-    for group in (PLANNING, CASCADE):
-        wait(flag, group)
     search = RegionSearch(access, options)
     layers = _planned_layers(access, options, search.layers())
     after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []

@@ -34,7 +34,6 @@ from memplan.solvers.certificates.prices import Prices
 from memplan.solvers.certificates.simple import simple_claim
 from memplan.solvers.certificates.text import FORMAT, ClaimText, alone_claim, lemma_lines
 from memplan.solvers.kernels.lemmas.tables import FAR
-from memplan.solvers.kernels.warm_up import wait
 
 _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
@@ -198,8 +197,6 @@ def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], limit:
         return "the sizes add up to more than the lemma search can hold"
     capacity = np.array([min(end // instance.unit, _LARGEST) for end in ends], dtype=np.int64)
     flag = np.zeros(1, dtype=np.int64)
-    if not wait(flag):
-        return "the kernels could not be loaded"
     # One part that does not fit is enough, so parts that are too large do no harm.
     parts = [part for part in _parts(instance) if part.sum() <= MOST_BUFFERS]
     if not parts:
@@ -235,7 +232,7 @@ def _shorter(search: LemmaSearch, claim: ClaimText, flag: I64) -> ClaimText:
 def _by_multipliers(problem: Problem, instance: Instance, plan: Plan, limit: _Limit) -> tuple[str, ClaimText | str]:
     """Return the claim that no plan costs less than this one, with its lines, or the reason why there are none."""
     flag = np.zeros(1, dtype=np.int64)
-    if len(instance) > MOST_BUFFERS or not instance.is_small_numbered or not wait(flag):
+    if len(instance) > MOST_BUFFERS or not instance.is_small_numbered:
         return "", "the sizes or the number of buffers are more than the lemma search can hold"
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids, ends = problem.buffers.ids, tuple(last_end(pool) for pool in problem.pools)

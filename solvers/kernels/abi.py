@@ -6,8 +6,8 @@ exact search. Then every step has to be compiled into its callers, which takes a
 kernels and steps get their tables by reference. And none of them makes an array, so none needs to count the references
 to arrays (`_nrt`), which takes two thirds of the time to compile.
 
-Importing numba takes half a second and 60 MB, llvmlite 30 MB, so each is imported by the function that needs it: a
-process that loads machine code never imports numba, nor llvmlite where the code is that of a linked library.
+Importing numba takes half a second and 60 MB, so it is imported by the functions that compile: a process that calls
+machine code never does.
 `tests/solvers/kernels/test_abi.py` names what is assumed of them; pyproject.toml caps their versions.
 """
 
@@ -18,9 +18,7 @@ from contextlib import contextmanager
 from ctypes import CDLL, CFUNCTYPE, addressof, byref, c_double, c_int32, c_int64, c_void_p, cast
 from dis import get_instructions
 from functools import cache
-from importlib.util import find_spec
 from operator import index
-from pathlib import Path
 from types import FunctionType
 from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 
@@ -29,12 +27,6 @@ import numpy as np
 from memplan.solvers.kernels.tables import ARRAYS, STEPS, fields
 
 _Table = TypeVar("_Table", bound=NamedTuple)
-
-
-def version() -> bytes:
-    """Return the contents of numba's version file, read without importing numba; empty where there is no numba."""
-    spec = find_spec("numba")
-    return b"" if spec is None or spec.origin is None else Path(spec.origin).with_name("_version.py").read_bytes()
 
 
 @cache
@@ -80,59 +72,30 @@ def made_by() -> str:
     return f"numba {numba.__version__}, llvmlite {llvmlite.__version__}"
 
 
-def can_compile() -> bool:
-    """Return True if what compiles is installed."""
-    return find_spec("numba") is not None and find_spec("llvmlite") is not None
-
-
-def load(function: Callable[..., int], code: bytes, entry: str) -> Callable[..., int]:
-    """Return a compiled kernel, linked into this process, as a function of the addresses of its tables.
+def in_library(function: Callable[..., int], library: CDLL, entry: str) -> Callable[..., int]:
+    """Return a kernel of a linked library, as a function of references to its tables.
 
     That function raises RuntimeError for an error in the kernel: a division by zero, or an index out of bounds where
     those are checked.
     """
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    linker = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
-    library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
-    linked = library.link(linker, function.__name__)
-    call = _callable(function, linked[entry])
-    call.linked = linked  # type: ignore[attr-defined]  # the machine code is freed with it
-    return call
-
-
-def load_library(function: Callable[..., int], library: Path, entry: str) -> Callable[..., int]:
-    """Return a kernel of a linked library, as `load` does; raises OSError where the library cannot be loaded."""
-    return _callable(function, cast(CDLL(str(library))[entry], c_void_p).value or 0)
-
-
-def _callable(function: Callable[..., int], address: int) -> Callable[..., int]:
-    """Return the machine code at an address as a function of the addresses of its tables."""
-    n_tables = function.__code__.co_argcount
+    address = cast(library[entry], c_void_p).value or 0
     # numba's calling convention: where the result goes, where an error goes, the arguments; returns 0 for success.
-    run = CFUNCTYPE(c_int32, c_void_p, c_void_p, *(c_void_p,) * n_tables)(address)
+    run = CFUNCTYPE(c_int32, c_void_p, c_void_p, *(c_void_p,) * function.__code__.co_argcount)(address)
 
-    def call(*tables: int) -> int:
+    def call(*tables: Reference[Any]) -> int:
         result, error = c_int64(), c_void_p()
-        if run(byref(result), byref(error), *tables) != 0:
+        if run(byref(result), byref(error), *[table.address for table in tables]) != 0:
             raise RuntimeError(f"{function.__name__}: a division by zero, or an index out of bounds")
         return result.value
 
     return call
 
 
-def compiled(function: Callable[..., int]) -> tuple[bytes, str]:
-    """Return a kernel's machine code for this processor, an object file, and the name of its entry; imports numba."""
-    from numba.core.registry import cpu_target
+def compiled(function: Callable[..., int], processor: str) -> tuple[bytes, str]:
+    """Return a kernel's machine code, an object file, and the name of its entry; imports numba.
 
-    library, entry = _optimized(function)
-    return cpu_target.target_context.codegen()._tm.emit_object(library._final_module), entry
-
-
-def position_independent(function: Callable[..., int], processor: str) -> tuple[bytes, str]:
-    """Return what `compiled` does, as code that can be linked into a library and runs on that processor."""
+    It can be linked into a library, and runs on that processor.
+    """
     import llvmlite.binding as llvm
 
     library, entry = _optimized(function)

@@ -1,7 +1,7 @@
 """The kernels that came with the package: linked when it was built, one library a group, called without numba.
 
 A library is used only where its manifest names these sources and this kind of machine, and its bytes are those of the
-manifest's digest. So a checkout whose kernels were edited compiles them, as does one that was never built.
+manifest's digest. Else kernels run as Python, until they are built anew: `python -m memplan.solvers.kernels.build`.
 """
 
 from __future__ import annotations
@@ -11,62 +11,71 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
+from ctypes import CDLL
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from pydantic_core import from_json
 
-from memplan.solvers.kernels.cache import SETTINGS, KernelGroup, source_digest
+from memplan.solvers.kernels.groups import KernelGroup, source_digest
 
-FOLDER = Path(__file__).parent / "built"
-SWITCH = "MEMPLAN_KERNELS"
-"""The environment variable that, as `host`, asks for kernels that are compiled for this very processor."""
+OF_PACKAGE = Path(__file__).parent / "built"
+SWITCH = "MEMPLAN_KERNELS_FOLDER"
+"""The environment variable that names another folder to take kernels from."""
+REMEDY = "pip install 'memplan[jit]' && python -m memplan.solvers.kernels.build"
 
 
 @dataclass(frozen=True)
 class BuiltGroup:
-    """A library on disk, the symbol of each kernel in it, the least processor it runs on, and what made it."""
+    """A library, loaded, the symbol of each kernel in it, the least processor it runs on, and what made it."""
 
-    library: Path
+    library: CDLL
+    digest: str
     entries: Mapping[str, str]
     processor: str
     made_by: str
 
 
+def folder() -> Path:
+    """Return the folder that kernels are taken from: the package's, unless the environment names another one."""
+    return Path(os.environ.get(SWITCH) or OF_PACKAGE)
+
+
 def find(group: KernelGroup) -> BuiltGroup | None:
-    """Return the group's library, or None where there is none for these sources, this machine and these settings."""
-    return None if reason_against(group) else _manifest(group)[1]
+    """Return the group's library, or None where there is none for these sources and this machine."""
+    return look(group, folder())[1]
 
 
 def reason_against(group: KernelGroup) -> str:
     """Return the reason that the group's library is not used, in a few words; empty where it is."""
-    if asked := next((name for name in SETTINGS if os.environ.get(name)), None):
-        return f"{asked} asks for kernels of its own"
-    if os.environ.get(SWITCH) == "host":
-        return f"{SWITCH} asks for those of this processor"
-    return _manifest(group)[0]
+    return look(group, folder())[0]
 
 
 @cache
-def _manifest(group: KernelGroup) -> tuple[str, BuiltGroup | None]:
-    """Return the reason against a library, empty where it is sound, and the library."""
+def look(group: KernelGroup, place: Path) -> tuple[str, BuiltGroup | None]:
+    """Return the reason against a library in a folder, empty where it is sound, and the library."""
     try:
-        told = from_json((FOLDER / f"{group.name}.json").read_bytes())
-        library = FOLDER / told["library"]
-        if told["sources"] != source_digest(group):
-            return "the kernels' sources were changed since it was built", None
-        if told["machine"] != machine():
-            return f"it is for {told['machine']}, this is {machine()}", None
-        if not _runs(told["processor"]):
-            return f"this processor is older than {told['processor']}", None
-        if hashlib.sha256(library.read_bytes()).hexdigest() != told["digest"]:
-            return "its file is damaged", None
-        return "", BuiltGroup(library, told["entries"], told["processor"], told["made_by"])
+        manifest = from_json((place / f"{group.name}.json").read_bytes())
+        library = place / manifest["library"]
+        if manifest["sources"] != source_digest(group):
+            return "their sources were changed since they were built", None
+        if manifest["machine"] != machine():
+            return f"they are for {manifest['machine']}, this is {machine()}", None
+        if not _runs(manifest["processor"]):
+            return f"this processor is older than {manifest['processor']}", None
+        digest = hashlib.sha256(library.read_bytes()).hexdigest()
+        if digest != manifest["digest"]:
+            return f"{library} is damaged", None
+        return "", BuiltGroup(
+            CDLL(str(library)), digest, manifest["entries"], manifest["processor"], manifest["made_by"]
+        )
     except FileNotFoundError:
-        return "the package was installed without compiling them", None
-    except (OSError, ValueError, KeyError, TypeError):
-        return "its manifest cannot be read", None
+        return f"none were built in {place}", None
+    except OSError as error:
+        return f"they cannot be loaded: {error}", None
+    except (ValueError, KeyError, TypeError):
+        return f"the manifest in {place} cannot be read", None
 
 
 def machine() -> str:

@@ -15,7 +15,6 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
-from memplan.solvers.kernels import warm_up
 from memplan.solvers.search.incumbent import Search, SearchState
 from memplan.solvers.search.result import Progress
 
@@ -123,7 +122,7 @@ class SubsetPackings:
             greedy.solve(part, inner)
             if not inner.is_over and len(part) > _MAX_EXACT:
                 local_search.solve(part, inner)
-            elif not inner.is_over and warm_up.wait(inner.flag):
+            elif not inner.is_over:
                 branch_and_bound.solve(part, inner)
         packing.work = max(packing.work, work)
         if inner.best is not None:

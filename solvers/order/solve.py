@@ -12,8 +12,6 @@ from typing import Literal
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
-from memplan.solvers.kernels.cache import ORDER
-from memplan.solvers.kernels.warm_up import wait
 from memplan.solvers.order.allowance import WORK_PER_S, Allowance, allowance
 from memplan.solvers.order.cuts import Cut
 from memplan.solvers.order.macros import MacroGraph, macro_graph
@@ -179,8 +177,7 @@ class OrderSearch:
 
     def run(self) -> None:
         """Search until the peak is proved to be the least, or the allowance is used up."""
-        if wait(self._left.flag, ORDER):
-            _search(self._searches, self._left)
+        _search(self._searches, self._left)
 
     def result(self) -> OrderResult:
         """Return the best order, checked; raises InvalidPlanError for one that the check rejects."""

@@ -11,11 +11,8 @@ from collections.abc import Iterable
 from math import isqrt
 from typing import Protocol
 
-import numpy as np
-
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.solvers.kernels import warm_up
 from memplan.solvers.kernels.packing.pack import pack
 from memplan.solvers.packing.compiled import CompiledPacker, blocks
 from memplan.solvers.packing.conflict_masks import ConflictMasks
@@ -28,8 +25,6 @@ _FEW = 16
 """Up to so many buffers, plain Python takes less than laying out the tables of the compiled packer."""
 _PLAIN_BUFFERS = 2_000
 """For more buffers, lifetimes or reserved ranges than that, plain Python is not quicker."""
-_PATIENT_BUFFERS = 8_000
-"""The most buffers that plain Python packs while kernels are being compiled, in some 3 s; else waiting is quicker."""
 _CONSTRAINED_TOLL = 2
 """Plain Python takes as long for so many plain buffers as for one where there are constraints."""
 
@@ -83,7 +78,7 @@ class PlainPacker:
 
 
 class QuickPacker:
-    """Packs in plain Python as long as that is quicker than loading the compiled packer, or than compiling it, is.
+    """Packs in plain Python as long as that is quicker than loading the compiled packer.
 
     The `glued` pairs, of buffers that may share, have one offset wherever they can.
     """
@@ -97,30 +92,21 @@ class QuickPacker:
         self._packer: PlainPacker | ConstrainedPacker | CompiledPacker | None = None
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in pool `q`; nowhere, if the flag turns 1 before it can be done.
+        """Place the buffers of `order` in pool `q`. A rigid group is in `order` as a whole, or not at all."""
+        return self._quickest(len(order)).pack(q, order, best_fit)
 
-        A rigid group is in `order` as a whole, or not at all.
-        """
-        packer = self._quickest(len(order))
-        return column(np.full(len(order), ABSENT)) if packer is None else packer.pack(q, order, best_fit)
-
-    def _quickest(self, n: int) -> Packer | None:
+    def _quickest(self, n: int) -> Packer:
         if isinstance(self._packer, CompiledPacker):
             return self._packer
         is_large = self._bulk > _FEW
-        if is_large and (pack.is_loaded or (self._steps_left <= 0 and self._kernel_is_ready())):
+        if is_large and (pack.is_loaded or self._steps_left <= 0):
             self._packer = CompiledPacker(self.instance, self.flag, glued=self.glued)
-        elif self._bulk > _PATIENT_BUFFERS:
-            return None
         elif self._packer is None and self._toll > 1:
             self._packer = ConstrainedPacker(self.instance, self.flag, self.glued)
         elif self._packer is None:
             self._packer = PlainPacker(self.instance, self.flag)
         self._steps_left -= self._toll**2 * n * (n // 2 + self._reserved)
         return self._packer
-
-    def _kernel_is_ready(self) -> bool:
-        return warm_up.are_ready() if self._bulk <= _PATIENT_BUFFERS else warm_up.wait(self.flag)
 
 
 def work(instance: Instance) -> int:

@@ -10,7 +10,6 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.kernels import warm_up
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.packing import quick_orders as kernel
 from memplan.solvers.kernels.packing.pack import pack
@@ -40,8 +39,8 @@ class BestOrder(NamedTuple):
 
 
 def load_kernels_for(searches: int) -> None:
-    """Load the kernels that pack, if they are compiled, at the search from which on many small ones take longer."""
-    if searches == _FEW_SEARCHES and warm_up.are_ready():
+    """Load the kernels that pack at the search from which on many small ones take longer."""
+    if searches == _FEW_SEARCHES:
         pack_in_orders.load()
         pack.load()
 

@@ -81,7 +81,6 @@ class Solve:
             on_progress=control.on_progress,
             trusted=_TRUSTED,
             started=self._deadline.began,
-            is_patient=is_free,
         )
         self._has_begun = False
 

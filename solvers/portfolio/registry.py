@@ -33,7 +33,6 @@ class SolverRow:
     opinion; `proves` tells whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
     it is tried on, and `memories_at_least` that of the memories, where it is not asked for by name; one that
     `needs_mixed_alignments` is then tried only where buffers differ in these.
-    An `is_compiled` one cannot do without its kernels, which may have to be compiled first.
     """
 
     name: str
@@ -44,7 +43,6 @@ class SolverRow:
     is_isolated: bool = False
     is_trusted: bool = False
     proves: bool = False
-    is_compiled: bool = False
     at_least: int = 0
     at_most: int | None = None
     memories_at_least: int = 1
@@ -84,7 +82,6 @@ SOLVERS = (
         can=EVERYTHING - {"pools", "cost", "pins"},
         is_trusted=True,
         proves=True,
-        is_compiled=True,
         at_most=60,
         needs_mixed_alignments=True,
     ),
@@ -95,7 +92,6 @@ SOLVERS = (
         can=EVERYTHING - {"pools", "cost"},
         is_trusted=True,
         proves=True,
-        is_compiled=True,
         at_most=4_000,
     ),
     SolverRow(
@@ -105,7 +101,6 @@ SOLVERS = (
         can=EVERYTHING - {"pools", "cost"},
         is_trusted=True,
         proves=True,
-        is_compiled=True,
         at_least=4_001,
         at_most=200_000,
     ),

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.kernels import warm_up
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search, SearchState
@@ -86,7 +85,7 @@ def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search
 
 
 def _run(row: SolverRow, instance: Instance, search: SearchState, failures: list[str]) -> None:
-    if search.is_over or (row.is_compiled and not _await_kernels(search)):
+    if search.is_over:
         return
     try:
         if row.is_isolated:
@@ -100,14 +99,6 @@ def _run(row: SolverRow, instance: Instance, search: SearchState, failures: list
         told = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
         warnings.warn(told, SolverFaultWarning, stacklevel=2)
         failures.append(f"{row.name}: {traceback.format_exc(limit=-3)}")
-
-
-def _await_kernels(search: SearchState) -> bool:
-    """Wait for the kernels; return False if the search is over first."""
-    if warm_up.are_ready():
-        return warm_up.wait(search.flag)
-    with search.waiting():
-        return warm_up.wait(search.flag)
 
 
 def _run_engine(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -75,8 +73,7 @@ class SearchState:
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
     say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
-    a while, of each solver, for the case that the verifier rejects a better one. A search that `is_patient` does not
-    count the time that it waits for kernels.
+    a while, of each solver, for the case that the verifier rejects a better one.
     """
 
     instance: Instance
@@ -88,7 +85,6 @@ class SearchState:
     on_progress: Callable[[Progress], None] | None = None
     trusted: frozenset[str] = frozenset()
     started: float = field(default_factory=time.monotonic)
-    is_patient: bool = False
     best: Assignment | None = None
     offers: dict[str, Assignment] = field(default_factory=dict)
     stop_reason: StopReason | None = None
@@ -124,18 +120,6 @@ class SearchState:
     def remaining_s(self) -> float:
         """Seconds until the deadline, never negative."""
         return max(0.0, self.deadline - time.monotonic())
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Wait for kernels meanwhile: a patient search has the time added to its deadline."""
-        until, began = self.deadline, time.monotonic()
-        if self.is_patient:
-            self.deadline = math.inf
-        try:
-            yield
-        finally:
-            if self.is_patient:
-                self.deadline = until + time.monotonic() - began
 
     def stop(self, reason: StopReason) -> None:
         """End the search; the first reason counts."""

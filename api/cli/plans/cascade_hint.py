@@ -8,8 +8,8 @@ from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.model.problem import Problem
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
-from memplan.solvers.kernels import built, cache
-from memplan.solvers.kernels.cache import CASCADE
+from memplan.solvers.kernels import built
+from memplan.solvers.kernels.groups import CASCADE
 from memplan.solvers.studies.replay.source_file import SourceFile
 
 LIMIT_S = 5.0
@@ -19,12 +19,12 @@ def cascade_hint(problem: Problem, file: SourceFile, limit_s: float = LIMIT_S) -
     """Return the sentence that tells the cascade with the fewest multiplications that fits, a verified plan.
 
     None where the file is no model, its problem has several memories or one without a size, none is found in time, or
-    the kernels for it are not compiled yet.
+    the kernels for it would run as Python.
     """
     size = problem.pools[0].size if len(problem.pools) == 1 else None
     if size is None or detect(file.data, file.name) is None:
         return None
-    if built.find(CASCADE) is None and cache.find(CASCADE) is None:
+    if built.find(CASCADE) is None:
         return None
     alignment = int(problem.buffers.alignment.max(initial=1))
     try:

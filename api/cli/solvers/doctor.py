@@ -12,12 +12,12 @@ from pathlib import Path
 from memplan.api.cli.streams import write
 from memplan.planner import __version__
 from memplan.planner.errors.extras import PACKAGES, install_line, is_installed
-from memplan.solvers.kernels import abi, built, cache
-from memplan.solvers.kernels.cache import GROUPS, KernelGroup
+from memplan.solvers.kernels import built
+from memplan.solvers.kernels.groups import GROUPS, KernelGroup
 
 
 def doctor() -> None:
-    """Tell which code runs and why, what is installed, where kernels are kept, and what would mend what is missing."""
+    """Tell which code runs and why, what is installed, and what would mend what is missing."""
     write(None, "".join(f"{line}\n" for line in report()).encode())
 
 
@@ -28,7 +28,6 @@ def report() -> Iterator[str]:
     yield "kernels:"
     for group in GROUPS:
         yield f"  {group.name}: {_code(group)}"
-    yield f"  compiled ones are kept in {_kept_in()}"
     yield "installed:"
     for extra, packages in PACKAGES.items():
         yield f"  {extra}: {', '.join(map(_version, packages))}"
@@ -39,26 +38,11 @@ def report() -> Iterator[str]:
 
 
 def _code(group: KernelGroup) -> str:
-    """Say which machine code of a group runs, and why it is that one."""
+    """Say whether a group runs as machine code, and why where it does not."""
     found = built.find(group)
     if found is not None:
-        return f"built with the package for {found.processor} ({found.made_by}), numba is not needed"
-    reason = built.reason_against(group)
-    if (folder := cache.find(group)) is not None:
-        return f"compiled here, in {folder}, as {reason}"
-    if abi.can_compile():
-        return f"not compiled yet, as {reason}: the first search waits some 10 s for it; `memplan warm-up` does it now"
-    return f"none, searches run as Python, a hundred times slower, as {reason}: {install_line('numba')}"
-
-
-def _kept_in() -> str:
-    places = [place for place in cache.places() if _is_writable(place)]
-    return str(places[0]) if places else f"no folder: none of {', '.join(map(str, cache.places()))} can be written"
-
-
-def _is_writable(place: Path) -> bool:
-    existing = next(folder for folder in (place, *place.parents) if folder.exists())
-    return os.access(existing, os.W_OK)
+        return f"built for {found.processor} ({found.made_by}), in {built.folder()}"
+    return f"Python, a hundred times slower, as {built.reason_against(group)}: {built.REMEDY}"
 
 
 def _has(package: str) -> bool:

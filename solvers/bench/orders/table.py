@@ -16,8 +16,8 @@ from memplan.planner.errors import FormatError, InputError
 from memplan.planner.errors.extras import require
 from memplan.planner.operations.graph import OperationGraph, read_graph
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.kernels.cache import ORDER
-from memplan.solvers.kernels.warm_up import warm_up
+from memplan.solvers.kernels.groups import ORDER
+from memplan.solvers.kernels.kernel import load_kernels
 from memplan.solvers.order.solve import order_operations
 
 OrderPeer = Callable[[OperationGraph, float], Sequence[int] | None]
@@ -68,7 +68,7 @@ def read_instance(name: str) -> OperationGraph:
 def prepared(solver: str) -> Callable[[OperationGraph, float], dict[str, Any]]:
     """Return what orders a graph and says what came of it, as a Result has it, imported and warm."""
     if solver == OURS:
-        warm_up(ORDER)
+        load_kernels(ORDER)
         return _ours
     peer = ORDERERS[solver].load()
     peer(OperationGraph(), 1.0)

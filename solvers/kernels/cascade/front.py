@@ -6,7 +6,6 @@ from functools import partial
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.cache import CASCADE
 from memplan.solvers.kernels.cascade.found import (
     FOUND_FROM,
     FOUND_MACS,
@@ -15,6 +14,7 @@ from memplan.solvers.kernels.cascade.found import (
     FOUND_TO,
     FOUND_TRAFFIC,
 )
+from memplan.solvers.kernels.groups import CASCADE
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import Rows
 

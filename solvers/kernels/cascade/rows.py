@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from memplan.solvers.kernels.cache import CASCADE
 from memplan.solvers.kernels.cascade.access import (
     FULL,
     RECOMPUTE,
@@ -36,6 +35,7 @@ from memplan.solvers.kernels.cascade.row_states import (
     offer,
     stream_inputs,
 )
+from memplan.solvers.kernels.groups import CASCADE
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import step
 

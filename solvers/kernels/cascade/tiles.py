@@ -9,7 +9,6 @@ from functools import partial
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.cache import CASCADE
 from memplan.solvers.kernels.cascade.access import (
     FULL,
     RECOMPUTE,
@@ -43,6 +42,7 @@ from memplan.solvers.kernels.cascade.found import (
     KIND_TILES,
     LOST,
 )
+from memplan.solvers.kernels.groups import CASCADE
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import Rows, step
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.cache import ORDER
+from memplan.solvers.kernels.groups import ORDER
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.order.moves import (
     HILL,

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.cache import ORDER
+from memplan.solvers.kernels.groups import ORDER
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.order.moves import LIVE, LOGGED, Moves, Prefix, run, take_back
 from memplan.solvers.kernels.tables import step

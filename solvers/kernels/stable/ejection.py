@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.cache import STABLE
+from memplan.solvers.kernels.groups import STABLE
 from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import ABSENT, F64, ONE, ZERO, Flags, Rows, step
 

@@ -13,8 +13,6 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.kernels.cache import ORDER, PLANNING
-from memplan.solvers.kernels.warm_up import are_ready
 from memplan.solvers.order.allowance import Allowance, allowance
 from memplan.solvers.order.nearness import cheaper, moves_of, nearby
 from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult, OrderSearch, check_limit, order_regions
@@ -151,8 +149,7 @@ class _Planning:
 
         The first plan is made even if all has been cancelled.
         """
-        # Where the kernels are still being compiled, no plan is quick.
-        limit = max(limit if are_ready(PLANNING) else self.left_s, _SHORTEST_S)
+        limit = max(limit, _SHORTEST_S)
         self.rest_s -= limit
         control = SolveControl(cancelled=None if is_first else self.cancelled, start=start, is_quick=start is None)
         return solve(problem, time_limit_s=limit, deterministic=self.deterministic, control=control)
@@ -236,7 +233,7 @@ class _Joint:
         """Return orders with the least peak: the cheapest first, then those with the fewest moves."""
         graph, result, left = self._graph, self._result, self._planning.left
         is_given = result.order == tuple(range(len(graph.ops)))
-        near = nearby(graph, result.order, result.peak, left.flag) if are_ready(ORDER) and not is_given else []
+        near = [] if is_given else nearby(graph, result.order, result.peak, left.flag)
         if cost is None:
             return near
         return [cheaper(graph, (near or [result.order])[0], result.peak, cost, left), *near]
@@ -245,7 +242,7 @@ class _Joint:
         """Yield other orders with the least peak; where the plan is what counts, also some with slightly more alive."""
         peak = self._result.peak
         n = _SEEDS if goal == "placed" else _SEEDS // 2
-        for seed in range(1, n + 1 if are_ready(ORDER) else 0):
+        for seed in range(1, n + 1):
             above = self._least - 1 - peak if self._found and goal == "placed" else 0
             # The first half keeps to the least peak; the rest may have more alive, up to what the best plan needs.
             budget = peak + above * max(0, seed - _SEEDS // 2) // _SEEDS

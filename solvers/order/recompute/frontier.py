@@ -14,8 +14,6 @@ from memplan.planner.errors import InputError, OptionError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.kernels.cache import ORDER
-from memplan.solvers.kernels.warm_up import wait
 from memplan.solvers.order.allowance import Allowance, allowance
 from memplan.solvers.order.recompute.placing import PlacedProgram, placed
 from memplan.solvers.order.recompute.rewrite import Rewritten, rewritten
@@ -111,7 +109,7 @@ def recompute_frontier(
     )
     graph = base.graph
     with allowance(_SEARCH_SHARE * time_limit_s, deterministic, cancelled) as left:
-        found = _searched(graph, base, costs, asked, left) if wait(left.flag, ORDER) else []
+        found = _searched(graph, base, costs, asked, left)
     spent = 0.0 if deterministic else time.monotonic() - started
     rest = max(0.0, time_limit_s - spent) if not deterministic else (1 - _ORDER_SHARE - _SEARCH_SHARE) * time_limit_s
     made = _made(graph, base, costs, found, asked, rest)

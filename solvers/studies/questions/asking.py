@@ -14,8 +14,6 @@ from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.kernels.cache import STABLE
-from memplan.solvers.kernels.warm_up import are_ready
 from memplan.solvers.packing.quick_orders import load_kernels_for
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.one_search import Solve
@@ -95,7 +93,7 @@ class Asking:
 
     def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
         """Return a verified plan that ejection makes of the last one that was found; None where that is not soon."""
-        if self.known is None or not instance.features <= FEATURES or len(instance) == 0 or not are_ready(STABLE):
+        if self.known is None or not instance.features <= FEATURES or len(instance) == 0:
             return None
         placed = self.known.placements
         row = np.array([placed.row_of.get(problem.buffers.ids[i], ABSENT) for i in instance.source], dtype=np.int64)

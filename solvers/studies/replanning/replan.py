@@ -19,8 +19,6 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import KeptPlaces, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.kernels import warm_up
-from memplan.solvers.kernels.cache import STABLE
 from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, solve_objective
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.search import to_plan
@@ -216,9 +214,6 @@ class _Replan:
             return False
         homes, weights = self._homes, column(self.weights[instance.source])
         end = self._until(min(_EJECTION_S, max(0.1, self.deadline.left_s * 0.6)))
-        with polled(lambda: self.is_over or end.left_s <= 0) as flag:
-            if not warm_up.wait(flag, STABLE):
-                return False
         with polled(lambda: self.is_done or end.left_s <= 0) as flag:
             ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
             turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS

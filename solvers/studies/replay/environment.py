@@ -7,19 +7,21 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from memplan.planner import __version__
-from memplan.solvers.kernels import cache
+from memplan.solvers.kernels import built
+from memplan.solvers.kernels.groups import PLANNING
 
 PACKAGES = ("numpy", "numba", "llvmlite", "ortools", "highspy", "pulp")
 """The packages whose versions may change what a search finds."""
 
 
 def environment() -> dict[str, str | None]:
-    """Return the facts by name; None for a package that is not installed."""
+    """Return the facts by name; None for a package that is not installed, and for kernels that run as Python."""
+    kernels = built.find(PLANNING)
     facts: dict[str, str | None] = {
         "memplan": __version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "kernels": cache.folder_name().removeprefix("memplan-kernels-"),
+        "kernels": None if kernels is None else kernels.digest[:20],
     }
     return facts | {name: _version(name) for name in PACKAGES}
 

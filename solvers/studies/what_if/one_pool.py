@@ -21,8 +21,6 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.formulation.subinstance import part_of
-from memplan.solvers.kernels.cache import STABLE
-from memplan.solvers.kernels.warm_up import are_ready
 from memplan.solvers.packing.place import drop
 from memplan.solvers.packing.quick_orders import load_kernels_for
 from memplan.solvers.portfolio import registry, stages
@@ -163,7 +161,7 @@ class OnePool:
 
     def _ejected(self, changed: Instance, i: int, near: tuple[I64, I64]) -> I64 | None:
         """Return offsets below the peak which some turns of ejection lead to from those at hand, buffer `i` away."""
-        if self.ejections_in_vain > _IN_VAIN or not are_ready(STABLE):
+        if self.ejections_in_vain > _IN_VAIN:
             return None
         pool = replace(changed.pools[0], capacity=self.peak, is_limited=True)
         home, pools = np.array(self.offset), np.zeros(len(changed), dtype=np.int64)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.solvers.kernels import warm_up
 from tests.support.public_problems import FOLDER
 from tests.support.tflite_files import model, operator, subgraph, tensor
 
@@ -36,21 +35,6 @@ def planned(capfd: Captured, *arguments: str, status: int = 0) -> tuple[dict[str
     assert main(["plan", *arguments, "--format", "json"]) == status
     out, err = capfd.readouterr()
     return json.loads(out), err
-
-
-def test_1_a_deterministic_build_says_the_same_with_kernels_cold_and_warm(
-    monkeypatch: pytest.MonkeyPatch, capfd: Captured
-) -> None:
-    table = str(FOLDER / "minimalloc" / "D.1048576.csv")
-    answers = []
-    for n_cold in (0, 40):
-        left = iter(range(n_cold))
-        monkeypatch.setattr(warm_up, "are_ready", lambda *_, left=left: next(left, None) is None)
-        assert main(["check", table, "--budget", "1MiB", "--deterministic"]) == 0
-        answers.append(capfd.readouterr().out)
-        assert next(left, None) is None
-    assert answers[0] == answers[1]
-    assert json.loads(answers[0])["reproducible"] is True
 
 
 def test_2_a_column_of_ends_is_inclusive_and_one_of_uppers_is_not(capfd: Captured) -> None:

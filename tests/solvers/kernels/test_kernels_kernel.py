@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels import cache
 from memplan.solvers.kernels.abi import Reference
-from memplan.solvers.kernels.kernel import Kernel
 from memplan.solvers.kernels.tables import F64, U32, Flags, Rows, step
+from tests.support.linked import linked
 
 
 class Everything(NamedTuple):
@@ -32,7 +31,6 @@ def doubled(number: int) -> int:
     return 2 * number
 
 
-@Kernel
 def digest(left: Everything, right: Everything) -> int:
     """Write what was read on the right to the left."""
     left.answer[0] = doubled(right.column[1])
@@ -61,24 +59,20 @@ def everything(**changed: Any) -> Everything:
     return table._replace(**changed)
 
 
-@pytest.fixture
-def nothing_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Have no kernel kept anywhere, so that one that is called is compiled here and now."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(cache, "_chosen", {})
+@pytest.fixture(scope="module")
+def machine_code(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., int]:
+    return linked(digest, tmp_path_factory.mktemp("digest"))
 
 
-@pytest.mark.usefixtures("nothing_kept")
-def test_a_compiled_kernel_sees_the_same_as_python_does() -> None:
+def test_a_compiled_kernel_sees_the_same_as_python_does(machine_code: Callable[..., int]) -> None:
     left, other, right = everything(number=-22), everything(number=-22), everything()
-    assert digest.function(left, right) == digest(Reference(other), Reference(right)) == -4  # rounded down
+    assert digest(left, right) == machine_code(Reference(other), Reference(right)) == -4  # rounded down
     assert left.answer.tolist() == other.answer.tolist() == [2**62, 7, 10, 5, 10, 1, -1, 2**32 - 1]
 
 
-@pytest.mark.usefixtures("nothing_kept")
-def test_an_error_in_a_kernel_is_raised() -> None:
+def test_an_error_in_a_kernel_is_raised(machine_code: Callable[..., int]) -> None:
     with pytest.raises(RuntimeError, match="digest: a division by zero, or an index out of bounds"):
-        digest(Reference(everything()), Reference(everything(number=0)))
+        machine_code(Reference(everything()), Reference(everything(number=0)))
 
 
 @pytest.mark.parametrize(
@@ -107,8 +101,7 @@ def test_a_number_that_a_kernel_would_misread_is_refused(changed: dict[str, Any]
         Reference(everything(**changed))
 
 
-@pytest.mark.usefixtures("nothing_kept")
-def test_a_whole_number_does_where_a_float_is_meant() -> None:
+def test_a_whole_number_does_where_a_float_is_meant(machine_code: Callable[..., int]) -> None:
     table = everything(factor=3)
-    digest(Reference(table), Reference(table))
+    machine_code(Reference(table), Reference(table))
     assert table.answer[3] == 12

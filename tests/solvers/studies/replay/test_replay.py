@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from memplan.planner.formats import read_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.kernels import warm_up
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.deadline import Deadline
@@ -118,13 +116,3 @@ def test_a_search_that_a_clock_or_a_caller_ended_says_so() -> None:
     stopped = solve(problem, deterministic=True, control=SolveControl(cancelled=cancelled))
     assert (stopped.reproducible, stopped.disturbed_by) == (False, "cancelled")
     assert (solve(problem, accept="fit").reproducible, verify(problem, late)) == (None, ())
-
-
-def test_a_deterministic_search_does_not_count_the_time_that_its_kernels_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = read_problem((FOLDER / "minimalloc" / "C.1048576.csv").read_bytes(), "C.csv")
-    warm = solve(problem, deterministic=True)
-    ready_at = time.monotonic() + 1.5
-    monkeypatch.setattr(warm_up, "are_ready", lambda *_: time.monotonic() > ready_at)
-    cold = solve(problem, deterministic=True)
-    assert time.monotonic() > ready_at
-    assert (cold.reproducible, cold) == (True, warm)
