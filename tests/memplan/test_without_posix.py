@@ -1,0 +1,57 @@
+"""memplan where Python has none of what POSIX systems alone have, as on Windows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+AS_ON_WINDOWS = """
+import os, signal, sys
+for module in ("fcntl", "grp", "pwd", "resource", "termios"):
+    sys.modules[module] = None
+for name in ("fork", "getuid", "killpg", "nice", "register_at_fork", "sched_getaffinity", "setsid", "wait4"):
+    delattr(os, name)
+for name in ("SIGALRM", "SIGHUP", "SIGKILL", "SIGUSR1", "setitimer"):
+    delattr(signal, name)
+"""
+SOLVES = """
+from memplan import Problem, solve
+rows = [(1, 1, 3), (2, 1, 5), (5, 0, 1), (3, 4, 7), (2, 1, 4), (4, 3, 7), (2, 2, 4), (5, 0, 2)]
+problem = Problem(buffers=[{"id": i, "size": s, "start": a, "end": b} for i, (s, a, b) in enumerate(rows)])
+print(solve(problem, solver="exact").model_dump_json())
+"""
+COMMANDS = 'from memplan.api.cli.main import main; main(["plan", "examples/mobilenet_v2.csv"])'
+
+
+def told(program: str) -> dict[str, object]:
+    """Return the plan that a program prints, on a machine that is none of POSIX."""
+    command = [sys.executable, "-c", AS_ON_WINDOWS + program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
+    plan: dict[str, object] = json.loads(done.stdout)
+    return plan
+
+
+def test_solve_proves_a_plan() -> None:
+    plan = told(SOLVES)
+    assert (plan["status"], plan["peak"]) == ("optimal", 11)
+
+
+def test_the_command_plans() -> None:
+    assert told(COMMANDS)["status"] == "optimal"
+
+
+def test_all_planners_and_solvers_can_be_imported_but_the_bench() -> None:
+    program = """
+import json, pkgutil
+from importlib import import_module
+from memplan import planner, solvers
+names = [row.name for room in (planner, solvers) for row in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")]
+for name in names:
+    if ".bench" not in name:
+        import_module(name)
+print(json.dumps({"names": len(names)}))
+"""
+    assert told(program)["names"]
