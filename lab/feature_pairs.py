@@ -10,8 +10,6 @@ import sys
 import time
 import warnings
 
-from memplan.solvers.kernels.packing.pack import pack
-from memplan.solvers.kernels.packing.quick_orders import pack_in_orders
 from memplan.solvers.portfolio.registry import SOLVERS
 from tests.support.feature_pairs import PAIRS, SMALL, THRESHOLDS, Case, complaints
 
@@ -22,8 +20,6 @@ LIMIT_S = 0.2
 def main(count: int, seed: int) -> int:
     """Go through so many cases, from a seed on; return the number of complaints."""
     warnings.simplefilter("error")  # a fault of a solver is one
-    pack.load()
-    pack_in_orders.load()
     began, found = time.monotonic(), 0
     for k in range(seed, seed + count):
         # Sizes and pairs go around at paces without a common factor, so that in time each meets each.

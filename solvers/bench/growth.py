@@ -13,8 +13,8 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
 from memplan.solvers.bench.generators import random
-from memplan.solvers.packing.compiled import CompiledPacker
 from memplan.solvers.packing.orders import RULES, Traits
+from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import place
 
 SIZES = (10_000, 31_623, 100_000, 316_228, 1_000_000)
@@ -58,7 +58,7 @@ def _points(n: int, repeats: int) -> list[GrowthPoint]:
 
 
 def _steps(problem: Problem, instance: Instance) -> list[tuple[str, Callable[[], object]]]:
-    packer = CompiledPacker(instance, np.zeros(1, dtype=np.int64))
+    packer = Packer(instance, np.zeros(1, dtype=np.int64))
     packer.pack(0, RULES[0].order(Traits(instance))[:2])  # loads the kernel
     return [
         ("columns and live sets", lambda: compile_problem(problem)),

@@ -22,7 +22,7 @@ from memplan.solvers.exact.dummy_rounds import DummyRounds
 from memplan.solvers.exact.infeasible_core import InfeasibleCore
 from memplan.solvers.exact.restarts import ENDLESS, ORDERS, RestartSchedule
 from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND
-from memplan.solvers.packing.packers import QuickPacker
+from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
@@ -47,7 +47,7 @@ def solve(instance: Instance, search: Search) -> None:
     """
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
-    if pins_collide(instance, QuickPacker(instance, search.flag)) or search.bound[-1] > instance.pools[0].capacity:
+    if pins_collide(instance, Packer(instance, search.flag)) or search.bound[-1] > instance.pools[0].capacity:
         if search.flag[0] == 0:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible(NAME)
         return

@@ -22,7 +22,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.exact.branch_and_bound import NODE_WORK, ComponentStates, SearchThread
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.orders import Rule, Traits
-from memplan.solvers.packing.packers import QuickPacker, work
+from memplan.solvers.packing.packer import Packer, work
 from memplan.solvers.packing.place import pins_collide, place
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
@@ -47,7 +47,7 @@ def solve(instance: Instance, search: Search) -> None:
     """
     if search.is_over or not instance.is_small_numbered:
         return
-    packer = QuickPacker(instance, search.flag)
+    packer = Packer(instance, search.flag)
     if pins_collide(instance, packer):
         if search.flag[0] == 0:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible(NAME)
@@ -101,7 +101,7 @@ class PeakCore:
         """True if no component of the core is above the bound."""
         return self.states.hardest() is None
 
-    def take_turn(self, nodes: int, packer: QuickPacker) -> int:
+    def take_turn(self, nodes: int, packer: Packer) -> int:
         """Search for so many nodes, and pack the whole around what is found; return the nodes, and packings as such."""
         before = self.thread.nodes
         self._look()
@@ -122,7 +122,7 @@ class PeakCore:
         if mine is None or value < mine.score:
             self.inner.best = Assignment(column(np.zeros(len(offset))), offset, value, best.by)
 
-    def _pack_around(self, packer: QuickPacker) -> int:
+    def _pack_around(self, packer: Packer) -> int:
         """Pack the core as it was found and the others around it, in some orders; return what that costs, in nodes."""
         best, core = self.search.best, self.inner.best
         # Around a core that is no lower than the best plan nothing better can be packed.

@@ -12,7 +12,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.packing import quick_orders
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
-from memplan.solvers.packing.packers import QuickPacker, work
+from memplan.solvers.packing.packer import Packer, work
 from memplan.solvers.packing.place import pins_collide, place
 from memplan.solvers.packing.quick_orders import BestOrder
 from memplan.solvers.packing.sharing_decisions import extremes, is_needed
@@ -61,10 +61,11 @@ def _offer_best(instance: Instance, search: Search, found: BestOrder | None) -> 
 
 def _plans(instance: Instance, search: Search) -> Iterator[int]:
     """Offer plans until enough is done, and yield the number of orders after each one."""
-    packers = [QuickPacker(instance, search.flag)]
+    usual = Packer(instance, search.flag)
+    packers = [usual]
     if is_needed(instance):
         packers = [choice.packer(instance, search.flag) for choice in extremes(instance)]
-    if "pins" in instance.features and pins_collide(instance, QuickPacker(instance, search.flag)):
+    if "pins" in instance.features and pins_collide(instance, usual):
         if not search.is_over:  # a stopped packer places nothing, which proves nothing
             search.claim_infeasible("greedy")
         return

@@ -13,7 +13,7 @@ from memplan.solvers.heuristics.greedy import preference
 from memplan.solvers.heuristics.moves import MoveSearch
 from memplan.solvers.packing import sharing_decisions
 from memplan.solvers.packing.orders import COST_MIXES, MIXES, Traits, random_order
-from memplan.solvers.packing.packers import QuickPacker, work
+from memplan.solvers.packing.packer import Packer, work
 from memplan.solvers.packing.place import place
 from memplan.solvers.search.incumbent import Search
 
@@ -59,7 +59,7 @@ def _one_pool(instance: Instance, search: Search, rng: np.random.Generator) -> I
 
 def _several_pools(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
     """Spread the buffers by random rules; pack each pool of a plan that is the best so far by itself."""
-    packer, traits = QuickPacker(instance, search.flag), Traits(instance)
+    packer, traits = Packer(instance, search.flag), Traits(instance)
     some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.pools)).any())
     mixes = COST_MIXES if instance.objective == "cost" else MIXES
     while True:

@@ -13,7 +13,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.formulation.subinstance import alive_with, part_of, whole
 from memplan.solvers.packing.orders import Rule, Traits, random_order, random_rule
-from memplan.solvers.packing.packers import QuickPacker
+from memplan.solvers.packing.packer import Packer
 
 _CORE_SHARES = (0.995, 0.98, 0.95, 0.9, 0.8)
 """A core is what is alive in a live set with at least this share of the largest load."""
@@ -42,7 +42,7 @@ class MoveSearch:
         self, instance: Instance, flag: I64, rng: np.random.Generator, take: Callable[[I64, str], None]
     ) -> None:
         self.instance, self.flag, self.rng, self.take = instance, flag, rng, take
-        self.packer = QuickPacker(instance, flag)
+        self.packer = Packer(instance, flag)
         self.traits = Traits(instance)
         self.bound = int(lower_bound(instance).score[-1])
         self.best: I64 | None = None

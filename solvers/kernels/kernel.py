@@ -27,11 +27,6 @@ class Kernel:
         self.function, self.group = function, group
         self._code: Callable[..., int] | None = None
 
-    @property
-    def is_loaded(self) -> bool:
-        """True if it runs at once when it is called."""
-        return self._code is not None
-
     def load(self) -> Callable[..., int]:
         """Return what runs when it is called, its machine code if that was built; read at the first call."""
         if self._code is None:

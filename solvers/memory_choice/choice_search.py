@@ -16,7 +16,7 @@ from memplan.solvers.heuristics.greedy import preference
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers
 from memplan.solvers.packing.orders import RULES, Traits
-from memplan.solvers.packing.packers import QuickPacker, work
+from memplan.solvers.packing.packer import Packer, work
 from memplan.solvers.search.incumbent import Search
 
 _CAPACITY_PARTS = (1.0, 0.98, 0.95, 0.92, 0.88)
@@ -37,7 +37,7 @@ class ChoiceSearch:
         self.knapsack, self.search = knapsack, search
         instance = self.instance = knapsack.instance
         self.pools = preference(instance)
-        self.packer, self.traits = QuickPacker(instance, search.flag), Traits(instance)
+        self.packer, self.traits = Packer(instance, search.flag), Traits(instance)
         self.rng = np.random.default_rng(search.seed)
         self.ratio = _ratios(knapsack, multipliers, self.pools)
         self.is_alone = np.bincount(knapsack.item)[knapsack.item] == 1

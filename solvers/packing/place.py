@@ -10,7 +10,7 @@ from memplan.planner.instance.objective import score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.compaction import compact
-from memplan.solvers.packing.packers import Packer, QuickPacker
+from memplan.solvers.packing.packer import Packer
 
 
 def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
@@ -35,7 +35,7 @@ def _fallen(instance: Instance, pool: I64, raw: npt.NDArray[np.generic], flag: I
     """Drop the buffers of each pool one after the other."""
     order = np.lexsort((raw[instance.anchor], instance.pin < 0))
     dropped = np.full(len(instance), ABSENT)
-    packer = QuickPacker(instance, flag)
+    packer = Packer(instance, flag)
     for q in range(len(instance.pools)):
         mine = order[pool[order] == q]
         dropped[mine] = packer.pack(q, mine)

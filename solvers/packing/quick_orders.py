@@ -12,15 +12,12 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.packing import quick_orders as kernel
-from memplan.solvers.kernels.packing.pack import pack
 from memplan.solvers.kernels.packing.quick_orders import OrderStop, OrderTask, OrderWorkspace, pack_in_orders
 from memplan.solvers.kernels.tables import F64
 from memplan.solvers.packing.orders import RULES, Rule
 
 _MOST = 512
 """The most buffers for which going through all that is placed is quick."""
-_FEW_SEARCHES = 8
-"""So many small searches, one after the other, take no longer than loading kernels."""
 _EDGES = 8192
 """More borders of bands than there can be between two numbers, with any base that a rule has."""
 _NEVER = 2**62
@@ -38,16 +35,9 @@ class BestOrder(NamedTuple):
     tried: int
 
 
-def load_kernels_for(searches: int) -> None:
-    """Load the kernels that pack at the search from which on many small ones take longer."""
-    if searches == _FEW_SEARCHES:
-        pack_in_orders.load()
-        pack.load()
-
-
 def suits(instance: Instance) -> bool:
-    """Return True if one call does for an instance: it is small and plain, and the kernel is loaded."""
-    return pack_in_orders.is_loaded and len(instance) <= _MOST and instance.is_plain and instance.is_small_numbered
+    """Return True if one call does for an instance: it is small and plain."""
+    return len(instance) <= _MOST and instance.is_plain and instance.is_small_numbered
 
 
 def best_order(

@@ -8,11 +8,9 @@ from math import lcm
 
 import numpy as np
 
-from memplan.planner.instance.instance import I64_MAX, ON_OFFSETS, Instance
+from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column, frozen
 
-CONSTRAINTS = ON_OFFSETS - {"bank-weights"}
-"""The features of an instance that forbid offsets, and so ask for the packer that knows all constraints."""
 _TRIES = 1_000
 """An offset is raised so often from one page rule of a body to the next before the search for it is given up."""
 

@@ -11,7 +11,7 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import clashes
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.constraints.kept import adjacency
-from memplan.solvers.packing.packers import QuickPacker
+from memplan.solvers.packing.packer import Packer
 
 Pair = tuple[int, int]
 
@@ -27,9 +27,9 @@ class SharingDecisions:
     glued: tuple[Pair, ...] = ()
     parted: tuple[Pair, ...] = ()
 
-    def packer(self, instance: Instance, flag: I64) -> QuickPacker:
+    def packer(self, instance: Instance, flag: I64) -> Packer:
         """Return what packs an instance so."""
-        return QuickPacker(parted(instance, self.parted) if self.parted else instance, flag, self.glued)
+        return Packer(parted(instance, self.parted) if self.parted else instance, flag, glued=self.glued)
 
 
 def extremes(instance: Instance) -> list[SharingDecisions]:

@@ -81,11 +81,8 @@ PATCH: dict[str, list[tuple[str, str]]] = {
             "            slack = min(slack, int(instance.top[i]) - lowest[i]) if instance.top[i] >= 0 else slack\n",
         )
     ],
-    "solvers/packing/packers.py": [
-        (
-            "else packer.pack(q, order, best_fit)",
-            "else _below_top(self.instance, order, packer.pack(q, order, best_fit))",
-        ),
+    "solvers/packing/packer.py": [
+        ("return column(found)", "return _below_top(self.instance, order, column(found))"),
         ("", BELOW_TOP),
     ],
     "tests/support/constrained_problems.py": [

@@ -23,13 +23,11 @@ FEATURES = (
     *("sharing", "conflicts", "holes", "reserved", "cost", "profile"),
 )
 PAIRS = tuple(frozenset(pair) for pair in combinations(FEATURES, 2))
-THRESHOLDS = (8, 16, 60, 400, 512, 1000, 2000, 4000, 5000, 8000)
+THRESHOLDS = (60, 400, 512, 2000, 4000, 5000)
 """The most buffers for which something else is done than for one more.
 
-Plain Python packs up to 16, 8 under constraints, then the kernel; lemmas are tried up to 60, HiGHS up to 400, one call
-for all quick orders up to 512; plain Python is never quicker above 2,000, 1,000 under constraints, and pools are filled
-in order by other planners up to 2,000; above 4,000 cores are searched, above 5,000 no CP-SAT, and above 8,000 kernels
-are waited for.
+Lemmas are tried up to 60, HiGHS up to 400, one call for all quick orders up to 512; pools are filled in order by other
+planners up to 2,000; above 4,000 cores are searched, and above 5,000 there is no CP-SAT.
 """
 SMALL = 5
 """The buffers of problems that brute force solves."""

@@ -1,7 +1,7 @@
 """Quick orders of a plain problem in one call: traits, order after order, packed, until one meets a bound.
 
 Plain are buffers of one pool, with one lifetime each and no rule but capacity and alignment. It comes to the same as
-`packing.orders.Rule.order` and `packing.packers.PlainPacker`, number for number.
+`packing.orders.Rule.order` and what `packing.packer.Packer` makes of it, number for number.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.packing.quick_orders import load_kernels_for
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
@@ -66,7 +65,6 @@ class Asking:
             self.opens += 1
             return "open"
         self.calls += 1
-        load_kernels_for(self.calls)
         limit_s = self.call_limit_s
         if not self.deterministic:
             limit_s = max(_LEAST_S, min(limit_s, self.deadline.left_s * share))

@@ -22,7 +22,6 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.place import drop
-from memplan.solvers.packing.quick_orders import load_kernels_for
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import SearchState
@@ -60,7 +59,6 @@ class OnePool:
     peak: int = field(init=False)
     loads: Loads = field(init=False)
     ejections_in_vain: int = 0
-    searches: int = 0
 
     def __post_init__(self) -> None:
         self.end = self.offset + self.instance.size
@@ -183,8 +181,6 @@ class OnePool:
 
         A peak that is `enough` ends it, as if no lower one were possible.
         """
-        self.searches += 1
-        load_kernels_for(self.searches)
         limit_s = call_limit_s if self.deterministic else min(call_limit_s, max(0.01, self.deadline.left_s))
         state = SearchState(
             instance,

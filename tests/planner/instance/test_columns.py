@@ -16,8 +16,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.subinstance import part_of, whole, with_dummies
 from memplan.solvers.formulation.symmetry import identical
-from memplan.solvers.kernels.packing.pack import pack
-from memplan.solvers.packing.packers import QuickPacker
+from memplan.solvers.packing.packer import Packer
 from tests.support import constrained_problems
 from tests.support.constrained_problems import constrained_problem
 from tests.support.random_problems import random_problem
@@ -65,8 +64,7 @@ def test_kernels_can_read_the_rows_of_an_instance_that_leaves_buffers_out() -> N
         for name in COLUMNS:
             values = getattr(instance, name)
             assert not isinstance(values, np.ndarray) or values.flags.c_contiguous, name
-        pack.load()
-        assert QuickPacker(instance, column([0])).pack(0, np.arange(24)).min() >= 0
+        assert Packer(instance, column([0])).pack(0, np.arange(24)).min() >= 0
 
 
 def test_every_column_is_declared_once() -> None:

@@ -17,7 +17,7 @@ from memplan.solvers.exact.dummies import DummyBuffer, dummy_buffers, filled
 from memplan.solvers.exact.dummy_rounds import A_GUESS, HEAD_START, DummyRounds
 from memplan.solvers.exact.restarts import AT_BOUND, RestartSchedule
 from memplan.solvers.kernels.exact.search import FOUND
-from memplan.solvers.packing.packers import QuickPacker
+from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle
 from tests.support.searches import exact_search
@@ -82,7 +82,7 @@ def test_a_placement_with_dummies_is_one_without_them(feature: str) -> None:
     for seed in range(20):
         problem = tight_problem(seed, feature)
         instance = compile_problem(problem)
-        if exact_search(instance).is_over or pins_collide(instance, QuickPacker(instance, FLAG)):
+        if exact_search(instance).is_over or pins_collide(instance, Packer(instance, FLAG)):
             continue
         whole = np.array(instance.pin)
         outcomes = []

@@ -9,7 +9,7 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound, peak_cores
-from memplan.solvers.packing.packers import QuickPacker
+from memplan.solvers.packing.packer import Packer
 from tests.support import oracle
 from tests.support.searches import exact_search
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
@@ -89,7 +89,7 @@ def test_no_part_needs_more_than_the_whole(seed: int) -> None:
     kept = np.random.default_rng(seed).random(len(instance)) < 0.7
     kept[seed % len(instance)] = True
     core = peak_cores.PeakCore(instance, kept, search)
-    core.take_turn(10**5, QuickPacker(instance, search.flag))
+    core.take_turn(10**5, Packer(instance, search.flag))
     least = oracle.best_score(problem)
     assert least is not None
     assert core.is_done
@@ -104,7 +104,7 @@ def test_a_core_starts_where_the_best_plan_has_it() -> None:
     search.offer(column(np.zeros(len(instance))), stacked, "a test")
     kept = next(iter(peak_cores.heaviest(instance)))
     core = peak_cores.PeakCore(instance, kept, search)
-    core.take_turn(1, QuickPacker(instance, search.flag))
+    core.take_turn(1, Packer(instance, search.flag))
     assert core.inner.best is not None
     assert core.states.peak[0] <= int((stacked + instance.size)[kept].max())
 

@@ -7,7 +7,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.subinstance import alive_with, part_of, whole
-from memplan.solvers.packing.compiled import CompiledPacker
+from memplan.solvers.packing.packer import Packer
 from tests.support.constrained_problems import CONSTRAINTS, broken_rules, conflict, constrained_problem
 from tests.support.random_problems import random_problem
 
@@ -40,8 +40,8 @@ def test_packing_a_part_equals_packing_only_its_buffers_in_the_whole() -> None:
         instance = compile_problem(random_problem(seed, 40, MIXES[2]))
         kept = instance.allowed[2] & (np.random.default_rng(seed).random(40) < 0.6)
         flag = column([0])
-        of_part = CompiledPacker(part_of(instance, kept, 2), flag).pack(0, column(np.arange(kept.sum())))
-        of_whole = CompiledPacker(instance, flag).pack(2, column(np.flatnonzero(kept)))
+        of_part = Packer(part_of(instance, kept, 2), flag).pack(0, column(np.arange(kept.sum())))
+        of_whole = Packer(instance, flag).pack(2, column(np.flatnonzero(kept)))
         assert of_part.tolist() == of_whole.tolist()
 
 

@@ -13,7 +13,7 @@ from memplan.solvers.kernels.exact.nogoods import enlarged, slot
 from memplan.solvers.kernels.exact.search import EXHAUSTED, FOUND, FULL, LEAST, NODES, STOPPED, ExactRun, search
 from memplan.solvers.kernels.exact.sections import Sections
 from memplan.solvers.kernels.exact.state import State
-from memplan.solvers.packing.packers import PlainPacker
+from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
@@ -76,7 +76,7 @@ def test_the_kernel_finds_a_placement_where_there_is_one_and_only_there(feature:
     for seed in range(80):
         problem = tight_problem(seed, feature)
         instance, least = compile_problem(problem), oracle.best_score(problem)
-        if pins_collide(instance, PlainPacker(instance)) or least is None:
+        if pins_collide(instance, Packer(instance, np.zeros(1, dtype=np.int64))) or least is None:
             assert least is None
             continue
         pinned = int((instance.pin + instance.size)[instance.pin >= 0].max(initial=0))

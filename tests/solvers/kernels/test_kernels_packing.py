@@ -9,8 +9,8 @@ from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.kernels.packing.offsets import first_multiple
 from memplan.solvers.packing import rigid_bodies
-from memplan.solvers.packing.compiled import CompiledPacker
-from memplan.solvers.packing.packers import Packer, PlainPacker
+from memplan.solvers.packing.packer import Packer
+from tests.support.plain_packer import PlainPacker
 from tests.support.random_problems import random_problem
 
 RUNNING = column([0])
@@ -54,10 +54,10 @@ def test_kernel_and_plain_python_place_like_the_naive_twin(features: frozenset[s
     for seed in range(3):
         instance = compile_problem(random_problem(seed, 14, features, capacity=None if seed else 45))
         order = column(np.random.default_rng(seed).permutation(len(instance)))
-        packers: list[Packer] = [PlainPacker(instance), CompiledPacker(instance, RUNNING)]
+        packers: list[Packer | PlainPacker] = [PlainPacker(instance), Packer(instance, RUNNING)]
         packers += [
-            CompiledPacker(instance, RUNNING, width=1),
-            CompiledPacker(instance, RUNNING, width=2, is_flat=True),
+            Packer(instance, RUNNING, width=1),
+            Packer(instance, RUNNING, width=2, is_flat=True),
         ]
         for q in range(len(instance.pools)):
             mine = column(order[instance.allowed[q, order]])
@@ -74,7 +74,7 @@ def test_block_width_and_tree_do_not_change_the_offsets_of_larger_problems() -> 
             expected = PlainPacker(instance).pack(0, order, best_fit).tolist()
             for width in (1, 3, 16, 128, 10_000):
                 for is_flat in (False, True):
-                    packer = CompiledPacker(instance, RUNNING, width, is_flat)
+                    packer = Packer(instance, RUNNING, width, is_flat)
                     assert packer.pack(0, order, best_fit).tolist() == expected
 
 
@@ -103,32 +103,32 @@ def test_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
         order = column(rng.permutation(len(instance)))
         for best_fit in (False, True):
             expected = naive_pack(instance, 0, order, best_fit)
-            assert CompiledPacker(instance, RUNNING).pack(0, order, best_fit).tolist() == expected
+            assert Packer(instance, RUNNING).pack(0, order, best_fit).tolist() == expected
             assert PlainPacker(instance).pack(0, order, best_fit).tolist() == expected
-            assert CompiledPacker(instance, RUNNING, 1, False).pack(0, order, best_fit).tolist() == expected
+            assert Packer(instance, RUNNING, 1, False).pack(0, order, best_fit).tolist() == expected
 
 
 def test_a_buffer_larger_than_the_memory_is_left_out_and_the_others_go_on() -> None:
     instance = huge([(5, 0, 9, 1), (30, 0, 9, 1), (7, 0, 9, 1)], 40)
-    assert CompiledPacker(instance, RUNNING).pack(0, column([0, 1, 2])).tolist() == [0, 5, ABSENT]
-    assert CompiledPacker(instance, RUNNING).pack(0, column([1, 0, 2])).tolist() == [0, 30, ABSENT]
+    assert Packer(instance, RUNNING).pack(0, column([0, 1, 2])).tolist() == [0, 5, ABSENT]
+    assert Packer(instance, RUNNING).pack(0, column([1, 0, 2])).tolist() == [0, 30, ABSENT]
 
 
 def test_buffers_without_lifetimes_keep_clear_of_those_they_are_paired_with_only() -> None:
     data = {"buffers": [{"id": i, "size": 3} for i in range(3)], "conflicts": [[0, 2]]}
     instance = compile_problem(Problem.model_validate(data))
     assert instance.n_live_sets == 0
-    assert CompiledPacker(instance, RUNNING).pack(0, column([0, 1, 2])).tolist() == [0, 0, 1]
+    assert Packer(instance, RUNNING).pack(0, column([0, 1, 2])).tolist() == [0, 0, 1]
 
 
 def test_nothing_to_place_gives_nothing() -> None:
     instance = compile_problem(random_problem(1, 5))
-    assert CompiledPacker(instance, RUNNING).pack(0, column([])).tolist() == []
+    assert Packer(instance, RUNNING).pack(0, column([])).tolist() == []
 
 
 def test_a_raised_flag_stops_the_kernel() -> None:
     instance = compile_problem(random_problem(1, 5))
-    assert CompiledPacker(instance, column([1])).pack(0, column(range(5))).tolist() == [ABSENT] * 5
+    assert Packer(instance, column([1])).pack(0, column(range(5))).tolist() == [ABSENT] * 5
 
 
 @pytest.mark.parametrize("is_flat", [True, False])
@@ -137,7 +137,7 @@ def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
     start = rng.integers(0, 40, 700)
     table = BufferTable.from_columns(range(700), rng.integers(1, 9, 700), start, start + rng.integers(1, 40, 700))
     instance, order = compile_problem(Problem(buffers=table)), column(rng.permutation(700))
-    packer = CompiledPacker(instance, RUNNING, width=2, is_flat=is_flat)
+    packer = Packer(instance, RUNNING, width=2, is_flat=is_flat)
     expected = PlainPacker(instance).pack(0, order).tolist()
     assert [packer.pack(0, order).tolist() for _ in range(2)] == [expected] * 2
 

@@ -10,9 +10,9 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.packing.compaction import compact
-from memplan.solvers.packing.constrained import ConstrainedPacker
 from memplan.solvers.packing.place import drop
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
+from tests.support.plain_packer import PlainPacker
 
 RUNNING = column([0])
 
@@ -35,7 +35,7 @@ def test_a_plan_sinks_and_breaks_no_rule_even_if_it_is_somewhat_off(seed: int) -
     instance = compile_problem(constrained_problem(seed, 12, features))
     order = column(rng.permutation(len(instance)))
     offset = np.empty(len(instance), dtype=np.int64)
-    offset[order] = ConstrainedPacker(instance).pack(0, order)
+    offset[order] = PlainPacker(instance).pack(0, order)
     assert (offset != ABSENT).all()
     found = compact(instance, offset + 0.4 * (rng.random(len(instance)) - 0.5))
     assert found is not None
@@ -94,7 +94,7 @@ def test_dropping_never_makes_a_plan_worse_where_packing_anew_would() -> None:
     """Packed lowest first, the second one falls beside the first, where the third, which may share, cannot follow."""
     first, second, third = {"size": 3, "start": 4, "end": 5}, {"end": 4}, {"start": 3, "end": 6}
     instance = instance_of(first, second, third, may_share=[[1, 2]])
-    assert ConstrainedPacker(instance).pack(0, column([0, 1, 2])).tolist() == [0, 0, 4]
+    assert PlainPacker(instance).pack(0, column([0, 1, 2])).tolist() == [0, 0, 4]
     found = drop(instance, column([0, 0, 0]), [0, 3, 3])
     assert found is not None
     assert found.tolist() == [0, 3, 3]

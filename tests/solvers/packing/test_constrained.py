@@ -10,11 +10,10 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.packing.compiled import CompiledPacker
-from memplan.solvers.packing.constrained import ConstrainedPacker
-from memplan.solvers.packing.packers import Packer
+from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.sharing_decisions import Pair, share_pairs
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
+from tests.support.plain_packer import PlainPacker
 
 RUNNING = column([0])
 HORIZON = 500
@@ -24,16 +23,16 @@ MIXES = [frozenset({name}) for name in CONSTRAINTS] + [
 ]
 
 
-def plain(instance: Instance, glued: tuple[Pair, ...] = ()) -> Packer:
-    return ConstrainedPacker(instance, RUNNING, glued)
+def plain(instance: Instance, glued: tuple[Pair, ...] = ()) -> PlainPacker:
+    return PlainPacker(instance, RUNNING, glued)
 
 
 def compiled(instance: Instance, glued: tuple[Pair, ...] = ()) -> Packer:
-    return CompiledPacker(instance, RUNNING, glued=glued)
+    return Packer(instance, RUNNING, glued=glued)
 
 
 packers = pytest.mark.parametrize("packer", [plain, compiled])
-Make = Callable[..., Packer]
+Make = Callable[..., Packer | PlainPacker]
 
 
 def naive_pack(instance: Instance, q: int, order: I64) -> list[int]:
@@ -72,9 +71,9 @@ def test_kernel_and_plain_python_give_the_same_offsets_and_break_no_rule(feature
         instance = compile_problem(constrained_problem(seed, 30, features, capacity=None if seed else 600))
         rng = np.random.default_rng(seed)
         glued = [pair for pair in share_pairs(instance) if rng.random() < 0.5]
-        pack: list[Packer] = [ConstrainedPacker(instance, RUNNING, glued)]
-        pack += [CompiledPacker(instance, RUNNING, glued=glued)]
-        pack += [CompiledPacker(instance, RUNNING, 1, glued=glued), CompiledPacker(instance, RUNNING, 2, True, glued)]
+        pack: list[Packer | PlainPacker] = [PlainPacker(instance, RUNNING, glued)]
+        pack += [Packer(instance, RUNNING, glued=glued)]
+        pack += [Packer(instance, RUNNING, 1, glued=glued), Packer(instance, RUNNING, 2, True, glued)]
         for q in range(len(instance.pools)):
             order = placeable(instance, q, seed)
             for best_fit in (False, True):
@@ -178,9 +177,7 @@ def test_offsets_near_two_to_the_62_do_not_overflow() -> None:
 @packers
 def test_a_raised_flag_stops_it(packer: Make) -> None:
     instance = compile_problem(constrained_problem(0, 6, frozenset(CONSTRAINTS)))
-    pack: Packer = (
-        ConstrainedPacker(instance, column([1])) if packer is plain else CompiledPacker(instance, column([1]))
-    )
+    pack = PlainPacker(instance, column([1])) if packer is plain else Packer(instance, column([1]))
     assert pack.pack(0, column(range(len(instance)))).tolist() == [ABSENT] * len(instance)
 
 

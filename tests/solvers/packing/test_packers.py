@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.packing.compiled import CompiledPacker
-from memplan.solvers.packing.packers import PlainPacker, QuickPacker, work
-from tests.support.random_problems import random_problem
+from memplan.solvers.packing.packer import Packer, work
+from tests.support.plain_packer import PlainPacker
 
 RUNNING = column([0])
 
@@ -26,7 +22,7 @@ def test_twenty_thousand_buffers_are_packed_without_overlaps() -> None:
     instance = compile_problem(interval_problem(20_000, 3))
     order = column(np.argsort(-instance.size, kind="stable"))
     offset = np.empty(len(instance), dtype=np.int64)
-    offset[order] = CompiledPacker(instance, RUNNING).pack(0, order)
+    offset[order] = Packer(instance, RUNNING).pack(0, order)
     assert overlapping_pairs(offset, instance.size, instance.start, instance.end) == 0
 
 
@@ -35,7 +31,7 @@ def test_a_hundred_thousand_alive_at_once_lie_one_above_the_other() -> None:
     start, size = np.arange(n), np.random.default_rng(0).integers(1, 1_000, n)
     instance = compile_problem(Problem(buffers=BufferTable.from_columns(range(n), size, start, start + n)))
     order = column(np.random.default_rng(1).permutation(n))
-    assert CompiledPacker(instance, RUNNING).pack(0, order).tolist() == (np.cumsum(size[order]) - size[order]).tolist()
+    assert Packer(instance, RUNNING).pack(0, order).tolist() == (np.cumsum(size[order]) - size[order]).tolist()
 
 
 def overlapping_pairs(offset: np.ndarray, size: np.ndarray, start: np.ndarray, end: np.ndarray) -> int:
@@ -55,36 +51,8 @@ def test_lifetimes_of_very_different_lengths_are_packed_as_in_plain_python() -> 
     instance = compile_problem(Problem(buffers=table))
     order = column(rng.permutation(700))
     for best_fit in (False, True):
-        compiled = CompiledPacker(instance, RUNNING).pack(0, order, best_fit).tolist()
+        compiled = Packer(instance, RUNNING).pack(0, order, best_fit).tolist()
         assert compiled == PlainPacker(instance).pack(0, order, best_fit).tolist()
-
-
-def test_the_quick_packer_gives_the_same_offsets_before_and_after_it_loads_the_kernel() -> None:
-    instance = compile_problem(random_problem(4, 60, frozenset({"holes", "conflicts", "alignment"})))
-    packer, order = QuickPacker(instance, RUNNING), column(np.random.default_rng(0).permutation(60))
-    expected = PlainPacker(instance).pack(0, order).tolist()
-    assert {tuple(packer.pack(0, order)) for _ in range(3)} == {tuple(expected)}
-
-
-def test_a_small_problem_is_packed_without_loading_the_kernel() -> None:
-    program = """
-import sys
-from memplan.planner.instance.compile import compile_problem
-from memplan.planner.model.buffer_table import column
-from memplan.solvers.kernels.packing.pack import pack
-from memplan.solvers.packing.packers import QuickPacker
-from tests.support.random_problems import random_problem
-instance = compile_problem(random_problem(0, 200))
-packer = QuickPacker(instance, column([0]))
-for _ in range(30):
-    packer.pack(0, column(range(200)))
-print(pack.is_loaded, "numba" in sys.modules)
-for _ in range(100):
-    packer.pack(0, column(range(200)))
-print(pack.is_loaded, "numba" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False", "True", "False"]
 
 
 def test_work_grows_with_the_instance() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -10,8 +10,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import score
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.packing.compiled import CompiledPacker
-from memplan.solvers.packing.packers import Packer, PlainPacker, QuickPacker
+from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import drop, pins_collide, place
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
 from tests.support.oracle import check
@@ -26,7 +25,7 @@ def compiled(*buffers: dict[str, object], **rest: object) -> Instance:
 
 
 def quick(instance: Instance) -> Packer:
-    return QuickPacker(instance, RUNNING)
+    return Packer(instance, RUNNING)
 
 
 def placed(instance: Instance, order: Iterable[int]) -> list[tuple[int, int]]:
@@ -94,7 +93,7 @@ def test_what_is_placed_passes_a_pairwise_check(best_fit: bool) -> None:
         problem = random_problem(seed, 30, SOME_OF_ALL)
         instance = compile_problem(problem)
         order = column(np.random.default_rng(seed).permutation(len(instance)))
-        found = place(CompiledPacker(instance, RUNNING), instance, order, (0, 1, 2), best_fit)
+        found = place(Packer(instance, RUNNING), instance, order, (0, 1, 2), best_fit)
         assert found is not None
         assert check(problem, lift(problem, instance, *found)) == []
 
@@ -103,7 +102,7 @@ def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 20, frozenset({"pools", "alignment", "holes"})))
         order = column(np.random.default_rng(seed).permutation(len(instance)))
-        packer = PlainPacker(instance)
+        packer = quick(instance)
         kept: list[list[int]] = [[], [], []]
         offset = np.full(len(instance), ABSENT)
         for i in order.tolist():
@@ -120,14 +119,13 @@ def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
 
 def test_placing_gives_none_where_a_buffer_fits_nowhere() -> None:
     instance = compiled(A, B, pools=[{"name": "tight", "size": 9}])
-    assert place(PlainPacker(instance), instance, column([0, 1]), (0,)) is None
+    assert place(quick(instance), instance, column([0, 1]), (0,)) is None
 
 
-@pytest.mark.parametrize("packer", [PlainPacker, lambda instance: CompiledPacker(instance, RUNNING)])
-def test_pins_collide_where_conflicting_ones_overlap(packer: Callable[[Instance], Packer]) -> None:
+def test_pins_collide_where_conflicting_ones_overlap() -> None:
     def collide(*buffers: dict[str, object], **rest: object) -> bool:
         instance = compiled(*buffers, **rest)
-        return pins_collide(instance, packer(instance))
+        return pins_collide(instance, quick(instance))
 
     later = {"id": "b", "size": 1, "start": 1, "end": 3, "offset": 1}
     assert not collide({"id": "a", "size": 1, "start": 0, "end": 2, "offset": 0}, later)

@@ -11,9 +11,8 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.kernels.packing.quick_orders import pack_in_orders
 from memplan.solvers.packing.orders import RULES, Rule, Traits
-from memplan.solvers.packing.packers import PlainPacker
+from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import place
 from memplan.solvers.packing.quick_orders import best_order, suits
 
@@ -33,7 +32,7 @@ def drawn(draw: random.Random, n: int) -> Instance:
 
 def one_by_one(instance: Instance) -> tuple[Rule, np.ndarray] | None:
     """Return the first of the orders with the least peak, and its offsets."""
-    traits, packer, best = Traits(instance), PlainPacker(instance), None
+    traits, packer, best = Traits(instance), Packer(instance, column([0])), None
     for rule in RULES:
         found = place(packer, instance, rule.order(traits), (0,), rule.best_fit)
         if found is not None:
@@ -44,12 +43,9 @@ def one_by_one(instance: Instance) -> tuple[Rule, np.ndarray] | None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_best_of_all_orders_is_that_of_plain_python(seed: int) -> None:
+def test_the_best_of_all_orders_is_that_of_packing_in_one_after_the_other(seed: int) -> None:
     draw = random.Random(seed)
-    pack_in_orders.load()
     instance = drawn(draw, draw.choice((1, 2, 9, 17, 40)))
-    if not pack_in_orders.is_loaded:
-        pytest.skip("kernels run as Python here")
     assert suits(instance)
     found, wanted = best_order(instance, column([0]), 0), one_by_one(instance)
     assert (found is None) == (wanted is None)
@@ -61,15 +57,13 @@ def test_the_best_of_all_orders_is_that_of_plain_python(seed: int) -> None:
 
 
 def test_a_flag_that_is_set_ends_it_before_the_first_order() -> None:
-    pack_in_orders.load()
     instance = drawn(random.Random(1), 9)
     assert best_order(instance, column([1]), 0) is None
 
 
-def test_what_has_other_rules_is_left_to_the_usual_packers() -> None:
-    pack_in_orders.load()
+def test_what_has_other_rules_is_left_to_the_usual_packer() -> None:
     rows = [{"id": i, "size": 4, "start": 0, "end": 2} for i in range(3)]
-    assert suits(compile_problem(Problem(buffers=rows))) or not pack_in_orders.is_loaded
+    assert suits(compile_problem(Problem(buffers=rows)))
     assert not suits(compile_problem(Problem(buffers=[rows[0] | {"offset": 8}, *rows[1:]])))
     assert not suits(compile_problem(Problem(buffers=rows, conflicts=[(0, 1)])))
     assert not suits(compile_problem(Problem(buffers=rows, pools=[{"name": "a", "base_address": 4, "alignment": 8}])))

@@ -1,4 +1,4 @@
-"""Any two features together, on both sides of every size at which something else packs, with kernels that are loaded.
+"""Any two features together, on both sides of every size at which something else packs or searches.
 
 `python -m lab.feature_pairs` goes through all sizes, solvers and engines.
 """
@@ -7,19 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from memplan.solvers.kernels.packing.pack import pack
-from memplan.solvers.kernels.packing.quick_orders import pack_in_orders
 from tests.support.feature_pairs import PAIRS, SMALL, THRESHOLDS, Case, complaints
 
 SIDES = [n + more for n in THRESHOLDS for more in (0, 1)]
-FEW, MANY, MOST = SIDES[:6], SIDES[6:12], SIDES[12:]
+FEW, MANY, MOST = [9, 17, *SIDES[:2]], SIDES[2:6], SIDES[6:]
 SOLVERS = ("local-search", "exact", "memory-choice", "core", "lemmas")
-
-
-@pytest.fixture(autouse=True)
-def _loaded_kernels() -> None:
-    pack.load()
-    pack_in_orders.load()
 
 
 @pytest.mark.slow

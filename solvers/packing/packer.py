@@ -1,8 +1,14 @@
-"""Pack one pool of an instance by the kernel: the rules of each pool, and the workspace of the kernel."""
+"""Pack one pool of an instance in a given order, by the kernel: the rules of each pool, and the kernel's workspace.
+
+First fit takes the lowest offset that is free, best fit the lowest of those in the smallest gap. A buffer that does not
+fit below the capacity gets ABSENT, and the others go on without it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
+from math import isqrt
 
 import numpy as np
 
@@ -16,8 +22,8 @@ _FLAT_ALIVE = 16_000
 """The most buffers alive at a time, in the mean, for a flat pack."""
 
 
-class CompiledPacker:
-    """Packs by the kernel, which needs a moment to load; a `flag` that turns 1 stops it soon. For one thread.
+class Packer:
+    """Packs pools of one instance; a `flag` that turns 1 stops it soon. For one thread.
 
     The `glued` pairs, of buffers that may share, have one offset wherever they can. The `width` of the kernel's blocks,
     in live sets, and whether it is flat change its speed, never the offsets.
@@ -31,18 +37,20 @@ class CompiledPacker:
         is_flat: bool | None = None,
         glued: Iterable[tuple[int, int]] = (),
     ) -> None:
-        self.instance, self.flag = instance, flag
-        self._bodies = [Bodies(instance, q, glued) for q in range(len(instance.pools))]
-        usual_width, is_usually_flat = blocks(instance)
-        self._width = usual_width if width is None else width
-        self._is_flat = is_usually_flat if is_flat is None else is_flat
+        self.instance, self.flag, self.glued = instance, flag, tuple(glued)
+        self._width, self._is_flat = width, is_flat
+        self._bodies: dict[int, Bodies] = {}
         self._rules: dict[int, Reference[PackRules]] = {}
         self._workspaces: dict[int, Reference[PackWorkspace]] = {}
         self._block_lists: dict[int, I64] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in pool `q`; linear memory, and no pair of buffers is listed."""
+        """Place the buffers of `order` one after the other in pool `q`; return their offsets, in that order.
+
+        A rigid group is in `order` as a whole, or not at all. Memory is linear: no pair of buffers is listed.
+        """
         if q not in self._rules:
+            self._bodies[q] = Bodies(self.instance, q, self.glued)
             rules = self._rules_of(q)
             self._rules[q] = Reference(rules)
             self._block_lists[q] = _empty_block_lists(rules, self.instance.n_live_sets)
@@ -55,6 +63,11 @@ class CompiledPacker:
         found = np.empty_like(task.offsets)
         found[by_body] = task.offsets
         return column(found)
+
+    @cached_property
+    def _blocks(self) -> tuple[int, bool]:
+        width, is_flat = blocks(self.instance)
+        return width if self._width is None else self._width, is_flat if self._is_flat is None else self._is_flat
 
     def _rules_of(self, q: int) -> PackRules:
         instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]
@@ -81,8 +94,8 @@ class CompiledPacker:
             capacity=pool.capacity,
             bank=pool.bank,
             bank_shift=pool.bank_shift,
-            width=self._width,
-            is_flat=self._is_flat,
+            width=self._blocks[0],
+            is_flat=self._blocks[1],
         )
 
 
@@ -100,6 +113,15 @@ def blocks(instance: Instance) -> tuple[int, bool]:
     if m and mean < 2 * int(ordered[(m - 1) // 2] + ordered[m // 2]) and m * mean <= _FLAT_ALIVE * n_sets:
         return max(8, round(mean)), True
     return max(1, min(128, 256 * n_sets // max(1, m))), False
+
+
+def work(instance: Instance) -> int:
+    """Estimate what packing all buffers once costs, in units of Search.work_limit; equal on every machine."""
+    n, m = len(instance), len(instance.start)
+    _, is_flat = blocks(instance)
+    alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)
+    lists = isqrt(alive) if is_flat else 6
+    return 1 + (n + m) * (6 + lists) // 16 + len(instance.conflict) // 64
 
 
 def _empty_block_lists(rules: PackRules, n_live_sets: int) -> I64:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.solvers.packing.conflict_masks import ConflictMasks, neighbours
 from memplan.solvers.packing.rigid_bodies import Bodies, Body
+from tests.support.conflict_masks import ConflictMasks, neighbours
 
 
-class ConstrainedPacker:
+class PlainPacker:
     """Packs with rigid groups, pairs that share, pages and banks; its cost grows with the square of the buffers.
 
     A body is placed when the first of its members is met, all of it or, where it does not fit, nothing. First fit takes
@@ -56,7 +56,7 @@ class ConstrainedPacker:
 class _Floor:
     """One pool while it is being filled."""
 
-    def __init__(self, packer: ConstrainedPacker, q: int) -> None:
+    def __init__(self, packer: PlainPacker, q: int) -> None:
         self.packer, self.pool = packer, packer.instance.pools[q]
         reserved = packer.masks.reserved
         self.rows = [(low, high, reserved, ABSENT) for low, high in self.pool.reserved.tolist()]

@@ -14,7 +14,6 @@ class ConflictMasks:
     Bit t of `shows[i]` says that buffer `i` is alive in live set t; where there are explicit conflicts, one more bit
     is its own name. `asks[i]` has these live sets, the names of those that it conflicts with, and a bit that only
     `reserved` ranges show. So buffer `i` must keep clear of what shows `mask` exactly where asks[i] & mask is not 0.
-    Buffers conflict only where their `spans`, ranges of live sets, meet, which is quicker to see; `always` meets all.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -25,10 +24,6 @@ class ConflictMasks:
             alive[i] |= (1 << end) - (1 << start)
         self.reserved = 1 << instance.n_live_sets
         self.shows, self.asks = alive, [mask | self.reserved for mask in alive]
-        self.always = (-1, instance.n_live_sets + 1)
-        self.spans = [self.always] * len(instance)
-        if instance.has_one_lifetime_each and not len(instance.conflict):
-            self.spans = list(zip(instance.start.tolist(), instance.end.tolist(), strict=True))
         if len(instance.conflict):
             name = [self.reserved << (i + 1) for i in range(len(instance))]
             paired = neighbours(instance.conflict_first, instance.conflict)
