@@ -80,7 +80,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     async with AsyncExitStack() as stack:
         await service.open(stack)
-        await to_thread.run_sync(warm_up)  # so that no request waits for compilation
+        await to_thread.run_sync(warm_up)  # so that no request waits for what is loaded once
         gc.collect()
         sys.setswitchinterval(_TURN_S)
         gc.set_threshold(*_COLLECTED_AT)

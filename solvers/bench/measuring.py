@@ -23,7 +23,7 @@ GRACE_S = 5.0
 """Seconds after its time limit at which a run is stopped; solvers keep their own limit, and some peers a little late.
 """
 PREPARATION_LIMIT_S = 300.0
-"""For imports, reading or making the instance, and compiling kernels; and again for checking the plan."""
+"""For imports, and for reading or making the instance; and again for checking the plan."""
 
 
 def measure(job: BenchTask, cancelled: threading.Event | None = None) -> Result:

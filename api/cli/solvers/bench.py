@@ -28,7 +28,7 @@ def bench(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this scheduler, tcp://HOST:PORT.")
     ] = None,
-    cold: Annotated[bool, typer.Option(help="Count what a process loads and compiles for its first problem.")] = False,
+    cold: Annotated[bool, typer.Option(help="Count what a process loads for its first problem.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="RESULTS", help="A file of rows to go on with.")
     ] = None,
