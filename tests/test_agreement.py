@@ -1,4 +1,4 @@
-"""A few of the problems of `tests.agreement`."""
+"""A few of the problems of `lab.agreement`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.agreement import disagreements, faults
+from lab.agreement import disagreements, faults
 from tests.support import oracle
 from tests.support.tied_problems import tied_problem
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -51,6 +52,12 @@ def test_nothing_is_imported_from_a_test_module() -> None:
 @pytest.mark.parametrize("folder", ROOMS, ids=lambda folder: folder.as_posix())
 def test_folders_of_tests_mirror_the_packages(folder: Path) -> None:
     assert (TESTS.parent / folder / "__init__.py").is_file()
+
+
+def test_the_lab_lists_its_programs() -> None:
+    lab = TESTS.parent / "lab"
+    listed = re.findall(r"^\| `(\w+)` \|", (lab / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(path.stem for path in lab.glob("*.py"))
 
 
 def test_names_of_tests_are_about_things() -> None:

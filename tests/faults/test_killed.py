@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak import soak
+from lab.soak import soak
 from tests.support.fault_clients import ENDED, Client, easy, hard
 from tests.support.machines import machines, server, soon
 from tests.support.postgresql import postgresql, why_not

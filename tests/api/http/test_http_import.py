@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
+from lab.fuzz_importers import SEEDS, broken
 from memplan import verify
 from memplan.api.service.import_process import ImportTask, run_apart
 from memplan.api.settings import Settings
@@ -19,7 +20,6 @@ from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.importers import read_model
 from memplan.planner.model.problem import Problem
 from memplan.solvers.search.deadline import Deadline
-from tests.fuzz_importers import SEEDS, broken
 from tests.support.dump_files import INCLUSIVE, MEMORIES, recorded
 from tests.support.server import Running, running
 

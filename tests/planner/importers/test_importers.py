@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.fuzz_importers import SEEDS, broken, outcome
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import IMPORTERS, detect, read_model
-from tests.fuzz_importers import SEEDS, broken, outcome
 
 MODELS = Path(__file__).parents[2] / "models"
 

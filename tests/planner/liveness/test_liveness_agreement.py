@@ -1,4 +1,4 @@
-"""A few hundred of the programs of `tests.liveness_agreement`, and what must hold of any program."""
+"""A few hundred of the programs of `lab.liveness_agreement`, and what must hold of any program."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
+from lab.liveness_agreement import disagreements
 from memplan.planner.errors import OperationsError
 from memplan.planner.liveness import analyse
 from memplan.planner.operations.operations import operations_from
-from tests.liveness_agreement import disagreements
 from tests.support.random_programs import random_program
 
 

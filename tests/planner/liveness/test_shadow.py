@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lab.liveness_agreement import packed
 from memplan.planner.errors import PlanError
 from memplan.planner.liveness import problem_of
 from memplan.planner.liveness.shadow import Clobber, shadow
@@ -14,7 +15,6 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
 from memplan.planner.verify.verifier import verify
-from tests.liveness_agreement import packed
 from tests.support.programs import call, choice, function, loop, op, program
 
 

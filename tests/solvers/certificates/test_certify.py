@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from lab.certificate_agreement import of_buffers
 from memplan import Plan, Problem, certify, infeasible_core, solve
 from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
-from tests.certificate_agreement import of_buffers
 from tests.support import public_problems
 from tests.support.certificate_mutants import mutant
 from tests.support.oracle import best_score

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.agreement import faults
+from lab.agreement import faults
 from tests.support import engine_checks, oracle
 from tests.support.tied_problems import tied_problem
 

@@ -1,10 +1,10 @@
-"""Deterministic commands answer with the same bytes in other processes; `tests/determinism.py` tries many states."""
+"""Deterministic commands answer with the same bytes in other processes; `lab/determinism.py` tries many states."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.determinism import compare_states, compared, says_so
+from lab.determinism import compare_states, compared, says_so
 
 SAID = b'{"reproducible": false, "disturbed_by": "time_limit"}'
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lab.fuzz_importers import SEEDS
 from memplan.planner.importers import IMPORTERS
 from memplan.planner.importers.imported import Imported, ImportOptions, Views
 from memplan.planner.liveness.shadow import shadow
@@ -16,7 +17,6 @@ from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.operations import Operations
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from tests.fuzz_importers import SEEDS
 
 TELL_OPERATIONS = ("tflite", "executorch", "onnx", "tvm", "relax")
 """The importers that give operations, and not lifetimes only."""

@@ -1,4 +1,4 @@
-"""Kill what a service is made of, at random, while jobs come: `python -m tests.soak ROUNDS [--seed N] [--postgres]`.
+"""Kill what a service is made of, at random, while jobs come: `python -m lab.soak ROUNDS [--seed N] [--postgres]`.
 
 Two servers on one database, a scheduler and two workers, each a process. A round submits jobs, kills one process with
 SIGKILL in the middle of their work, and starts it again after a moment. At the end no accepted job may be lost, none

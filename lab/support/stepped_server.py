@@ -1,4 +1,4 @@
-"""A server that tells at its end which steps of its event loop took longest: `python -m ... PORT`, for `tests.hostile`.
+"""A server that tells at its end which steps of its event loop took longest: `python -m ... PORT`, for `lab.hostile`.
 
 A step is one callback of asyncio's loop, in milliseconds of its thread's processor time and by the clock; where one
 takes long, it is told where in memplan it was seen, by a thread that looks every few milliseconds.

@@ -1,6 +1,6 @@
 """Install the lowest versions that `pyproject.toml` allows, and run tests with them.
 
-`python scripts/lowest_versions.py [--extra engines] [TESTS ...]` needs uv; the environment is in a temporary folder.
+`python -m lab.lowest_versions [--extra engines] [TESTS ...]` needs uv; the environment is in a temporary folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Trust in answers on real problems: `python -m tests.trust_rows ROW [FOLDER] [SUBSTRING]`.
+"""Trust in answers on real problems: `python -m lab.trust_rows ROW [FOLDER] [SUBSTRING]`.
 
 ROW is `certificates`, `live-sets`, `reasons`, `what-if` or `stable`. FOLDER holds folders of problems in CSV, by
 default the public ones of this repository. Prints an object for each problem, and a summary; seconds are of CPU, of the

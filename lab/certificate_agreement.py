@@ -1,4 +1,4 @@
-"""Certificates against brute force: `python -m tests.certificate_agreement PROBLEMS [SEED [MUTANTS]]`.
+"""Certificates against brute force: `python -m lab.certificate_agreement PROBLEMS [SEED [MUTANTS]]`.
 
 Each random problem is solved and certified; what is certified must be what brute force says, and no mutant of the
 certificate may be accepted for a capacity that is feasible. Of a hundred problems 90 are tight in one pool, nine have

@@ -1,4 +1,4 @@
-"""Make the dumps of compilers in tests/dumps: `python scripts/compiler_dumps.py xla|iree|relax FOLDER`.
+"""Make the dumps of compilers in tests/dumps: `python -m lab.compiler_dumps xla|iree|relax FOLDER`.
 
 Run by hand, where that compiler is installed (jax 0.10.2; iree-base-compiler 3.13.0 and onnx; apache-tvm 0.27.0);
 nothing of memplan needs them. What no importer reads is left out, so that dumps stay small: XLA's program, and of most

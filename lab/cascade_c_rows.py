@@ -1,4 +1,4 @@
-"""Whole networks as cascades in C, beside numpy: `python -m tests.cascade_c_rows`.
+"""Whole networks as cascades in C, beside numpy: `python -m lab.cascade_c_rows`.
 
 The first rows are a trained model beside LiteRT's reference kernels, where that is installed.
 Each other row: a network, int8; the placed peak layer by layer and that of the point of least peak and of fewest
@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.support.litert_values import reference_interpreter, source_of
 from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
 from memplan.planner.importers.model_graph import read_model_graph
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
 from tests.support.cascade_c import Values, arena_of, by_numpy, has_cortex, run, written
-from tests.support.litert_values import reference_interpreter, source_of
 from tests.support.networks import Network, mobilenet_v1, mobilenet_v2
 
 
@@ -37,7 +37,7 @@ def small_unet(size: int = 64, channels: int = 8, dtype: str = "int8") -> Operat
 
 def beside_litert() -> None:
     """Print a row: a trained int8 model, with its weights, beside LiteRT's reference kernels, before its softmax."""
-    path = Path(__file__).parent / "models" / "recorded" / "kws_dscnn_int8.tflite"
+    path = Path(__file__).parents[1] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
     graph, interpreter = read_model_graph(path.read_bytes(), path.name).graph, reference_interpreter(path)
     images = np.random.default_rng(0).integers(-128, 128, (20, 1, 490)).astype(np.int8)
     place, logits = interpreter.get_input_details()[0], interpreter._get_ops_details()[-1]["inputs"][0]

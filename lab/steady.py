@@ -1,4 +1,4 @@
-"""Ask a server many mixed requests, and look whether its memory grows: `python -m tests.steady N [--seed 0]`.
+"""Ask a server many mixed requests, and look whether its memory grows: `python -m lab.steady N [--seed 0]`.
 
 A server of its own is started as `memplan serve` starts it. Requests are plans of new problems, of the same again, in
 several formats and with several features, wrong ones, verifications, jobs and reading calls. The memory that its
@@ -18,9 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lab.support.hostile_requests import posted, written
+from lab.support.served import Served, served
 from memplan.planner.formats import FORMATS
-from tests.support.hostile_requests import posted, written
-from tests.support.served import Served, served
 from tests.support.small_problems import small_problems
 
 _CONNECTIONS = 8

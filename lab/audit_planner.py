@@ -1,4 +1,4 @@
-"""Audit the plans of another system's planner: `python scripts/audit_planner.py FOLDER [PLANNER]`.
+"""Audit the plans of another system's planner: `python -m lab.audit_planner FOLDER [PLANNER]`.
 
 FOLDER holds problems in CSV, such as the buffers that ExecuTorch plans of its models; PLANNER is a reference planner,
 by default `executorch-greedy`. A row for each problem, as docs/audit.md has them: buffers, the planner's peak, the best

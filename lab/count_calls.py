@@ -1,4 +1,4 @@
-"""Count the functions that one quick `POST /v1/plan` enters: `python scripts/count_calls.py [--list] [--buffers N]`.
+"""Count the functions that one quick `POST /v1/plan` enters: `python -m lab.count_calls [--list] [--buffers N]`.
 
 The app runs in this process with a store of its own and no worker processes. One request comes to warm it up; then
 several come, each of a problem that the server has not seen. Counted are the functions of memplan, with methods,

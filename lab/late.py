@@ -1,4 +1,4 @@
-"""Ask problems of all kinds with short limits, and count late answers: `python -m tests.late N SEED [--at-once 8]`.
+"""Ask problems of all kinds with short limits, and count late answers: `python -m lab.late N SEED [--at-once 8]`.
 
 A server of its own is started as `memplan serve` starts it. Problems have 5 to 100,000 buffers and up to three features
 each, every solver is asked for, limits are 0.05 to 3 s. Late is an answer more than half a second after its limit, from
@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.support.served import Served, served
 from memplan.solvers.portfolio import registry
-from tests.support.served import Served, served
 
 _LATE_S = 0.5
 _WAKES_S = 0.005

@@ -1,4 +1,4 @@
-"""Drawn requests for a running server: `python -m tests.fuzz_service [--seconds 3600] [--at-once 4] [--seed 0]`.
+"""Drawn requests for a running server: `python -m lab.fuzz_service [--seconds 3600] [--at-once 4] [--seed 0]`.
 
 Headers, queries and bodies are wrong together. It ends at the first answer with a status of 500 or more, at a request
 without an answer, and at a traceback in the log; each request follows from the seed and its number alone, but for the
@@ -22,7 +22,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.drawn_requests import drawn_request
+from lab.support.drawn_requests import drawn_request
 from tests.support.ports import free_port
 
 _PATIENCE_S = 120.0

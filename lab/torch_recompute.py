@@ -1,6 +1,6 @@
 """Recompute on decoders like those of pytorch#197838, beside the partitioner of torch at each of its budgets.
 
-    python scripts/torch_recompute.py [--layers 16,24,32] [--width 256] [--time-limit S] > rows.jsonl
+    python -m lab.torch_recompute [--layers 16,24,32] [--width 256] [--time-limit S] > rows.jsonl
 
 Run by hand, where torch is installed; on fake tensors, so nothing is computed. Both sides start from the same joint
 graph of AOT autograd; bytes alive are counted by memplan for both, without parameters, and costs are floating-point

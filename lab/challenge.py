@@ -1,4 +1,4 @@
-"""Ask a server for hard problems that it has never seen: `python -m tests.challenge URL PROBLEM... [--shuffles 3]`.
+"""Ask a server for hard problems that it has never seen: `python -m lab.challenge URL PROBLEM... [--shuffles 3]`.
 
 A problem is a file, or an instance of a suite. Each is asked as it is, mirrored, and in some other orders, once each,
 in turns with the peer `supermalloc` in a warm process of its own. Wall time is the client's, from the first byte sent

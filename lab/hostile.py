@@ -1,4 +1,4 @@
-"""Ask `/healthz` while hostile requests run: `python -m tests.hostile [--requests 300] [--at-once 8] [--seed 0]`.
+"""Ask `/healthz` while hostile requests run: `python -m lab.hostile [--requests 300] [--at-once 8] [--seed 0]`.
 
 A server of its own is started as `memplan serve` starts it, unless `--url` names one that runs. `/healthz` is asked on
 a connection of its own every five milliseconds, first while the server rests and then while the others run; a request
@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.support.hostile_requests import hostile_requests, written
+from lab.support.hostile_requests import hostile_requests, written
 from tests.support.ports import free_port
 
 _EVERY_S = 0.005
@@ -59,7 +59,7 @@ def main() -> None:
 def _server(folder: Path) -> Iterator[str]:
     """Start a server, whose output goes to `folder/log`, and end it with the block."""
     port = free_port()
-    command = [sys.executable, "-m", "tests.support.stepped_server", str(port)]
+    command = [sys.executable, "-m", "lab.support.stepped_server", str(port)]
     settings = {"MEMPLAN_DATA_FOLDER": str(folder / "data")}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | settings)

@@ -1,4 +1,4 @@
-"""Put a server under load: `python -m tests.load [--rate 200] [--seconds 20] [--hits 0.5]`.
+"""Put a server under load: `python -m lab.load [--rate 200] [--seconds 20] [--hits 0.5]`.
 
 A server of its own is started as `memplan serve` starts it, unless `--url` names one that runs. Problems are a real one
 with a tenth of its sizes drawn anew, or random ones that the quick orders do not solve; a hit is one that was asked
@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from lab.support.served import Served, served
 from memplan.planner.formats import FORMATS
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.bench import generators
 from memplan.solvers.portfolio.solve import solve
-from tests.support.served import Served, served
 
 _WARM = 100
 _PROBLEM = Path(__file__).parents[1] / "examples/problems/executorch/bert_4l.csv"

@@ -1,4 +1,4 @@
-"""The analysis and brute force on many random programs: `python -m tests.liveness_agreement 10000 [SEED]`.
+"""The analysis and brute force on many random programs: `python -m lab.liveness_agreement 10000 [SEED]`.
 
 Too long for the test run; `test_liveness_agreement.py` runs a few hundred. Prints a line for each
 disagreement, and counts at the end.

@@ -1,6 +1,6 @@
-"""Brute force, the exact search and CP-SAT on many small random problems: `python -m tests.agreement 200000 [SEED]`.
+"""Brute force, the exact search and CP-SAT on many small random problems: `python -m lab.agreement 200000 [SEED]`.
 
-`python -m tests.agreement --constraints 20000 [SEED [SOLVER ...]]` asks all solvers, or those that are named, each in a
+`python -m lab.agreement --constraints 20000 [SEED [SOLVER ...]]` asks all solvers, or those that are named, each in a
 process of its own, for what mixes all constraints. Too long for the test run; `test_agreement.py` runs a few. Prints a
 line for each disagreement, and counts at the end.
 """

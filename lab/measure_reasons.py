@@ -1,4 +1,4 @@
-"""Measure reasons, repairs and what if over a folder of problems: `python scripts/measure_reasons.py WHAT FOLDER`.
+"""Measure reasons, repairs and what if over a folder of problems: `python -m lab.measure_reasons WHAT FOLDER`.
 
 WHAT is `reasons`, `cores`, `repairs` or `what-if`. Times are CPU seconds of this process, the solve left out; every
 problem is planned first, and asked about at shares of its peak.

@@ -1,6 +1,6 @@
 """Orders of training steps that others have published numbers for, as traced here: AlexNet, OPT and SqueezeNet.
 
-    python scripts/torch_orders.py [NAME ...] > rows.jsonl
+    python -m lab.torch_orders [NAME ...] > rows.jsonl
 
 Run by hand, where torch is installed; on fake tensors, so nothing is computed. A step is the
 forward and backward pass and the update of each parameter in place (SGD), in the order of the trace: all updates last.

@@ -1,7 +1,7 @@
 """Plan 20 models through the ExecuTorch client, beside ExecuTorch's own planner; execute six of them.
 
-    python scripts/executorch_models.py [NAME ...] [--keep FOLDER] [--server URL] > rows.jsonl
-    python scripts/executorch_models.py --small tests/models
+    python -m lab.executorch_models [NAME ...] [--keep FOLDER] [--server URL] > rows.jsonl
+    python -m lab.executorch_models --small tests/models
 
 Run by hand, where executorch, torch, torchvision and transformers are installed. Weights are random, from one seed;
 nothing is downloaded. Writes a JSON object a model: the bytes that ExecuTorch's greedy takes, those of memplan, and the

@@ -1,4 +1,4 @@
-"""Measure what cascades must show: python -m tests.cascade_rows peaks|exactness|fronts|time [N].
+"""Measure what cascades must show: python -m lab.cascade_rows peaks|exactness|fronts|time [N].
 
 `peaks`: the least peaks of known networks within bounds of multiplications, each placed and verified. `exactness`:
 N random regions (10,000) run by value, and each of their buffers with one row or column less, which must fail.
@@ -78,6 +78,8 @@ def exactness(wanted: int) -> None:
         seed += 1
     print(f"{regions:,} regions {kinds} of {seed} graphs equal by value; ", end="")
     print(f"{smaller:,} buffers one smaller, {missed} missed")
+    if missed:
+        sys.exit(1)
 
 
 def _fails(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool:
@@ -92,6 +94,8 @@ def fronts(wanted: int) -> None:
     """Compare fronts with all chains."""
     wrong = [told for seed in range(wanted) if (told := fronts_differ(5_000 + seed, 25))]
     print(f"{wanted} graphs, fronts of two and of three objectives: {len(wrong)} differ from all chains")
+    if wrong:
+        sys.exit(1)
 
 
 def seconds(_: int) -> None:

@@ -1,4 +1,4 @@
-"""Broken models: `python -m tests.fuzz_importers tflite 100000` reads that many, and ends at the first that is not
+"""Broken models: `python -m lab.fuzz_importers tflite 100000` reads that many, and ends at the first that is not
 refused with a sentence, or that takes more than half a minute or four gigabytes.
 
 Each is a good file that was cut, flipped, spliced with another, or given other numbers; a seed makes it again.
@@ -21,7 +21,7 @@ from memplan.planner.importers import IMPORTERS
 from memplan.planner.importers.imported import ImportOptions
 from tests.support.dump_files import INCLUSIVE, MEMORIES, PACKS, TRACE, perceptron, recorded
 
-MODELS = Path(__file__).parent / "models"
+MODELS = Path(__file__).parents[1] / "tests" / "models"
 _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 

@@ -1,4 +1,4 @@
-"""Measure the page in Debian's Chromium: `python -m tests.page_rates [FILE ...] [--frames 120]`.
+"""Measure the page in Debian's Chromium: `python -m lab.page_rates [FILE ...] [--frames 120]`.
 
 For each file, and for generated plans of 100,000 and of 1,000,000 buffers: bytes of the page, seconds until its first
 picture stands, and frames a second while it moves and magnifies (median, and what 95 % of the frames keep to).

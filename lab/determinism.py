@@ -1,4 +1,4 @@
-"""The same answers in other states of a machine: `python -m tests.determinism [PROBLEMS [TIME_LIMIT [STATE ...]]]`.
+"""The same answers in other states of a machine: `python -m lab.determinism [PROBLEMS [TIME_LIMIT [STATE ...]]]`.
 
 Plans the problems with `memplan plan --deterministic`, and checks every fifth with `memplan check --deterministic`, in
 a process for each state of `STATES`: what is written must be the same bytes as in the first state, or say
@@ -94,7 +94,7 @@ def answers_in(state: str, problems: Path, time_limit: str) -> dict[str, bytes]:
             stack.enter_context(_busy_loops(3))
         arguments = ["--child", str(problems), str(folder / "answers"), time_limit]
         subprocess.run(
-            [sys.executable, "-m", "tests.determinism", *arguments],
+            [sys.executable, "-m", "lab.determinism", *arguments],
             env=environment,
             cwd=ROOT,
             check=True,

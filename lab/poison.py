@@ -1,4 +1,4 @@
-"""Ask many pairs of problems that look alike through one cache: `python -m tests.poison [--pairs 200000] [--seed 0]`.
+"""Ask many pairs of problems that look alike through one cache: `python -m lab.poison [--pairs 200000] [--seed 0]`.
 
 Each second problem is the first one scaled, moved, renamed, listed otherwise, or with one field changed. Every answer
 is verified and held against that of a service that knows nothing yet.

@@ -1,4 +1,4 @@
-"""Measure arenas of TFLite Micro, with and without an exported plan: `python scripts/tflm_arenas.py FOLDER`.
+"""Measure arenas of TFLite Micro, with and without an exported plan: `python -m lab.tflm_arenas FOLDER`.
 
 Run by hand, where tflite_micro is installed. A line for each .tflite file that is not as told, and a sum; exit status 1
 where an arena is larger with the plan than without. A model runs in a process of its own, as runtimes may abort.

@@ -1,4 +1,4 @@
-"""The plans of a few problems, made deterministically, a line each: `python -m tests.support.fixed_plans`."""
+"""The plans of a few problems, made deterministically, a line each: `python -m lab.fixed_plans`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make TensorFlow Lite models with random weights, to try the importer on: `python scripts/tflite_models.py FOLDER`.
+"""Make TensorFlow Lite models with random weights, to try the importer on: `python -m lab.tflite_models FOLDER`.
 
 Run by hand, where tensorflow is installed; nothing of memplan needs it. Four are those of the MLPerf Tiny benchmark,
 rebuilt by their layers; each is written as float32 and as int8. With --small, it writes those in tests/models instead.

@@ -1,0 +1,66 @@
+"""All that draws its cases, with more of them, before a release: `python -m lab.deep [NAME ...] [--share 0.01]`.
+
+The gate draws few cases, the same each time. This runs the tests that draw theirs with new and more of them, and each
+program that compares with brute force, breaks files, or draws requests, one after the other. NAME picks some of them;
+`--share` is the part of the cases that a release wants. It goes on where one fails; the exit status says if any has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from lab.fuzz_importers import SEEDS
+
+ROOT = Path(__file__).parents[1]
+_DEPTH = 50
+"""How many times as many cases as in the gate the tests draw for a release."""
+
+PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
+    "tests": ("pytest", "--numprocesses=logical", "--hypothesis-profile=explore", "-m", "hypothesis or drawn"),
+    "agreement": ("lab.agreement", 200_000),
+    "constraints": ("lab.agreement", "--constraints", 20_000),
+    "certificates": ("lab.certificate_agreement", 20_000),
+    "liveness": ("lab.liveness_agreement", 10_000),
+    "exactness": ("lab.cascade_rows", "exactness", 10_000),
+    "fronts": ("lab.cascade_rows", "fronts", 500),
+    **{name: ("lab.fuzz_importers", name, 100_000) for name in SEEDS},
+    "service": ("lab.fuzz_service", "--seconds", 3_600),
+    "poison": ("lab.poison", "--pairs", 20_000),
+    "determinism": ("lab.determinism", 50),
+    "soak": ("lab.soak", 100),
+}
+"""From a name to a module and its arguments; a number is the cases, or the seconds, that a release wants."""
+
+
+def main() -> int:
+    """Run what is named, or all; return 1 where any of it failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))
+    parser.add_argument("--share", type=float, default=1.0, help="the part of the cases that a release wants")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.names) - set(PROGRAMS))
+    if unknown:
+        parser.error(f"no such program: {', '.join(unknown)}")
+    environment = os.environ | {"MEMPLAN_TESTS_DEPTH": str(max(1, round(_DEPTH * arguments.share)))}
+    failed = []
+    for name in arguments.names or PROGRAMS:
+        scaled = (max(1, round(part * arguments.share)) if isinstance(part, int) else part for part in PROGRAMS[name])
+        command = [sys.executable, "-m", *map(str, scaled)]
+        print(f"== {name}: {' '.join(command[1:])}", flush=True)
+        began = time.monotonic()
+        status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+        print(f"== {name}: {'ok' if status == 0 else f'failed (status {status})'}, {time.monotonic() - began:.0f} s")
+        if status:
+            failed.append(name)
+    print(f"{len(failed)} failed: {', '.join(failed)}" if failed else "all agree")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
