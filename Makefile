@@ -1,0 +1,51 @@
+# Two commands do all the set-up on a fresh machine; a virtual environment that is up to date is used again.
+#   make demo     starts the service on a free port, plans real problems over HTTP, draws them, and ends
+#   make test     all that CI checks but the container; TESTS='-k verify' goes to pytest
+#   make serve    the service, until Ctrl-C
+#   make deep     before a release: all that draws its cases, with many more of them
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(abspath $(VENV))/bin
+# Not compiled: of what is installed, little is imported.
+INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/kernels -name '*.py')
+
+.PHONY: demo serve test deep environment
+demo: $(VENV)/service.ready
+	@$(BIN)/python examples/demo.py
+
+serve: $(VENV)/service.ready
+	@$(BIN)/memplan serve
+
+test: environment
+	@PATH="$(abspath $(VENV))/node/node_modules/.bin:$$PATH" $(BIN)/python -m tests $(TESTS)
+
+deep: environment
+	@$(BIN)/python -m lab.deep
+
+environment: $(VENV)/tests.ready
+
+$(BIN)/pip:
+	$(PYTHON) -m venv $(VENV)
+
+# The kernels are compiled while packages are downloaded: each takes some half a minute.
+$(VENV)/service.ready: requirements.lock $(BUILT_FROM) | $(BIN)/pip
+	@echo "installing memplan with engines and service into $(VENV)"
+	@$(INSTALL) --no-deps --editable . & compiled=$$!; \
+	$(INSTALL) --require-hashes --requirement requirements.lock; installed=$$?; \
+	wait $$compiled && exit $$installed
+	@touch $@
+
+# Beside the lock file: a torch for processors alone, as registries have gigabytes for GPUs; what models are run in; what
+# checks the types of the page's modules. Where one cannot be had, its tests are skipped, and say so.
+$(VENV)/tests.ready: requirements-dev.lock $(BUILT_FROM) | $(BIN)/pip
+	@echo "installing memplan with all that tests need into $(VENV)"
+	@$(INSTALL) --no-deps --editable . & compiled=$$!; \
+	$(INSTALL) --require-hashes --requirement requirements-dev.lock; installed=$$?; \
+	wait $$compiled && exit $$installed
+	@$(INSTALL) 'torch==2.13.0+cpu' 'executorch==1.5.1' 2>/dev/null || echo "could not install executorch"
+	@$(INSTALL) 'onnxruntime==1.31.1' 'ai-edge-litert==2.3.0' 'tflite-micro==0.dev20261023182759' 2>/dev/null \
+	    || echo "could not install runtimes"
+	@npm install --silent --no-save --prefix $(VENV)/node 'typescript@7.0.2' >/dev/null 2>&1 \
+	    || echo "could not install typescript"
+	@touch $@

@@ -1,0 +1,76 @@
+"""The service in a minute: start it, plan a network and a hard problem over HTTP, and end it. `make demo` runs this.
+
+Each problem is planned by `auto`, the portfolio that is the default, by CP-SAT and by CBC. The pictures, and
+what the service logs, are written to `build/demo`, or to the folder that is named.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from memplan import Plan, read_problem, verify
+from memplan.api.client.http import Client
+from memplan.api.options import Options
+from memplan.api.reports.picture import draw
+
+EXAMPLES = Path(__file__).parent
+PROBLEMS = {
+    "MobileNet V2": EXAMPLES / "mobilenet_v2.csv",
+    "minimalloc A": EXAMPLES / "problems" / "minimalloc" / "A.1048576.csv",
+}
+SOLVERS = ("auto", "cp-sat", "cbc")
+TIME_LIMIT_S = 5
+ROW = "{:<14}{:<8}{:>11}{:>12}  {:<10}{:>8}  {}"
+
+
+def main(folder: Path) -> int:
+    """Plan, print a line for each plan, and return 0 where every plan is valid."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wrong = 0
+    print("The service starts.", flush=True)
+    with service(folder) as url, Client(url) as client:
+        print(f"The page is at {url}/ while the service runs.\n")
+        print(ROW.format("problem", "solver", "peak", "bound", "", "seconds", "found by"))
+        for name, file in PROBLEMS.items():
+            problem = read_problem(file)
+            for solver in SOLVERS:
+                plan = client.plan(problem, Options(solver=solver, time_limit_s=TIME_LIMIT_S))
+                wrong += bool(verify(problem, plan))
+                print(ROW.format(name, solver, *row(plan)), flush=True)
+                if solver == "auto" and plan.peak is not None:
+                    (folder / f"{file.stem}.svg").write_bytes(draw(problem, plan, "svg"))
+    print(f"\nThe pictures are in {folder}/. `make serve` starts the service, and it stays.")
+    return 1 if wrong else 0
+
+
+@contextmanager
+def service(folder: Path) -> Iterator[str]:
+    """Run `memplan serve` on a free port of this machine, with a database of its own; yield its address."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "memplan.api.cli.main", "serve", "--port", str(port)]
+    with (folder / "service.log").open("wb") as log, TemporaryDirectory(prefix="memplan-") as data:
+        settings = os.environ | {"MEMPLAN_DATA_FOLDER": data}
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=settings)
+        try:
+            yield f"http://127.0.0.1:{port}"  # the client asks again until the service is there
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def row(plan: Plan) -> tuple[str, ...]:
+    """Return what a line of the table says of a plan: bytes, what is known, seconds, the solver that found it."""
+    peak = "none" if plan.peak is None else f"{plan.peak:,}"
+    return (peak, f"{plan.lower_bound:,}", plan.status, f"{plan.wall_time_s:.3f}", plan.solver or "")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("build", "demo")))
