@@ -1,11 +1,12 @@
 """The service in a minute: start it, plan a network and a hard problem over HTTP, and end it. `make demo` runs this.
 
-Each problem is planned by `auto`, the portfolio that is the default, by CP-SAT and by CBC. The pictures, and
-what the service logs, are written to `build/demo`, or to the folder that is named.
+Each problem is planned by `auto`, the portfolio that is the default, by CP-SAT and by CBC. The pictures, and what the
+service logs, are written to a folder.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import subprocess
@@ -26,11 +27,10 @@ PROBLEMS = {
     "minimalloc A": EXAMPLES / "problems" / "minimalloc" / "A.1048576.csv",
 }
 SOLVERS = ("auto", "cp-sat", "cbc")
-TIME_LIMIT_S = 5
 ROW = "{:<14}{:<8}{:>11}{:>12}  {:<10}{:>8}  {}"
 
 
-def main(folder: Path) -> int:
+def main(folder: Path, time_limit_s: float) -> int:
     """Plan, print a line for each plan, and return 0 where every plan is valid."""
     folder.mkdir(parents=True, exist_ok=True)
     wrong = 0
@@ -41,7 +41,7 @@ def main(folder: Path) -> int:
         for name, file in PROBLEMS.items():
             problem = read_problem(file)
             for solver in SOLVERS:
-                plan = client.plan(problem, Options(solver=solver, time_limit_s=TIME_LIMIT_S))
+                plan = client.plan(problem, Options(solver=solver, time_limit_s=time_limit_s))
                 wrong += bool(verify(problem, plan))
                 print(ROW.format(name, solver, *row(plan)), flush=True)
                 if solver == "auto" and plan.peak is not None:
@@ -73,4 +73,8 @@ def row(plan: Plan) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("build", "demo")))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=Path("build", "demo"))
+    parser.add_argument("--time-limit", type=float, default=5.0, help="of each plan, in seconds")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.folder, arguments.time_limit))

@@ -1,1 +1,1 @@
-"""Programs that are run by hand: deep versions of tests that draw their cases."""
+"""Programs that measure memplan, break it, and hold it against brute force; none is part of the product."""

@@ -25,6 +25,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "tests": ("pytest", "--numprocesses=logical", "--hypothesis-profile=explore", "-m", "hypothesis or drawn"),
     "agreement": ("lab.agreement", 200_000),
     "constraints": ("lab.agreement", "--constraints", 20_000),
+    "pairs": ("lab.feature_pairs", 20_000),
     "certificates": ("lab.certificate_agreement", 20_000),
     "liveness": ("lab.liveness_agreement", 10_000),
     "exactness": ("lab.cascade_rows", "exactness", 10_000),

@@ -13,14 +13,20 @@ from hypothesis import HealthCheck, settings
 
 from memplan.solvers.kernels import built
 from memplan.solvers.kernels.groups import GROUPS
+from tests.support.depth import DEPTH
 
+_EXAMPLES = 50
 _ON_LOADED_MACHINES = [HealthCheck.too_slow]
 settings.register_profile(
-    "gate", derandomize=True, deadline=None, print_blob=True, suppress_health_check=_ON_LOADED_MACHINES
+    "explore",
+    max_examples=_EXAMPLES * DEPTH,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=_ON_LOADED_MACHINES,
 )
-settings.register_profile("explore", print_blob=True, suppress_health_check=_ON_LOADED_MACHINES)
+settings.register_profile("gate", settings.get_profile("explore"), derandomize=True, database=None)
 settings.load_profile("gate")
-# The gate draws the same cases each time; `pytest --hypothesis-profile=explore` draws new ones.
+# The gate draws the same few cases each time; `--hypothesis-profile=explore` draws new ones, `lab.deep` many of them.
 
 
 def pytest_sessionstart() -> None:

@@ -1,10 +1,12 @@
-"""What the README shows is so."""
+"""What the README and the page of the command show is so."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from memplan.solvers.portfolio import registry
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -23,14 +26,14 @@ def beside_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path
 
 
-def blocks(language: str) -> list[str]:
-    """Return the code blocks in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+def blocks(page: str, language: str) -> list[str]:
+    """Return the code blocks of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
 
 
 def test_the_commands_do_what_they_say(beside_the_examples: Path) -> None:
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
-    assert len(lines) > 5
+    lines = [line for page in (README, COMMANDS) for block in blocks(page, "sh") for line in block.splitlines()]
+    assert len(lines) > 20
     for line in lines:
         program, *arguments = shlex.split(line)
         status = 1 if arguments[0] == "explain" else 0  # 1: it does not fit, which is what is explained
@@ -41,9 +44,30 @@ def test_the_commands_do_what_they_say(beside_the_examples: Path) -> None:
 
 
 def test_the_library_does_what_it_says(beside_the_examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = blocks("python")
+    (code,) = blocks(README, "python")
     exec(compile(code, "README.md", "exec"), {})
     assert int(capsys.readouterr().out) >= 0
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_its_first_commands_set_up_all_that_they_need_and_test_as_ci_does() -> None:
+    named = re.findall(r"^make (\w+) ", blocks(README, "")[0], re.MULTILINE)
+    assert named == ["demo", "test"]
+    for name, runs in zip(named, ("examples/demo.py", "-m tests"), strict=True):
+        dry = ["make", "--dry-run", "--always-make", name]
+        steps = subprocess.run(dry, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        assert steps.index("-m venv") < steps.index("--editable .") < steps.index(runs)
+    assert "make --silent test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_demo_plans_over_http_and_ends(tmp_path: Path) -> None:
+    command = [sys.executable, "examples/demo.py", "--folder", str(tmp_path), "--time-limit", "0.5"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert re.search(r"http://127\.0\.0\.1:\d+/", done.stdout)
+    for solver in ("auto", "cp-sat", "cbc"):
+        assert re.search(rf"MobileNet V2 +{solver} +1,505,280 +1,505,280 +optimal", done.stdout)
+    assert {"mobilenet_v2.svg", "A.1048576.svg", "service.log"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_every_solver_is_in_the_table() -> None:

@@ -174,7 +174,7 @@ def test_options_in_the_schema_are_those_of_the_query(server: Running) -> None:
     assert asked == [*schema["components"]["schemas"]["Options"]["properties"], "capacity"]
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problem=raw_problems(most=4))
 def test_any_problem_has_an_answer_that_verifies(server: Running, problem: dict[str, Any]) -> None:
     found = plan(server, {"problem": problem, "options": {"solver": "greedy", "time_limit_s": 5}})

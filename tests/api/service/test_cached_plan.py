@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.api.service.cache.cached_plan import CachedPlan, better_of, result_of
@@ -61,13 +61,11 @@ def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
         assert (told.peak, told.status) == (again.peak, again.status)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=raw_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
 def test_an_answer_maps_onto_every_copy(data: Data, rng: random.Random, k: int) -> None:
     check_translation(compiled(data), compiled(respelled(data, rng, k)))
 
 
-@settings(max_examples=40, deadline=None)
 @given(problem=tied_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
 def test_so_does_one_with_constraints(problem: Problem, rng: random.Random, k: int) -> None:
     other = compiled(respelled(spelled(problem), rng, k))

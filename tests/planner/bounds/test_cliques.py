@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from memplan.planner.bounds import cliques
 from memplan.planner.bounds.cliques import heavy_clique
@@ -22,7 +22,6 @@ def weight(instance: Instance) -> int:
     return int(instance.size[heavy_clique(instance)].sum())
 
 
-@settings(max_examples=150, deadline=None)
 @given(problem=problems(7))
 def test_a_clique_conflicts_pairwise(problem: Problem) -> None:
     instance = compile_problem(problem)

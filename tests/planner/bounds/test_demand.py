@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from memplan.planner.bounds.demand import Demand
 from memplan.planner.bounds.lower_bound import lower_bound
@@ -31,7 +31,6 @@ def bound(*buffers: dict[str, Any], **fields: Any) -> int:
     return found.total * instance.unit
 
 
-@settings(max_examples=80, deadline=None)
 @given(problem=tied_problems(5))
 def test_a_bound_is_never_above_the_optimum(problem: Problem) -> None:
     check_that_it_is_never_above_the_optimum(problem)

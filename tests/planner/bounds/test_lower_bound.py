@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from memplan.planner.bounds.lower_bound import Bound, live_bytes, lower_bound
 from memplan.planner.instance.compile import compile_problem
@@ -24,13 +24,11 @@ def bound(*buffers: dict[str, Any], **fields: Any) -> Bound:
     return lower_bound(compile_problem(Problem.model_validate({"buffers": list(buffers), **fields})))
 
 
-@settings(max_examples=200, deadline=None)
 @given(problem=problems(5))
 def test_a_bound_is_never_above_the_optimum(problem: Problem) -> None:
     check_that_it_is_never_above_the_optimum(problem)
 
 
-@settings(max_examples=100, deadline=None)
 @given(problem=problems(6))
 def test_buffers_of_a_witness_conflict_pairwise(problem: Problem) -> None:
     instance = compile_problem(problem)
@@ -106,7 +104,6 @@ def test_live_bytes_are_counted_in_bytes_at_each_live_set() -> None:
     assert live_bytes(instance) == [(1, 700), (2, 500)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(problem=problems(6))
 def test_live_bytes_are_those_of_the_lifetimes(problem: Problem) -> None:
     groups = families(problem)

@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.errors import FormatError, InputError
@@ -54,7 +54,6 @@ def test_a_plan_is_read_back_as_it_was_written(name: str, data: st.DataObject) -
     assert read_plan(written, problem, f"some{FORMATS[name].SUFFIX}") == plan
 
 
-@settings(max_examples=50, deadline=None)
 @given(problem=tied_problems())
 def test_json_says_all_that_ties_buffers(problem: Problem) -> None:
     assert read_problem(FORMATS["json"].write_problem(problem)) == problem

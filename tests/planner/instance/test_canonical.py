@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.errors import InputError
@@ -34,7 +34,6 @@ def hashed(data: dict[str, Any]) -> str:
     return problem_hash(Problem.model_validate(data))
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=raw_problems(6), k=st.integers(2, 9))
 def test_names_clock_and_unit_make_no_difference(data: dict[str, Any], k: int) -> None:
     wanted = hashed(data)
@@ -43,7 +42,6 @@ def test_names_clock_and_unit_make_no_difference(data: dict[str, Any], k: int) -
     assert hashed(scaled(data, k)) == wanted
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=raw_problems(6), order=st.randoms(use_true_random=False))
 def test_the_order_of_buffers_makes_no_difference(data: dict[str, Any], order: Any) -> None:
     shuffled = list(data["buffers"])
@@ -52,7 +50,6 @@ def test_the_order_of_buffers_makes_no_difference(data: dict[str, Any], order: A
     assert problem_hash(problem) == problem_hash(other)
 
 
-@settings(max_examples=250, deadline=None)
 @given(data=raw_problems(3).filter(lambda data: data["buffers"]), name=st.sampled_from(FIELDS), value=st.integers(0, 9))
 def test_equal_hashes_mean_equal_optima(data: dict[str, Any], name: str, value: int) -> None:
     changed = data | {"buffers": [data["buffers"][0] | {name: value}, *data["buffers"][1:]]}
@@ -67,7 +64,6 @@ def test_equal_hashes_mean_equal_optima(data: dict[str, Any], name: str, value: 
         assert [end * theirs.unit for end in first[-p:]] == [end * mine.unit for end in second[-p:]]
 
 
-@settings(max_examples=100, deadline=None)
 @given(data=raw_problems(4, roomy=True), k=st.integers(1, 3))
 def test_an_answer_maps_onto_the_problem_written_otherwise(data: dict[str, Any], k: int) -> None:
     """The k-th buffers in canonical order correspond, so offsets in units can be taken over."""
@@ -222,7 +218,6 @@ def test_a_tie_written_otherwise_makes_none(changed: dict[str, Any]) -> None:
     assert hashed(TIED | changed) == hashed(TIED)
 
 
-@settings(max_examples=100, deadline=None)
 @given(problem=tied_problems(6), order=st.randoms(use_true_random=False))
 def test_the_order_of_whatever_is_listed_makes_no_difference(problem: Problem, order: Any) -> None:
     data = json.loads(problem.model_dump_json(exclude_defaults=True))

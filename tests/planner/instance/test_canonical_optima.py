@@ -8,7 +8,7 @@ from math import isclose
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.errors import InputError
@@ -36,7 +36,6 @@ def are_alike(first: list[float] | None, second: list[float] | None) -> bool:
     return all(isclose(a, b, rel_tol=1e-9) for a, b in zip(first, second, strict=True))
 
 
-@settings(max_examples=80, deadline=None)
 @given(data=raw_problems(4), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
 def test_every_writing_has_one_hash_and_one_optimum(data: Data, rng: random.Random, k: int) -> None:
     problem, other = Problem.model_validate(data), Problem.model_validate(respelled(data, rng, k))
@@ -44,7 +43,6 @@ def test_every_writing_has_one_hash_and_one_optimum(data: Data, rng: random.Rand
     assert are_alike(optimum(problem), optimum(other))
 
 
-@settings(max_examples=60, deadline=None)
 @given(problem=tied_problems(3), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
 def test_so_has_every_writing_of_what_ties_buffers(problem: Problem, rng: random.Random, k: int) -> None:
     other = Problem.model_validate(respelled(spelled(problem), rng, k))
@@ -87,7 +85,6 @@ def _weights(data: Data, rng: random.Random) -> Data:
 CHANGES = (_each_traffic, _one_number, _one_number, _one_pool, _weights, _drop("bank"), _drop("may_share"))
 
 
-@settings(max_examples=120, deadline=None)
 @given(problem=tied_problems(3), change=st.sampled_from(CHANGES), rng=st.randoms(use_true_random=False))
 def test_what_a_change_leaves_the_hash_of_keeps_its_optimum(
     problem: Problem, change: Callable[[Data, random.Random], Data], rng: random.Random

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
@@ -73,7 +73,6 @@ def assignments(instance: Instance) -> list[tuple[Score, I64, I64]]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
 @given(problem=problems(4))
 def test_the_best_assignment_lifted_is_a_best_plan(problem: Problem) -> None:
     instance = compile_problem(problem)
@@ -89,7 +88,6 @@ def test_the_best_assignment_lifted_is_a_best_plan(problem: Problem) -> None:
     assert check(problem, lift(problem, instance, pool, offset)) == []
 
 
-@settings(max_examples=200, deadline=None)
 @given(problem=problems(6))
 def test_an_instance_keeps_its_promises(problem: Problem) -> None:
     instance = compile_problem(problem)
@@ -117,7 +115,6 @@ def test_an_instance_keeps_its_promises(problem: Problem) -> None:
         assert i == j or in_conflict(instance, i, j) == conflicts(problem, first, second)
 
 
-@settings(max_examples=150, deadline=None)
 @given(problem=problems(6))
 def test_live_sets_are_maximal_and_each_has_its_time(problem: Problem) -> None:
     instance = compile_problem(problem)

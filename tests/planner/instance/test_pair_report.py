@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.instance.compile import compile_problem
@@ -50,7 +50,6 @@ def test_those_that_touch_a_common_bank_clash_an_alias_with_all_that_it_lives_in
     assert bank_clashes(problem, without_banks) == ()
 
 
-@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_the_verifier_finds_the_same(data: st.DataObject) -> None:
     problem = data.draw(tied_problems(4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from memplan.planner.lint.problems import MAX_LISTED, Finding, lint
 from memplan.planner.model.problem import Problem
@@ -177,7 +177,6 @@ def test_of_one_rule_some_findings_are_listed() -> None:
     assert len(lint(problem(*rows, pools=[{"size": 8}]))) == MAX_LISTED
 
 
-@settings(max_examples=200, deadline=None)
 @given(value=problems(4))
 def test_where_a_buffer_has_no_room_or_pins_collide_nothing_fits(value: Problem) -> None:
     if any(finding.rule in ("too-large", "never-aligned", "pins-collide") for finding in lint(value)):

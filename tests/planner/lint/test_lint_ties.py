@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.finding import Finding
@@ -101,7 +101,6 @@ def test_pinned_buffers_that_may_share_do_not_collide() -> None:
     assert lint(problem(*pinned, C, may_share=[["a", "b"]])) == ()
 
 
-@settings(max_examples=100, deadline=None)
 @given(value=tied_problems(4))
 def test_where_a_buffer_has_no_room_or_pins_collide_nothing_fits(value: Problem) -> None:
     if any(finding.rule in ("too-large", "never-aligned", "pins-collide") for finding in lint(value)):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pydantic import ValidationError
 
 from memplan.planner.errors import ProblemError, sentences
@@ -17,13 +17,11 @@ from memplan.planner.model.rows import Buffer
 from tests.support.strategies import problems
 
 
-@settings(max_examples=150, deadline=None)
 @given(problem=problems())
 def test_a_problem_written_and_read_again_is_the_same(problem: Problem) -> None:
     assert read_problem(write_problem(problem)) == problem
 
 
-@settings(max_examples=100, deadline=None)
 @given(problem=problems())
 def test_rows_of_the_table_make_the_same_table(problem: Problem) -> None:
     rows = [Buffer.model_validate(problem.buffers.fields(i)) for i in range(len(problem.buffers))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.model.placement_table import PlacementTable
@@ -235,7 +235,6 @@ def test_views_of_one_memory_are_not_compared_with_each_other_in_vain() -> None:
     assert verify(value, Plan(placements=PlacementTable.from_rows(rows))) == ()
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_it_finds_what_the_oracle_finds(data: st.DataObject) -> None:
     value = data.draw(tied_problems(4))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -210,7 +210,6 @@ def test_a_plan_without_placements_claims_nothing_of_them() -> None:
     assert [v.rule for v in verify(problem(A), Plan(status="feasible"))] == ["unplaced-buffer"]
 
 
-@settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_it_finds_what_the_oracle_finds(data: st.DataObject) -> None:
     value = data.draw(problems())

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.errors import OptionError
@@ -22,7 +22,6 @@ def overlap(a: Rectangle, b: Rectangle) -> bool:
     return a.start < b.end and b.start < a.end and a.low < b.high and b.low < a.high
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 30), st.sampled_from([guillotine, pinwheel]), seeds)
 def test_the_pieces_fill_the_whole_and_do_not_overlap(n: int, cut: object, seed: int) -> None:
     whole = Rectangle(0, 60, 0, 64)
@@ -34,7 +33,6 @@ def test_the_pieces_fill_the_whole_and_do_not_overlap(n: int, cut: object, seed:
     assert all(r.start < r.end and r.low < r.high for r in pieces)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 60), kinds, seeds)
 def test_a_perfect_packing_is_full_at_every_time(n: int, kind: str, seed: int) -> None:
     generated = perfect(seed, n, kind, granule=1024, slack=0.0, by="removal")
@@ -53,7 +51,6 @@ def test_slack_takes_bytes_away(by: str, buffers: int) -> None:
     assert int(loose.size.min()) >= 1024
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(2, 60), st.integers(2, 500), st.integers(2, 8), seeds)
 def test_a_tight_problem_is_full_at_every_time(n: int, height: int, live: int, seed: int) -> None:
     generated = tight(seed, n, height, min(live, height), turnover=2.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
@@ -199,7 +199,6 @@ def fits_alone(instance: Instance, q: int, i: int) -> bool:
     return any(all(offset + size <= low or high <= offset for low, high in ranges) for offset in offsets)
 
 
-@settings(max_examples=60, deadline=None)
 @given(problem=problems(5))
 def test_no_choice_of_a_plan_breaks_a_room(problem: Problem) -> None:
     """Everything that can be placed at all is a choice: each buffer that fits alone keeps to its capacity."""

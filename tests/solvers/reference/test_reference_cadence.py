@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.model.problem import Pool, Problem
@@ -184,7 +184,6 @@ def test_pins_on_the_same_bytes_end_the_work(plan: Any) -> None:
 interval = st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 20))
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(interval, min_size=1, max_size=8))
 def test_the_paper_taken_literally_shares_nothing(rows: list[tuple[int, int, int]]) -> None:
     buffers = [lives(str(i), size, start, start + length) for i, (start, length, size) in enumerate(rows)]
