@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import subprocess
 import sys
@@ -27,6 +28,17 @@ settings.register_profile(
 settings.register_profile("gate", settings.get_profile("explore"), derandomize=True, database=None)
 settings.load_profile("gate")
 # The gate draws the same few cases each time; `--hypothesis-profile=explore` draws new ones, `lab.deep` many of them.
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let the tests of a module that shares a set-up run in one process: each process would make it for itself."""
+    if item.get_closest_marker("xdist_group") is None and _shares_a_setup(item.path):
+        item.add_marker(pytest.mark.xdist_group(item.path.as_posix()))
+
+
+@functools.cache
+def _shares_a_setup(module: Path) -> bool:
+    return 'scope="module"' in module.read_text(encoding="utf-8")
 
 
 def pytest_sessionstart() -> None:

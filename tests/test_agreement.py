@@ -8,16 +8,19 @@ import pytest
 
 from lab.agreement import disagreements, faults
 from tests.support import oracle
+from tests.support.depth import seeds
 from tests.support.tied_problems import tied_problem
 
 
+@pytest.mark.drawn
 def test_the_exact_search_and_brute_force_agree() -> None:
-    assert [line for seed in range(300) for line in disagreements(seed, ("exact",))] == []
+    assert [line for seed in seeds(60) for line in disagreements(seed, ("exact",))] == []
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("solver", ["greedy", "local-search", "cp-sat"])
 def test_what_mixes_all_constraints_is_planned_as_brute_force_says(solver: str) -> None:
-    problems = [tied_problem(seed) for seed in range(40)]
+    problems = [tied_problem(seed) for seed in seeds(20)]
     tally: Counter[str] = Counter()
     assert faults(solver, [(problem, oracle.best_score(problem)) for problem in problems], tally) == []
     assert tally[f"{solver} proved"] > 0

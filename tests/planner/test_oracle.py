@@ -12,6 +12,7 @@ import pytest
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer, Placement
 from tests.support import orientations
+from tests.support.depth import DEPTH, seeds
 from tests.support.oracle import best_score, check, least_total, touch_a_bank
 from tests.support.small_problems import small_problems
 from tests.support.tied_problems import tied_problem
@@ -91,17 +92,19 @@ def test_least_score_with_ties(value: Problem, score: tuple[float, ...] | None) 
     assert best_score(value) == score
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 def test_orders_and_orientations_find_the_same_where_both_may_be_tried() -> None:
-    for value in small_problems(seed=1, count=100):
+    for value in small_problems(seed=1, count=40 * DEPTH):
         assert orientations.best_score(value) == best_score(value)
         assert orientations.least_total(value) == least_total(value)
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 def test_orientations_find_what_trying_all_places_finds() -> None:
     """Three buffers, at all offsets up to 9."""
-    for seed in range(30):
+    for seed in seeds(10):
         value = tied_problem(seed, 3)
         found, tried = best_score(value), least_of_all_places(value, 9)
         if tried is None:

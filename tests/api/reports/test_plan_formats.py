@@ -14,6 +14,7 @@ from memplan.api.reports.plan_formats import write_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
+from tests.support.depth import seeds
 from tests.support.server import Running
 from tests.support.tiny import FEATURES, random_tiny
 
@@ -84,7 +85,8 @@ def test_without_times_the_peak_is_at_none() -> None:
     assert json.loads(write_plan(plan, problem, "exir"))["peak_memory_usage"] is None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(8))
 def test_the_peak_over_time_is_at_most_the_sum_of_what_the_memories_need(seed: int) -> None:
     problem = random_tiny(seed)
     plan, peak = solve(problem), peak_over_time(problem)

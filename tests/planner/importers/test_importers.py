@@ -9,6 +9,7 @@ import pytest
 from lab.fuzz_importers import SEEDS, broken, outcome
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import IMPORTERS, detect, read_model
+from tests.support.depth import seeds
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -35,9 +36,10 @@ def test_what_is_no_model_is_left_to_others(data: bytes) -> None:
         read_model(data)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", SEEDS)
 @pytest.mark.slow
 def test_a_broken_file_is_refused_with_a_sentence_or_read(name: str) -> None:
-    seeds = SEEDS[name]()
-    found = {outcome(name, broken(name, seeds, seed)) for seed in range(400)}
+    files = SEEDS[name]()
+    found = {outcome(name, broken(name, files, seed)) for seed in seeds(100)}
     assert {"read", "FormatError"} <= found

@@ -12,6 +12,7 @@ from memplan.planner.importers.imported import ImportOptions, ViewFacts
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.statements import Operation
 from memplan.solvers.portfolio.solve import solve
+from tests.support.depth import seeds
 from tests.support.view_programs import SIZE, Machine, random_program
 
 SHARED, APART = ImportOptions(views="alias"), ImportOptions(views="separate")
@@ -26,9 +27,9 @@ def families(draft: OperationsDraft) -> dict[str, str]:
     return {row.id: row.alias_of or row.id for row in draft.operations().functions["main"].buffers}
 
 
-@pytest.mark.parametrize("first", range(0, 160, 20))
-def test_programs_find_every_value_where_they_look_for_it(first: int) -> None:
-    for seed in range(first, first + 20):
+@pytest.mark.drawn
+def test_programs_find_every_value_where_they_look_for_it() -> None:
+    for seed in seeds(40):
         for options in (SHARED, APART):
             draft, steps, params = random_program(seed, options)
             places = placed(draft.imported().problem)

@@ -15,6 +15,7 @@ from memplan.planner.instance.compile import compile_any
 from memplan.planner.instance.instance import COLUMNS
 from memplan.planner.instance.plain import compile_plain
 from memplan.planner.model.problem import Problem
+from tests.support.depth import seeds
 
 
 def drawn(draw: random.Random) -> Problem:
@@ -31,7 +32,8 @@ def drawn(draw: random.Random) -> Problem:
     return Problem(buffers=rows, pools=[{"name": "a", "cost": 2.0, **size}], objective=draw.choice(("peak", "cost")))
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(30))
 def test_a_plain_problem_is_compiled_and_bounded_as_any(seed: int) -> None:
     problem = drawn(random.Random(seed))
     mine, usual = compile_plain(problem), compile_any(problem)

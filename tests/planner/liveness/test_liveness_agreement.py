@@ -10,19 +10,22 @@ from lab.liveness_agreement import disagreements
 from memplan.planner.errors import OperationsError
 from memplan.planner.liveness import analyse
 from memplan.planner.operations.operations import operations_from
+from tests.support.depth import seeds
 from tests.support.random_programs import random_program
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 def test_the_analysis_and_shadow_execution_agree_with_brute_force() -> None:
     tally: Counter[str] = Counter()
-    assert [line for seed in range(300) for line in disagreements(seed, tally)] == []
-    assert tally["programs"] > 250
-    assert tally["clobbered plans"] > 100
+    assert [line for seed in seeds(60) for line in disagreements(seed, tally)] == []
+    assert tally["programs"] > 50
+    assert tally["clobbered plans"] > 20
 
 
+@pytest.mark.drawn
 def test_by_usage_and_nested_nothing_is_alive_that_is_not_by_scope_and_lifted() -> None:
-    for seed in range(150):
+    for seed in seeds(50):
         try:
             found = analyse(operations_from(random_program(seed)))
         except OperationsError:

@@ -12,6 +12,7 @@ from memplan.planner.liveness import analyse
 from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.operations.order_check import peak_of
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
+from tests.support.depth import seeds
 from tests.support.operation_graphs import any_order
 from tests.support.program_values import values_of
 from tests.support.random_programs import random_program
@@ -124,9 +125,10 @@ def test_calls_that_multiply_are_refused_and_so_is_deep_nesting() -> None:
         program_graph(operations_from({"entry": "f149", "functions": chain}))
 
 
+@pytest.mark.drawn
 def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_compute_the_same() -> None:
     exact = tried = 0
-    for seed in range(100):
+    for seed in seeds(30):
         rng = random.Random(seed)
         operations = operations_from(random_program(seed))
         try:
@@ -141,7 +143,7 @@ def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_comp
         assert live_bytes(reordered) <= peak_of(found.graph, order)
         for way in range(3):
             assert values_of(reordered, way) == values_of(operations, way)
-    assert exact > 0.8 * tried > 50
+    assert exact > 0.8 * tried > 15
 
 
 def test_a_program_is_not_put_in_an_order_that_its_graph_forbids() -> None:

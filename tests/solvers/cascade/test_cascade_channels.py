@@ -20,6 +20,7 @@ from memplan.solvers.cascade.search import RegionSearch
 from memplan.solvers.cascade.solve import cascade
 from memplan.solvers.kernels.cascade.found import KIND_CHANNELS
 from tests.support.cascade_twin import peak_of_region
+from tests.support.depth import seeds
 from tests.support.networks import Network
 from tests.support.random_networks import random_blocks, random_cascade, random_network, shrunk, side_by_side
 
@@ -80,9 +81,10 @@ def test_a_pool_behind_an_expansion_sees_some_channels_at_a_time() -> None:
     assert "channels" in [region.kind for region in point.cascade.regions]
 
 
+@pytest.mark.drawn
 def test_random_regions_along_channels_are_counted_and_run_as_their_plain_twins() -> None:
     seen = 0
-    for seed in range(40):
+    for seed in seeds(20):
         rng = random.Random(seed)
         graph = random_blocks(rng) if seed % 2 else random_network(rng)
         options = CascadeOptions(alignment=rng.choice([1, 16]))
@@ -95,4 +97,4 @@ def test_random_regions_along_channels_are_counted_and_run_as_their_plain_twins(
         offsets, size = side_by_side(drawn)
         check_by_value(drawn, offsets, size, seed)
         seen += sum(region.kind == "channels" for region in drawn.regions)
-    assert seen > 20
+    assert seen > 10

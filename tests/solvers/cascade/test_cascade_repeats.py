@@ -14,6 +14,7 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
+from tests.support.depth import seeds
 from tests.support.networks import NETWORKS, Network
 from tests.support.random_networks import random_network
 
@@ -45,9 +46,10 @@ def test_a_block_that_scales_itself_is_made_twice_instead_of_kept() -> None:
     assert "origins" not in facts(once)["points"][-1]
 
 
+@pytest.mark.drawn
 def test_repeated_operations_make_the_values_that_they_made_before() -> None:
     seen = 0
-    for seed in range(30):
+    for seed in seeds(12):
         rng = random.Random(seed)
         graph = random_network(rng)
         striped = [v for v, row in enumerate(graph.operations[:-1]) if row.role == "striped"]
@@ -59,7 +61,7 @@ def test_repeated_operations_make_the_values_that_they_made_before() -> None:
         for tensor, origin in enumerate(again.tensor_origins or range(len(before))):
             assert (after[tensor] == before[origin]).all()
             seen += tensor != origin
-    assert seen > 40
+    assert seen > 15
 
 
 def test_bounds_hold_for_operations_that_run_again() -> None:

@@ -20,6 +20,7 @@ from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Assignment
 from tests.support import oracle, public_problems
+from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 from tests.support.tiny import CONSTRAINED, FEATURES, random_tiny
@@ -84,14 +85,16 @@ def test_it_agrees_with_brute_force_on_every_feature() -> None:
         assert_agrees(problem, outcome)
 
 
+@pytest.mark.drawn
 def test_it_agrees_with_brute_force_on_random_problems() -> None:
-    problems = [random_tiny(seed) for seed in range(1000, 1150)]
+    problems = [random_tiny(seed) for seed in seeds(50, 1000)]
     for problem, outcome in zip(problems, outcomes(problems), strict=True):
         assert_agrees(problem, outcome)
 
 
+@pytest.mark.drawn
 def test_it_agrees_with_brute_force_on_constraints() -> None:
-    problems = [*CONSTRAINED.values(), *(tied_problem(seed) for seed in range(900, 950))]
+    problems = [*CONSTRAINED.values(), *(tied_problem(seed) for seed in seeds(25, 900))]
     for problem, outcome in zip(problems, outcomes(problems), strict=True):
         assert_agrees(problem, outcome)
 

@@ -14,6 +14,7 @@ from memplan.solvers.exact.branch_and_bound import ALONE_NODES, NODE_WORK, solve
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.search.result import Progress
 from tests.support import oracle, public_problems
+from tests.support.depth import seeds
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 
@@ -41,10 +42,11 @@ def solved(instance: Instance, work_limit: int = 10**7, deterministic: bool = Tr
     return search
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.slow
 def test_the_peak_is_the_least_and_less_is_infeasible(feature: str) -> None:
-    for seed in range(40):
+    for seed in seeds(12):
         problem = tight_problem(seed, feature)
         instance, least = compile_problem(problem), oracle.best_score(problem)
         search = solved(instance)

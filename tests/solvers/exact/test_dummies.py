@@ -20,6 +20,7 @@ from memplan.solvers.kernels.exact.search import FOUND
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle
+from tests.support.depth import seeds
 from tests.support.searches import exact_search
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
@@ -45,8 +46,9 @@ def root_slack(component: Component, capacity: int) -> I64:
     return schedule.state.table.slack // component.sections.granule
 
 
+@pytest.mark.drawn
 def test_dummies_add_up_to_the_slack_of_every_section() -> None:
-    for seed in range(100):
+    for seed in seeds(30):
         slack = rng(seed).integers(0, 6, 12) * rng(seed + 1).integers(0, 2, 12)
         rows = dummy_buffers(slack, rng(seed))
         assert sums(rows, 12) == slack.tolist()
@@ -64,9 +66,10 @@ def test_no_slack_needs_no_dummy() -> None:
     assert dummy_buffers(np.zeros(5, dtype=np.int64), rng()) == []
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("feature", ["plain", "holes", "conflicts", "one alignment", "pins"])
 def test_a_filled_part_has_no_slack(feature: str) -> None:
-    components = [component for seed in range(20) for component in split(compile_problem(tight_problem(seed, feature)))]
+    components = [component for seed in seeds(8) for component in split(compile_problem(tight_problem(seed, feature)))]
     for component in components:
         capacity = int(component.sections.size.sum() + component.sections.step.max()) + 20
         slack = root_slack(component, capacity)
@@ -76,10 +79,11 @@ def test_a_filled_part_has_no_slack(feature: str) -> None:
         assert root_slack(more, capacity).tolist() == [0] * len(slack)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 def test_a_placement_with_dummies_is_one_without_them(feature: str) -> None:
     found = 0
-    for seed in range(20):
+    for seed in seeds(20):
         problem = tight_problem(seed, feature)
         instance = compile_problem(problem)
         if exact_search(instance).is_over or pins_collide(instance, Packer(instance, FLAG)):

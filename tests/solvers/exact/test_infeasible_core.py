@@ -13,6 +13,7 @@ from memplan.solvers.exact.components import Component, split
 from memplan.solvers.exact.infeasible_core import HEAD_START, SMALL, InfeasibleCore
 from memplan.solvers.exact.restarts import RestartSchedule
 from tests.support import oracle
+from tests.support.depth import seeds
 from tests.support.searches import exact_search
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
@@ -32,11 +33,12 @@ def outcome(turns: InfeasibleCore, capacity: int) -> tuple[int, I64 | None]:
     raise AssertionError("nothing was settled")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.slow
 def test_a_core_is_exhausted_just_below_the_least_peak_and_placed_at_it(feature: str) -> None:
     counts = {"proved": 0, "placed": 0}
-    for seed in range(30):
+    for seed in seeds(12):
         problem = tight_problem(seed, feature)
         least, instance = oracle.best_score(problem), compile_problem(problem)
         components = split(instance)

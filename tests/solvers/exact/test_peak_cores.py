@@ -11,6 +11,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.exact import branch_and_bound, peak_cores
 from memplan.solvers.packing.packer import Packer
 from tests.support import oracle
+from tests.support.depth import seeds
 from tests.support.searches import exact_search
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
@@ -61,10 +62,11 @@ def test_what_is_found_is_a_plan_of_the_whole() -> None:
     assert oracle.check(problem, list(lift(problem, search.instance, search.best.pool, search.best.offset))) == []
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.slow
 def test_no_core_claims_too_much(feature: str) -> None:
-    for seed in range(25):
+    for seed in seeds(8):
         problem = tight_problem(seed, feature)
         least = oracle.best_score(problem)
         search = exact_search(compile_problem(problem))
@@ -81,7 +83,8 @@ def test_no_core_claims_too_much(feature: str) -> None:
         assert too_little.infeasible is not None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(10))
 def test_no_part_needs_more_than_the_whole(seed: int) -> None:
     problem = full_load(seed, 4, height=12, live=3)
     instance = compile_problem(problem)

@@ -8,6 +8,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.offset_ranges import horizon, spans
 from tests.support import oracle
+from tests.support.depth import seeds
 from tests.support.tied_problems import tied_problem
 
 FAST, SLOW = {"name": "fast", "size": 8}, {"name": "slow", "size": 64}
@@ -42,9 +43,9 @@ def test_a_colocation_lies_only_where_all_of_it_fits() -> None:
     assert [sorted(mine) for mine in homes] == [[1], [1], [0, 1]]
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_no_memory_need_be_filled_beyond_its_horizon(block: int) -> None:
-    for seed in range(40 * block, 40 * (block + 1)):
+@pytest.mark.drawn
+def test_no_memory_need_be_filled_beyond_its_horizon() -> None:
+    for seed in seeds(50):
         problem = tied_problem(seed, most=4)
         instance = compile_problem(problem)
         ends = [horizon(instance, q) * instance.unit for q in range(len(instance.pools))]

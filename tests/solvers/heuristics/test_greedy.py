@@ -15,6 +15,7 @@ from memplan.solvers.packing.orders import RULES
 from memplan.solvers.search.incumbent import SearchState
 from tests.support import public_problems
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem
+from tests.support.depth import DEPTH
 from tests.support.oracle import best_score, check
 from tests.support.random_problems import random_problem
 from tests.support.small_problems import small_problems
@@ -53,10 +54,11 @@ def test_every_mix_of_features_gets_a_plan_that_passes_a_pairwise_check(mix: int
     assert search.best.by.startswith("greedy:")
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 def test_small_problems_get_valid_plans_never_better_than_the_best_there_is() -> None:
     met = 0
-    for problem in small_problems(seed=11, count=300, most=5):
+    for problem in small_problems(seed=11, count=100 * DEPTH, most=5):
         search, least = solved(problem), best_score(problem)
         if least is None:
             assert search.best is None
@@ -73,7 +75,7 @@ def test_small_problems_get_valid_plans_never_better_than_the_best_there_is() ->
         )
         assert score >= least
         met += score == least
-    assert met > 150
+    assert met > 50
 
 
 @pytest.mark.parametrize("mix", range(64))

@@ -16,6 +16,7 @@ from memplan.solvers.kernels.exact.state import State
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import pins_collide
 from tests.support import oracle
+from tests.support.depth import seeds
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 NO_NOGOODS = np.zeros((0, 4), dtype=np.int64)
@@ -71,9 +72,10 @@ def least_capacity(instance: Instance, *, nogoods: I64, is_thorough: bool) -> in
     return least
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 def test_the_kernel_finds_a_placement_where_there_is_one_and_only_there(feature: str) -> None:
-    for seed in range(80):
+    for seed in seeds(20):
         problem = tight_problem(seed, feature)
         instance, least = compile_problem(problem), oracle.best_score(problem)
         if pins_collide(instance, Packer(instance, np.zeros(1, dtype=np.int64))) or least is None:
@@ -87,9 +89,10 @@ def test_the_kernel_finds_a_placement_where_there_is_one_and_only_there(feature:
             assert all(capacity < need <= end for outcome, _, need, _ in runs if outcome == EXHAUSTED), (seed, capacity)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 def test_nogoods_and_a_thorough_search_change_no_answer_on_tiny_problems(feature: str) -> None:
-    for seed in range(40):
+    for seed in seeds(12):
         problem = tight_problem(seed, feature)
         instance, least = compile_problem(problem), oracle.best_score(problem)
         if least is None:
@@ -103,7 +106,8 @@ def test_nogoods_and_a_thorough_search_change_no_answer_on_tiny_problems(feature
                 assert max(found, pinned) * instance.unit == least[0], (seed, is_thorough)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(8))
 def test_nogoods_and_a_thorough_search_change_no_optimum(seed: int) -> None:
     instance = compile_problem(full_load(seed, n=18))
     optima = {
@@ -178,9 +182,10 @@ def test_a_search_from_the_right_takes_another_way_to_the_same_answer() -> None:
     assert False in ways
 
 
+@pytest.mark.drawn
 def test_an_exhausted_search_has_taken_every_move_back() -> None:
     for feature in FEATURES:
-        for seed in range(30):
+        for seed in seeds(10):
             for part in split(compile_problem(tight_problem(seed, feature))):
                 before, after = State.for_sections(part.sections), State.for_sections(part.sections)
                 for capacity in range(30):

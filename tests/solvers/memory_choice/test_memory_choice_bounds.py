@@ -17,6 +17,7 @@ from memplan.solvers.memory_choice.dynamic_program import NEVER, ChoiceEffort, P
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
 from memplan.solvers.memory_choice.timeline import NoGood
+from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
 from tests.support.strategies import problems
 
@@ -78,7 +79,8 @@ def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
     return knapsack, knapsack.limits(ends)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(12))
 def test_the_dynamic_program_finds_the_cheapest_choice_and_proves_it(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     expected, found = least(knapsack, limit), find(knapsack, limit)
@@ -90,7 +92,8 @@ def test_the_dynamic_program_finds_the_cheapest_choice_and_proves_it(seed: int) 
         assert (knapsack.loads(found.home) <= limit).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(8))
 def test_what_is_ruled_out_is_not_chosen_and_the_next_best_is(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed, 7)
     nogoods: tuple[NoGood, ...] = ()
@@ -103,7 +106,8 @@ def test_what_is_ruled_out_is_not_chosen_and_the_next_best_is(seed: int) -> None
         nogoods = (*nogoods, NoGood(q, frozenset(np.flatnonzero(found.home == q).tolist()), ROOMY))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(8))
 def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     expected = least(knapsack, limit)
@@ -124,7 +128,8 @@ def test_nothing_dearer_than_asked_for_is_found_and_the_bound_says_so() -> None:
     assert found.bound == best
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(10))
 def test_any_multipliers_give_a_bound(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     rng = np.random.default_rng(seed)
@@ -146,7 +151,8 @@ def test_multipliers_come_close_to_what_the_relaxation_can_prove() -> None:
     assert find(knapsack, limit).cost == 6
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(8))
 def test_the_bound_on_a_load_holds(seed: int) -> None:
     knapsack = knapsack_of(random_problem(seed, 8, frozenset({"pools", "alignment"})))
     ends = [int(knapsack.size.max()) * 2] * len(knapsack.row_capacities)

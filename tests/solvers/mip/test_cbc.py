@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.support import engine_checks
+from tests.support.depth import DEPTH
 
 
+@pytest.mark.drawn
 def test_it_agrees_with_brute_force_on_every_feature() -> None:
-    engine_checks.check_that_it_agrees_with_brute_force("cbc", count=40)
+    engine_checks.check_that_it_agrees_with_brute_force("cbc", count=15 * DEPTH)
 
 
+@pytest.mark.drawn
 def test_it_keeps_every_constraint() -> None:
-    engine_checks.check_that_it_keeps_every_constraint("cbc", count=25)
+    engine_checks.check_that_it_keeps_every_constraint("cbc", count=15 * DEPTH)
 
 
 def test_it_proves_the_small_public_set() -> None:

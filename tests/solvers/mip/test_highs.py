@@ -2,17 +2,22 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from lab.agreement import faults
 from tests.support import engine_checks, oracle
+from tests.support.depth import DEPTH
 from tests.support.tied_problems import tied_problem
 
 
+@pytest.mark.drawn
 def test_it_agrees_with_brute_force_on_every_feature() -> None:
-    engine_checks.check_that_it_agrees_with_brute_force("highs", count=120)
+    engine_checks.check_that_it_agrees_with_brute_force("highs", count=40 * DEPTH)
 
 
+@pytest.mark.drawn
 def test_it_keeps_every_constraint() -> None:
-    engine_checks.check_that_it_keeps_every_constraint("highs", count=60)
+    engine_checks.check_that_it_keeps_every_constraint("highs", count=20 * DEPTH)
 
 
 def test_it_proves_the_small_public_set() -> None:

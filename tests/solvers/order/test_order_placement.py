@@ -21,6 +21,7 @@ from memplan.solvers.order.allowance import Allowance
 from memplan.solvers.order.nearness import cheaper, moves_of, nearby
 from memplan.solvers.order.placement.joint import order_and_place
 from memplan.solvers.order.solve import order_operations
+from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, random_graph, random_tree, twin_graph, with_pairs
 
 FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
@@ -36,8 +37,9 @@ def legal_orders(graph: OperationGraph) -> list[tuple[int, ...]]:
     return found
 
 
+@pytest.mark.drawn
 def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
-    for seed in range(200):
+    for seed in seeds(50):
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 8))
         graph = with_pairs(rng, graph) if seed % 2 else graph
@@ -54,8 +56,9 @@ def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
         assert alive == bytes_along(graph, order), seed
 
 
+@pytest.mark.drawn
 def test_a_plan_of_an_order_is_verified_and_no_lower_than_what_is_alive() -> None:
-    for seed in range(40):
+    for seed in seeds(20):
         rng = random.Random(seed)
         graph = with_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
         placed = order_and_place(graph, deterministic=True, time_limit_s=1)
@@ -72,9 +75,10 @@ def test_moves_are_what_the_longest_ascending_subsequence_leaves() -> None:
     assert [moves_of(order) for order in ((), (0, 1, 2), (2, 0, 1), (2, 1, 0), (1, 0, 3, 2))] == [0, 0, 1, 2, 2]
 
 
+@pytest.mark.drawn
 def test_orders_nearby_keep_the_budget_and_are_mostly_the_nearest_of_all() -> None:
     more = 0
-    graphs = [random_graph(random.Random(seed), 6) for seed in range(120)]
+    graphs = [random_graph(random.Random(seed), 6) for seed in seeds(40)]
     for graph in graphs:
         best = order_operations(graph, deterministic=True)
         near = nearby(graph, best.order, best.peak, FLAG)
@@ -82,7 +86,7 @@ def test_orders_nearby_keep_the_budget_and_are_mostly_the_nearest_of_all() -> No
         assert all(moves_of(order) < best.moves for order in near)
         fewest = min(moves_of(order) for order in legal_orders(graph) if peak_of(graph, order) <= best.peak)
         more += min([best.moves, *map(moves_of, near)]) - fewest
-    assert more <= 3
+    assert more <= len(graphs) // 40
 
 
 def test_few_operations_are_moved_in_a_recorded_graph() -> None:

@@ -15,6 +15,7 @@ from memplan.solvers.order.parts import part_of, parts_of
 from memplan.solvers.order.runs import OrderOutcome, Way, beam, descend
 from memplan.solvers.order.solve import order_operations
 from memplan.solvers.order.twins import with_twins
+from tests.support.depth import seeds
 from tests.support.operation_graphs import (
     least_peak,
     least_peak_of_tree,
@@ -24,7 +25,6 @@ from tests.support.operation_graphs import (
     with_pairs,
 )
 
-GRAPHS: Final = 2000
 WAYS: Final = [
     Way(is_forward, rule, depth)
     for is_forward in (True, False)
@@ -39,9 +39,9 @@ def graph_number(seed: int, largest: int = 8) -> OperationGraph:
     return with_pairs(rng, graph) if seed % 5 else graph
 
 
-@pytest.mark.parametrize("batch", range(4))
-def test_the_least_peak_is_that_of_all_orders(batch: int) -> None:
-    for seed in range(batch, GRAPHS, 4):
+@pytest.mark.drawn
+def test_the_least_peak_is_that_of_all_orders() -> None:
+    for seed in seeds(400):
         graph = graph_number(seed, 9)
         best = least_peak(graph)
         result = order_operations(graph, deterministic=True)
@@ -49,10 +49,10 @@ def test_the_least_peak_is_that_of_all_orders(batch: int) -> None:
         assert peak_of(graph, result.order) == best, seed
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("is_merged", [True, False])
-@pytest.mark.parametrize("batch", range(2))
-def test_every_search_finds_the_optimum_and_refuses_a_budget_below_it(batch: int, is_merged: bool) -> None:
-    for seed in range(batch, GRAPHS, 2):
+def test_every_search_finds_the_optimum_and_refuses_a_budget_below_it(is_merged: bool) -> None:
+    for seed in seeds(400):
         graph = graph_number(seed)
         best = least_peak(graph)
         macros = macro_graph(graph) if is_merged else single_macros(graph)
@@ -76,8 +76,9 @@ def assert_refused(outcome: OrderOutcome, best: int, about: object) -> None:
     assert outcome.above <= best, about
 
 
+@pytest.mark.drawn
 def test_no_cut_is_above_the_least_peak() -> None:
-    for seed in range(400):
+    for seed in seeds(80):
         graph = graph_number(seed)
         best = least_peak(graph)
         macros = macro_graph(graph)

@@ -17,6 +17,7 @@ from memplan.planner.operations.order_check import bytes_after, bytes_beside, pe
 from memplan.solvers.order import solve
 from memplan.solvers.order.solve import CutWitness, ExhaustionWitness, OrderResult, StateWitness, order_operations
 from memplan.solvers.order.starts import breadth_first, depth_first
+from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, least_peak, random_graph, twin_graph
 
 FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
@@ -54,9 +55,10 @@ def test_the_seven_operations_of_liberis_and_lane_need_4960_bytes() -> None:
     assert result.order == (0, 3, 5, 1, 2, 4, 6)
 
 
+@pytest.mark.drawn
 def test_a_bound_has_a_witness() -> None:
     kinds = set()
-    for seed in range(300):
+    for seed in seeds(300):
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 8)) if seed % 2 else twin_graph(rng)
         result = order_operations(graph, deterministic=True)

@@ -12,6 +12,7 @@ from memplan.planner.errors import OperationsError
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.rewriting_check import check_rewriting
 from memplan.solvers.order.recompute.frontier import RecomputeFrontier
+from tests.support.depth import seeds
 from tests.support.operation_graphs import random_graph, with_pairs
 from tests.support.recompute_oracle import bytes_of_runs, least_extra_cost
 
@@ -58,10 +59,11 @@ def test_what_is_cheap_and_large_is_made_again() -> None:
     assert [(point.peak, point.extra_cost, point.clones) for point in frontier.points] == [(180, 0, ()), (141, 2, (0,))]
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -> None:
     equal = count = 0
-    for seed in range(60):
+    for seed in seeds(25):
         graph = _plain(seed, 5)
         costs = costs_of(graph)
         frontier = recompute_frontier(graph, time_limit_s=5, deterministic=True)
@@ -74,14 +76,16 @@ def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -
     assert equal > 0.9 * count
 
 
+@pytest.mark.drawn
 def test_frontiers_of_random_graphs_with_all_features_are_sound() -> None:
-    for seed in range(40):
+    for seed in seeds(20):
         graph = random_graph(random.Random(seed), 9)
         _assert_sound(graph, recompute_frontier(graph, time_limit_s=5, points=4, deterministic=True))
 
 
+@pytest.mark.drawn
 def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
-    for seed in range(30):
+    for seed in seeds(15):
         graph = with_pairs(random.Random(seed), random_graph(random.Random(seed), 8))
         frontier = recompute_frontier(graph, time_limit_s=5, points=3, deterministic=True)
         for point in frontier.points:

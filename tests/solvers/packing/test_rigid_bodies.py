@@ -10,6 +10,7 @@ from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.packing.rigid_bodies import Bodies, Body, Page, first_multiple
+from tests.support.depth import seeds
 
 
 @pytest.mark.parametrize("modulus", range(1, 14))
@@ -21,8 +22,9 @@ def test_the_first_multiple_in_a_range_is_the_one_that_trying_all_finds(modulus:
                 assert first_multiple(step, modulus, low, high) == (tried[0] if tried else None)
 
 
+@pytest.mark.drawn
 def test_a_body_finds_the_next_offset_that_suits_its_grid_and_its_pages() -> None:
-    for seed in range(60):
+    for seed in seeds(25):
         rng = np.random.default_rng(seed)
         lengths = rng.integers(1, 20, int(rng.integers(0, 3))).tolist()
         pages = tuple(Page(n, int(rng.integers(0, 30)), int(rng.integers(1, n + 1))) for n in lengths)

@@ -17,6 +17,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.warm_start import mended_assignment
 from tests.support import public_problems
 from tests.support.changed_problems import changed
+from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
 
 FEATURES = frozenset({"holes", "conflicts", "pools", "alignment", "reserved", "pins"})
@@ -47,7 +48,8 @@ def test_a_plan_of_a_changed_problem_keeps_its_order() -> None:
     assert any(by == "start" for by in started._search.offers)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(12))
 def test_whatever_is_left_of_a_plan_becomes_a_right_one_or_none(seed: int) -> None:
     problem = random_problem(seed, 14, FEATURES)
     plan = solve(problem, time_limit_s=2)

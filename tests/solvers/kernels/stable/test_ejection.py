@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.stable.ejection import PLACED, Ejection, Homes, eject
 from memplan.solvers.studies.replanning.ejection import Ejector, Places, conflicting
+from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
 
 FEATURES = frozenset({"holes", "conflicts", "alignment", "reserved", "pools"})
@@ -83,9 +85,10 @@ def test_machine_code_and_plain_python_place_alike() -> None:
             assert getattr(runs[0], name).tolist() == getattr(runs[1], name).tolist()
 
 
+@pytest.mark.drawn
 def test_places_are_legal_and_better_ones_weigh_less() -> None:
     placed = 0
-    for seed in range(40):
+    for seed in seeds(15):
         found = ejector(seed, 70)
         homes = found._homes.table
         places = Places(homes.home_pool.copy(), np.full(len(found.instance), -1))

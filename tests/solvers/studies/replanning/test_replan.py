@@ -20,6 +20,7 @@ from memplan.solvers.studies.replanning.cover import cheapest_cover
 from memplan.solvers.studies.replanning.replan import replan
 from tests.support import public_problems
 from tests.support.changed_problems import changed, fewest_moves, rows_of
+from tests.support.depth import DEPTH
 from tests.support.small_problems import small_problems
 
 FEW = {"id": "a", "size": 4, "start": 0, "end": 4}
@@ -32,10 +33,11 @@ def of(*rows: dict[str, Any], **more: Any) -> Problem:
     return Problem.model_validate({"buffers": list(rows), **more})
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 def test_few_moves_are_the_fewest_by_brute_force() -> None:
     judged = 0
-    for k, problem in enumerate(small_problems(7, 80, most=4)):
+    for k, problem in enumerate(small_problems(7, 40 * DEPTH, most=4)):
         old = solve(problem, time_limit_s=5)
         new = changed(problem, k, 0.5)
         if not len(old.placements) or new.objective == "cost":
@@ -55,7 +57,7 @@ def test_few_moves_are_the_fewest_by_brute_force() -> None:
         if plan.kept.proved:
             assert plan.kept.moved == wanted, k
             judged += 1
-    assert judged > 30
+    assert judged > 12
 
 
 def test_what_is_still_right_stays_and_a_proof_says_so() -> None:
