@@ -27,6 +27,8 @@ PROBLEMS = {
     "minimalloc A": EXAMPLES / "problems" / "minimalloc" / "A.1048576.csv",
 }
 SOLVERS = ("auto", "cp-sat", "cbc")
+START_S = 90
+"""Seconds that the service may take to start, on a machine that is busy."""
 ROW = "{:<14}{:<8}{:>11}{:>12}  {:<10}{:>8}  {}"
 
 
@@ -35,7 +37,7 @@ def main(folder: Path, time_limit_s: float) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     wrong = 0
     print("The service starts.", flush=True)
-    with service(folder) as url, Client(url) as client:
+    with service(folder) as url, Client(url, patience_s=START_S) as client:
         print(f"The page is at {url}/ while the service runs.\n")
         print(ROW.format("problem", "solver", "peak", "bound", "", "seconds", "found by"))
         for name, file in PROBLEMS.items():
@@ -60,7 +62,7 @@ def service(folder: Path) -> Iterator[str]:
         settings = os.environ | {"MEMPLAN_DATA_FOLDER": data}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=settings)
         try:
-            yield f"http://127.0.0.1:{port}"  # the client asks again until the service is there
+            yield f"http://127.0.0.1:{port}"  # the client calls again until the service answers
         finally:
             process.terminate()
             process.wait(timeout=30)
