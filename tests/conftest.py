@@ -30,14 +30,9 @@ settings.load_profile("gate")
 # The gate draws the same few cases each time; `--hypothesis-profile=explore` draws new ones, `lab.deep` many of them.
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let the tests of a module that shares a set-up run in one process: each process would make it for itself."""
-    if item.get_closest_marker("xdist_group") is None and _shares_a_setup(item.path):
-        item.add_marker(pytest.mark.xdist_group(item.path.as_posix()))
-
-
 @functools.cache
 def _shares_a_setup(module: Path) -> bool:
+    """Say whether the tests of a module share what is made once: each process that runs one would make it anew."""
     return 'scope="module"' in module.read_text(encoding="utf-8")
 
 
@@ -78,3 +73,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("exports"))
         elif path.startswith(_ONE_AFTER_THE_OTHER):
             item.add_marker(pytest.mark.xdist_group("one after the other"))
+        elif item.get_closest_marker("xdist_group") is None and _shares_a_setup(item.path):
+            item.add_marker(pytest.mark.xdist_group(path))
