@@ -32,7 +32,7 @@ def test_what_a_child_answers_comes_with_its_arrays() -> None:
         assert child.wait() == 0
 
 
-def test_a_pickle_among_the_answers_is_read_by_nobody(tmp_path: Path) -> None:
+def test_a_pickle_among_the_answers_is_not_read(tmp_path: Path) -> None:
     with ChildProcess(_MODULE, environment=_WHERE) as child:
         child.give(tmp_path / "harm")
         with pytest.raises(ValueError, match="expected value"):
