@@ -21,6 +21,7 @@ from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemErr
 from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
 from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, BufferTable, column
 from memplan.planner.model.duplicates import repeated
+from memplan.planner.model.entries import entries_of
 from memplan.planner.model.intervals import Interval, closed_rule
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
@@ -159,7 +160,7 @@ def _beyond_a_table(problem: Problem) -> list[str]:
         found = [f"pools ({len(problem.pools)} of them)"]
     if problem.objective != "peak":
         found.append(f"objective {shown(problem.objective)}")
-    found += [name for name in ("conflicts", "may_share", "bank", "together") if getattr(problem, name)]
+    found += entries_of(problem)
     counts = np.diff(table.first)
     found += [f"buffers[{i}]: {counts[i]} lifetimes" for i in np.flatnonzero(counts != 1)[:MAX_SHOWN].tolist()]
     found += [f"buffers[{i}].alias_of" for i in table.aliases]

@@ -195,9 +195,9 @@ def _reach(instance: Instance) -> float:
     banks = [pool.bank for pool in instance.pools if pool.bank]
     step = lcm(*steps, *banks)
     fixed = max(int(instance.pin.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in instance.pools))
-    spread = 0.0
+    spread = instance.most_clear
     if "relative" in instance.features:
-        spread = float(instance.distance.sum(dtype=np.float64))
+        spread += float(instance.distance.sum(dtype=np.float64))
     # The sum of all sizes covers those that are pinned.
     return float(instance.size.sum(dtype=np.float64)) + fixed + spread + 2.0 * (len(instance) + 1) * min(step, 2**64)
 
@@ -225,7 +225,8 @@ def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[
             pairs = np.sort(rank[values], axis=1)
             rows = np.lexsort(pairs.T[::-1])
             yield pairs[rows].astype("<i8")
-            yield weights(instance, name)[rows].astype("<f8")
+            beside = weights(instance, name)[rows]
+            yield beside.astype(beside.dtype.newbyteorder("<"))
     for word in sorted(instance.features - wordless):
         yield _word(word)
 

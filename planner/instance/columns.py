@@ -72,7 +72,9 @@ def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
     if column.holds is Holds.GROUPS:
         return np.arange(n)
     if column.axis is Axis.PAIR:
-        return np.zeros((0, 2), dtype=np.int64) if column.holds is Holds.BUFFERS else np.zeros(0)
+        if column.holds is Holds.BUFFERS:
+            return np.zeros((0, 2), dtype=np.int64)
+        return np.zeros(0) if column.scale is Scale.NONE else np.zeros(0, dtype=np.int64)
     shapes = {Axis.BUFFER: (n,), Axis.POOL_AND_BUFFER: (pools, n), Axis.START: (n + 1,), Axis.LIST: (0,)}
     shape = shapes[column.axis]
     return np.full(shape, column.dummy) if column.dummy else np.zeros(shape, dtype=np.int64)
@@ -81,9 +83,9 @@ def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
 def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more: Iterable[I64]) -> int:
     """Return the largest unit such that some best plan has all its offsets on multiples of it; `more` are bytes, too.
 
-    Offsets pushed down as far as they go are sums of sizes, distances, pins, ends of reserved ranges and residues,
-    rounded up to alignments and to borders of pages and banks. So what divides all those, and either divides or is
-    divided by each alignment, divides the offsets.
+    Offsets pushed down as far as they go are sums of sizes, distances, clearances, pins, ends of reserved ranges and
+    residues, rounded up to alignments and to borders of pages and banks. So what divides all those, and either divides
+    or is divided by each alignment, divides the offsets.
     """
     counted = [(column.scale, values[name]) for name, column in declared.items() if column.counts != NEVER]
     parts = [found for scale, found in counted if scale is Scale.EXACT]

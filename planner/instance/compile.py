@@ -14,7 +14,7 @@ from memplan.planner.instance.objective import used
 from memplan.planner.instance.plain import compile_plain, live_sets
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
 from memplan.planner.model.constraints.kept import KeptBuffers, first_of_equals
-from memplan.planner.model.constraints.kinds import kinds_of
+from memplan.planner.model.constraints.kinds import columns_of
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Problem
 
@@ -68,9 +68,7 @@ def compile_any(problem: Problem, exact: I64 | None = None) -> Instance:
         "live_set_time": time,
         "unplaceable": tuple(unplaceable.tolist()),
     }
-    for kind in kinds_of(problem):
-        if kind.columns is not None:
-            columns |= kind.columns(kept)
+    columns |= columns_of(kept)
     declared = {name: COLUMNS[name] for name in columns}
     banks = [
         (pool.bank_size, pool.base_address % pool.bank_size) if pool.bank_size else (0, 0) for pool in problem.pools

@@ -96,14 +96,14 @@ def relations(instance: Instance) -> list[Neighbours | Groups]:
     return [*sorted(pairs, key=lambda each: each.weight is not None), *groups]
 
 
-def weights(instance: Instance, pairs: str) -> F64:
+def weights(instance: Instance, pairs: str) -> F64 | I64:
     """Return the numbers that belong to the rows of a column of pairs."""
     beside = (name for name, column in COLUMNS.items() if column.along == pairs and name != pairs)
-    found: F64 = getattr(instance, next(beside))
+    found: F64 | I64 = getattr(instance, next(beside))
     return found
 
 
-def _both_ways(pairs: I64, weight: F64, n: int) -> Neighbours:
+def _both_ways(pairs: I64, weight: F64 | I64, n: int) -> Neighbours:
     rows = np.concatenate((pairs, pairs[:, ::-1]))
     order = np.lexsort(rows.T[::-1])
     first = np.searchsorted(rows[order, 0], np.arange(n + 1))

@@ -59,7 +59,9 @@ class Instance:
 
     Buffers in the (symmetric) lists `share`, all of them alive together, may have the same offset all the same. Buffers
     in the lists `bank_with` must touch no common bank of a pool that has banks, whatever their lifetimes; each row
-    (i, j) of `soft_pairs`, i < j, that does costs soft_weight[k], which counts for objective `cost` only. colocation[i]
+    (i, j) of `soft_pairs`, i < j, that does costs soft_weight[k], which counts for objective `cost` only. Where both of
+    clear_pairs[k], i < j, lie in one pool, at least clearance[k] lies between them, whatever their lifetimes; they are
+    in no common rigid group. colocation[i]
     is the first of the buffers that must lie in one pool with `i`, rigid groups included. `live_set_time` is a time, as
     the problem counts it, when all of a live set are alive; `unplaceable` are the positions, in the problem, of buffers
     that fit nowhere even alone.
@@ -95,6 +97,8 @@ class Instance:
     colocation: Annotated[I64, Column(Axis.BUFFER, "together", holds=Holds.GROUPS)]
     soft_pairs: Annotated[I64, Column(Axis.PAIR, "bank-weights", holds=Holds.BUFFERS, along="soft_pairs")]
     soft_weight: Annotated[F64, Column(Axis.PAIR, "bank-weights", along="soft_pairs")]
+    clear_pairs: Annotated[I64, Column(Axis.PAIR, "clearances", holds=Holds.BUFFERS, along="clear_pairs")]
+    clearance: Annotated[I64, Column(Axis.PAIR, "clearances", Scale.EXACT, along="clear_pairs")]
     unplaceable: Annotated[tuple[int, ...], Column(Axis.WHOLE, ALWAYS)] = ()
 
     def __post_init__(self) -> None:
@@ -137,16 +141,21 @@ class Instance:
     def is_small_numbered(self) -> bool:
         """True if no sum of sizes and waste, on a pin or a reserved range, can pass 2^62, so that int64 is safe.
 
-        Waste is what alignments, pages, banks and the distances in rigid groups may leave free.
+        Waste is what alignments, pages, banks, clearances and the distances in rigid groups may leave free.
         """
         waste = (
             self.alignment.max(axis=0, initial=1).sum(dtype=np.float64) if "alignment" in self.features else len(self)
         )
         if not self.features.isdisjoint({"pages", "relative"}):
             waste += self.page.max(axis=0, initial=0).sum(dtype=np.float64) + self.distance.sum(dtype=np.float64)
-        waste += len(self) * float(max(pool.bank for pool in self.pools))
+        waste += len(self) * float(max(pool.bank for pool in self.pools)) + self.most_clear
         base = max(int(self.pin.max(initial=0)), *(int(pool.reserved.max(initial=0)) for pool in self.pools))
         return float(self.size.sum(dtype=np.float64) + waste + base) < 2.0**61
+
+    @property
+    def most_clear(self) -> float:
+        """A number that the bytes which clearances leave free in a plan, in units, never pass: a side of each pair."""
+        return 2 * float(self.clearance.sum(dtype=np.float64))
 
     def members(self, live_set: int) -> I64:
         """Return the buffers of a live set, ascending."""
@@ -205,6 +214,7 @@ CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
     "pages": lambda instance: bool((instance.page > 0).any()),
     "banks": lambda instance: len(instance.bank_with) > 0,
     "bank-weights": lambda instance: len(instance.soft_pairs) > 0,
+    "clearances": lambda instance: len(instance.clear_pairs) > 0,
     "together": lambda instance: (
         len(instance.pools) > 1 and bool((instance.anchor[instance.colocation] != instance.anchor).any())
     ),

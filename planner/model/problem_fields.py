@@ -56,13 +56,18 @@ class Pool(Value):
     bank_size: Alignment | None = None
 
 
-class BankUse(Value):
+class BufferUse(Value):
+    """An entry of a problem about some buffers; what it says of them comes in further fields."""
+
+    buffers: Ids
+
+
+class BankUse(BufferUse):
     """Buffers that are used at one step: every two of them in a pool with banks must touch no common bank.
 
     With a `weight` they only should: each pair that does costs so much.
     """
 
-    buffers: Ids
     weight: Cost | None = None
 
 

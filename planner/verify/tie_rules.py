@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations, compress
 
 import numpy as np
@@ -15,6 +15,7 @@ from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.violation import Violation, about
 
 Id = int | str
+PairRule = Callable[[Problem, PlacedBuffers], Iterator[Violation]]
 
 
 def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
@@ -55,6 +56,15 @@ def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violati
         pool = shown(problem.pools[int(placed.pool[placed.row[a]])].name)
         message = f"buffers {shown(a)} and {shown(b)} touch a common bank of {pool}, but are used at one step"
         yield Violation("bank-clash", message, a, b)
+
+
+PAIR_RULES: Mapping[str, PairRule] = {"bank": banks_are_apart}
+"""The rules that keep two buffers apart wherever they lie in one pool, by the field that asks for each."""
+
+
+def pairs_are_apart(problem: Problem, placed: PlacedBuffers) -> list[Iterator[Violation]]:
+    """Return the violations of each of these rules that the problem asks for."""
+    return [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
 
 
 def in_a_common_bank(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tuple[Id, Id]]) -> npt.NDArray[np.bool_]:

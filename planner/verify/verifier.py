@@ -21,7 +21,7 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, as_asked
 from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers, taken
-from memplan.planner.verify.tie_rules import banks_are_apart, groups_are_together, relatives_lie_where_they_must
+from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart, relatives_lie_where_they_must
 from memplan.planner.verify.violation import Rule, Violation, about
 
 __all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]
@@ -47,8 +47,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     if problem.together:
         kinds.append(groups_are_together(problem, placed))
     kinds.append(no_two_share_bytes(problem, placed))
-    if problem.bank:
-        kinds.append(banks_are_apart(problem, placed))
+    kinds += pairs_are_apart(problem, placed)
     kinds.append(claims(problem, plan, placed))
     return tuple(chain.from_iterable(map(_listed, kinds)))
 

@@ -22,7 +22,7 @@ from memplan.checkers import check as checker
 from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.instance import CONSTRAINTS, Bool, Instance
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import CertificateFacts, Plan
@@ -38,6 +38,8 @@ from memplan.solvers.kernels.lemmas.tables import FAR
 _CHECKER: Any = checker
 """It has no types: it is for people without memplan."""
 _NEEDED = "the proof needs rules that certificates leave out"
+_TAKEN = {"pages", "bank-weights", "together"}
+"""The features of constraint kinds that certificates take, and `together`, which an instance says of several pools."""
 TIME_LIMIT_S = 10.0
 MOST_BUFFERS = 4_000
 """The most buffers of a lemma search: it lists the pairs that conflict."""
@@ -271,7 +273,7 @@ def _with_pinned(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
 
 def _left_out(problem: Problem, instance: Instance) -> set[str]:
     """Return the rules of a problem that certificates leave out."""
-    found = set(instance.features & {"relative", "sharing", "banks"})
+    found = set(instance.features & CONSTRAINTS.keys() - _TAKEN)
     return found | {"together"} if problem.together else found
 
 

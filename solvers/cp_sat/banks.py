@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.cp_sat.boxes import AddressBoxes
+from memplan.solvers.formulation.pair_rules import pairs_of
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar
@@ -55,7 +54,7 @@ class Banks:
 def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Banks) -> None:
     """Let the numbers of the banks that two partners touch not overlap."""
     intervals = {}
-    for i, j in _pairs(instance):
+    for i, j in pairs_of(instance.bank_first, instance.bank_with):
         for q in banks.common_pools(i, j):
             for k in (i, j):
                 if (k, q) not in intervals:
@@ -77,10 +76,3 @@ def bank_clashes(model: CpModel, instance: Instance, banks: Banks) -> list[IntVa
             model.add_bool_or([below, above, clash]).only_enforce_if(both)
         clashes.append(clash)
     return clashes
-
-
-def _pairs(instance: Instance) -> Iterator[tuple[int, int]]:
-    lifetime_buffer = np.repeat(np.arange(len(instance)), np.diff(instance.bank_first))
-    for i, j in zip(lifetime_buffer.tolist(), instance.bank_with.tolist(), strict=True):
-        if i < j:
-            yield i, j

@@ -19,8 +19,8 @@ from memplan.solvers.cp_sat.boxes import (
     rigid_groups_keep_their_distances,
 )
 from memplan.solvers.cp_sat.overlap import (
-    conflicting_buffers_do_not_overlap,
     live_buffers_do_not_overlap,
+    named_pairs_keep_apart,
     partners_may_share_an_offset,
     reserved_ranges,
 )
@@ -90,7 +90,7 @@ def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, e
     no_page_is_crossed(model, instance, boxes)
     shares = partners_may_share_an_offset(model, instance, boxes)
     live_buffers_do_not_overlap(model, instance, boxes, shares, ends)
-    conflicting_buffers_do_not_overlap(model, instance, boxes)
+    named_pairs_keep_apart(model, instance, boxes)
     banks = Banks(model, instance, boxes)
     partners_touch_no_common_bank(model, instance, banks)
     return banks

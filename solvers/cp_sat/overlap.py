@@ -15,7 +15,8 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.cp_sat.address_intervals import AddressIntervals, Shares
 from memplan.solvers.cp_sat.boxes import AddressBoxes
-from memplan.solvers.formulation.sharing import Sharing, neighbours
+from memplan.solvers.formulation.pair_rules import kept_clear
+from memplan.solvers.formulation.sharing import Sharing
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar
@@ -66,13 +67,22 @@ def _live_set_does_not_overlap(
                 intervals_of.keep_apart(i, j)
 
 
-def conflicting_buffers_do_not_overlap(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Post a NoOverlap for each pair of explicit conflicts, other than views."""
-    for i in range(len(instance)):
-        for j in neighbours(instance.conflict_first, instance.conflict, i):
-            if i < j and instance.anchor[i] != instance.anchor[j]:
-                for q in boxes[i].keys() & boxes[j].keys():
-                    model.add_no_overlap([boxes[i][q].interval, boxes[j][q].interval])
+def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
+    """Post a NoOverlap for each pair of conflicts and clearances, other than views; both take what is to be free."""
+    longer: dict[tuple[int, int, int], IntervalVar] = {}
+
+    def interval(i: int, q: int, clearance: int) -> IntervalVar:
+        box, size = boxes[i][q], int(instance.size[i]) + clearance
+        if clearance == 0:
+            return box.interval
+        if (i, q, clearance) not in longer:
+            longer[i, q, clearance] = model.new_optional_fixed_size_interval_var(box.start, size, box.is_here, "")
+        return longer[i, q, clearance]
+
+    for (i, j), clearance in kept_clear(instance).items():
+        if instance.anchor[i] != instance.anchor[j]:
+            for q in boxes[i].keys() & boxes[j].keys():
+                model.add_no_overlap([interval(i, q, clearance), interval(j, q, clearance)])
 
 
 def reserved_ranges(instance: Instance, q: int, end: int) -> list[tuple[int, int]]:

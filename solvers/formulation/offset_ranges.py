@@ -8,6 +8,7 @@ from math import lcm
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
+from memplan.solvers.formulation.pair_rules import PairRules
 
 Span = tuple[int, int]
 """The lowest and the highest offset."""
@@ -42,17 +43,18 @@ def horizon(instance: Instance, q: int) -> int:
     """Return an end that pool `q` has in some best assignment, or stays below, unless its capacity ends it before.
 
     All that lies there can be stacked above all that is fixed, group after group: each at the first offset that its
-    alignment and pages allow, which one period of these leaves free, and in a new bank, where banks matter to it.
+    alignment and pages allow, which one period of these leaves free, and as far above the others as rules of pairs ask.
     """
     mine = np.flatnonzero(instance.allowed[q])
     reach = _reach(instance)
-    has_banks = _has_banks(instance)
+    free = PairRules.of(instance, q).most_free()
+    if instance.pools[q].bank:  # a soft pair may be parted by banks as well
+        free[instance.soft_pairs.ravel()] = np.maximum(free[instance.soft_pairs.ravel()], instance.pools[q].bank)
     anchors: list[int] = instance.anchor[mine].tolist()
     waste, period = dict.fromkeys(anchors, 0), dict.fromkeys(anchors, 1)
     for i, anchor in zip(mine.tolist(), anchors, strict=True):
         period[anchor] = lcm(period[anchor], int(instance.alignment[q, i]), int(instance.page[q, i]) or 1)
-        if has_banks[i]:
-            waste[anchor] = instance.pools[q].bank
+        waste[anchor] = max(waste[anchor], int(free[i]))
     fixed = [0, *instance.pools[q].reserved[:, 1].tolist(), *instance.residue[q, mine].tolist()]
     base: int = max([*fixed, *instance.pin[mine].tolist()])
     # Every group stacked on all that is fixed, each with the most that its alignment, pages and banks may waste.
@@ -65,11 +67,3 @@ def _reach(instance: Instance) -> list[int]:
     np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
     found: list[int] = reach.tolist()
     return found
-
-
-def _has_banks(instance: Instance) -> list[bool]:
-    """Return True for the buffers that should share no bank with some other one."""
-    found = np.diff(instance.bank_first) > 0
-    found[instance.soft_pairs.ravel()] = True
-    flags: list[bool] = found.tolist()
-    return flags

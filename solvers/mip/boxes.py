@@ -14,9 +14,9 @@ from math import gcd
 
 from memplan.planner.bounds.cliques import heavy_clique
 from memplan.planner.instance.instance import ON_OFFSETS, Instance
-from memplan.planner.model.buffer_table import I64
 from memplan.solvers.formulation.offset_ranges import Span, spans
-from memplan.solvers.formulation.sharing import Sharing, neighbours
+from memplan.solvers.formulation.pair_rules import kept_clear, pairs_of
+from memplan.solvers.formulation.sharing import Sharing
 from memplan.solvers.formulation.symmetry import identical
 
 
@@ -150,15 +150,20 @@ class Boxes:
 
     @cached_property
     def conflicts(self) -> set[tuple[int, int]]:
-        """The pairs (a, b), a < b, of buffers that are alive together or in conflict by name, other than views."""
+        """The pairs (a, b), a < b, of buffers that are alive together or named to keep apart, other than views."""
         found = {pair for members in self.live_sets for pair in combinations(members, 2)}
-        found |= set(_adjacent(self.instance.conflict_first, self.instance.conflict))
+        found |= self.kept_clear.keys()
         return {(a, b) for a, b in found if not self.sharing.are_views(a, b)}
 
     @cached_property
     def bank_partners(self) -> set[tuple[int, int]]:
         """The pairs (a, b), a < b, of buffers that must touch no common bank."""
-        return set(_adjacent(self.instance.bank_first, self.instance.bank_with))
+        return set(pairs_of(self.instance.bank_first, self.instance.bank_with))
+
+    @cached_property
+    def kept_clear(self) -> dict[tuple[int, int], int]:
+        """The bytes that pairs (a, b), a < b, keep free between them, whatever their lifetimes."""
+        return kept_clear(self.instance)
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
@@ -183,7 +188,7 @@ class Boxes:
 
     def shared_in(self, a: int, b: int) -> list[int]:
         """Return the pools in which two buffers may share an offset."""
-        if b >= self.n or b not in self.sharing.partners[a]:
+        if b >= self.n or b not in self.sharing.partners[a] or (a, b) in self.kept_clear:
             return []
         must_part = self.banked(a, b) if (a, b) in self.bank_partners else []
         return [q for q in self.common(a, b) if q not in must_part]
@@ -195,7 +200,10 @@ class Boxes:
 
     def distance(self, a: int, b: int) -> int:
         """Return the least distance of the offset of box `b` above that of box `a`, where `a` lies below it."""
-        return self.all[a].extent if max(a, b) < self.n else self.all[a].size
+        if max(a, b) >= self.n:
+            return self.all[a].size
+        free = self.kept_clear.get((min(a, b), max(a, b)), 0)
+        return up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
 
     def twins(self) -> Iterator[tuple[int, int]]:
         """Yield the pairs of buffers, neighbours among their like, that can be exchanged in any plan."""
@@ -222,9 +230,3 @@ class Boxes:
         free = [(a, b) for a, b in self.pairs if a not in twins and b not in twins]
         # The largest pair: fixing its order leaves least to decide.
         return max(free, key=lambda pair: buffers[pair[0]].size + buffers[pair[1]].size, default=None)
-
-
-def _adjacent(first: I64, values: I64) -> Iterator[tuple[int, int]]:
-    """Yield the pairs (a, b), a < b, of adjacency lists."""
-    for a in range(len(first) - 1):
-        yield from ((a, b) for b in neighbours(first, values, a) if a < b)

@@ -19,7 +19,8 @@ def count_rows(instance: Instance) -> int:
     alive = np.cumsum(begun - ended)
     by_time = int((begun * (alive - begun) + begun * (begun - 1) // 2).sum())
     reserved = sum(len(pool.reserved) for pool in instance.pools)
-    pairs = by_time + len(instance.conflict) // 2 + len(instance) * reserved
+    named = len(instance.conflict) // 2 + len(instance.clear_pairs)
+    pairs = by_time + named + len(instance) * reserved
     p = len(instance.pools)
     a_buffer = 2 if p == 1 else 6 + 2 * p
     a_pair = 2 if p == 1 else 3 + p

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.planner.instance.instance import F64, I64_MAX, Bool, CompiledPool, Instance
+from memplan.planner.instance.instance import F64, I64_MAX, Bool, Instance
 from memplan.planner.instance.objective import clashes
 from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.formulation.pair_rules import PairRules
 from memplan.solvers.packing.rigid_bodies import Bodies, Body
 from memplan.solvers.packing.sharing_decisions import parted, share_pairs
 
@@ -36,7 +37,13 @@ def compact(instance: Instance, offset: F64) -> I64 | None:
     order = np.argsort(middle, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    below = [_below(instance, middle, rank, i, _others(instance, body[i])) for i in range(len(order))]
+    rules = PairRules.of(instance, 0)
+    reserved = instance.pools[0].reserved
+    passed = np.append(0, reserved[:, 1])[np.searchsorted(reserved.mean(axis=1), middle)]
+    below = [
+        _below(instance, rules, int(passed[i]), i, _others(instance, body[i]) & (rank < rank[i]))
+        for i in range(len(order))
+    ]
 
     found = np.zeros(len(instance), dtype=np.int64)
     if not all(_raise_to(found, each, each.lowest) for each in body):
@@ -44,7 +51,7 @@ def compact(instance: Instance, offset: F64) -> I64 | None:
     for _ in range(2 + 2 * sum(len(each.members) > 1 for each in body)):
         before = found.copy()
         for i in order.tolist():
-            floor = below[i].floor(instance.pools[0], found + instance.size)
+            floor = below[i].floor(rules, found + instance.size)
             distance = body[i].distances[body[i].members.index(i)]
             if floor > found[i] and not _raise_to(found, body[i], floor - distance):
                 return None
@@ -86,36 +93,32 @@ def _keeping_apart(instance: Instance, raw: F64) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Below:
-    """The things below a buffer that must stay there: `buffers`, `partners` in lower banks, and what is `reserved`."""
+    """The things below a buffer that must stay there: `buffers`, those of `rows` of rules, and what is `reserved`."""
 
     buffers: I64
-    partners: I64
+    rows: I64
     reserved: int
 
-    def floor(self, pool: CompiledPool, ends: I64) -> int:
+    def floor(self, rules: PairRules, ends: I64) -> int:
         """Return the least offset that the buffer may have, if buffers end at `ends`."""
         floor = max(self.reserved, int(ends[self.buffers].max(initial=0)))
-        if len(self.partners):
-            top = int(ends[self.partners].max()) + pool.bank_shift
-            floor = max(floor, -(-top // pool.bank) * pool.bank - pool.bank_shift)
-        return floor
+        return max(floor, int(rules.above(self.rows, ends[rules.other[self.rows]]).max())) if len(self.rows) else floor
 
 
-def _below(instance: Instance, middle: F64, rank: I64, i: int, others: Bool) -> _Below:
-    """Return what lies below buffer `i`, which moves apart from `others`."""
-    pool, lower = instance.pools[0], others & (rank < rank[i])
+def _below(instance: Instance, rules: PairRules, reserved: int, i: int, lower: Bool) -> _Below:
+    """Return what of the `lower` ones, and of what is reserved, buffer `i` stays above."""
     near = np.zeros(len(instance), dtype=np.bool_)
-    near[instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]]] = True
     for life in range(instance.first[i], instance.first[i + 1]):
         near[
             instance.lifetime_buffer[(instance.start < instance.end[life]) & (instance.start[life] < instance.end)]
         ] = True
-    partners = instance.bank_with[instance.bank_first[i] : instance.bank_first[i + 1]]
-    passed = int(np.searchsorted(pool.reserved.mean(axis=1), middle[i]))
+    mine = slice(rules.first[i], rules.first[i + 1])
+    named = rules.other[mine]
+    near[named] = True
     return _Below(
         buffers=column(np.flatnonzero(near & lower)),
-        partners=column(partners[lower[partners]] if pool.bank else []),
-        reserved=int(pool.reserved[passed - 1, 1]) if passed else 0,
+        rows=column(rules.first[i] + np.flatnonzero(rules.asks_more[mine] & lower[named])),
+        reserved=reserved,
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.formulation.pair_rules import PairRules
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.packing.pack import BODY, DONE, NEEDED, TOP, PackOrder, PackRules, PackWorkspace, pack
 from memplan.solvers.packing.rigid_bodies import Bodies
@@ -72,6 +73,7 @@ class Packer:
     def _rules_of(self, q: int) -> PackRules:
         instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
+        pairs = PairRules.of(instance, q)
         return PackRules(
             distance=bodies.distance,
             size=instance.size,
@@ -82,12 +84,12 @@ class Packer:
             step=bodies.step,
             page=np.ascontiguousarray(instance.page[q]),
             page_shift=np.ascontiguousarray(instance.page_shift[q]),
-            conflict_first=instance.conflict_first,
-            conflict=instance.conflict,
+            pair_first=pairs.first,
+            pair=pairs.other,
+            clearance=pairs.clearance,
+            grid=pairs.grid,
             share_first=instance.share_first,
             share=instance.share,
-            bank_first=instance.bank_first,
-            bank_with=instance.bank_with,
             border_first=border_first,
             border=border,
             reserved=pool.reserved,
@@ -147,9 +149,9 @@ def _new_workspace(rules: PackRules, lead: I64, block_lists: I64) -> PackWorkspa
     of_lives = np.append(0, np.cumsum(files))
     n_files = _most(of_lives[rules.first[1:]] - of_lives[rules.first[:-1]], lead)
     n_nodes = 0 if rules.is_flat else 2 * leaves.bit_length() * _most(np.diff(rules.first), lead)
-    n_neighbours = _most(np.diff(rules.conflict_first) + np.diff(rules.bank_first), lead)
+    n_neighbours = _most(np.diff(rules.pair_first), lead)
     n_members = _most(np.ones_like(lead), lead)
-    n_lists = n_files + 2 * n_nodes + 3 * n_members
+    n_lists = n_files + 2 * n_nodes + 2 * n_members
     n_runs = len(rules.reserved) + n_neighbours + 64 + (0 if rules.is_flat else 4 * len(lead))
     names_others = n_neighbours > 0 or len(rules.share) > 0
     return PackWorkspace(

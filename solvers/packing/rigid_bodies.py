@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import lcm
 
 import numpy as np
 
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column, frozen
+from memplan.solvers.formulation.pair_rules import PairRules
 
 _TRIES = 1_000
 """An offset is raised so often from one page rule of a body to the next before the search for it is given up."""
@@ -105,6 +107,11 @@ class Bodies:
             values.setflags(write=False)
         self._made: dict[int, Body] = {}
 
+    @cached_property
+    def _pairs(self) -> PairRules:
+        """The rules of pairs in the pool."""
+        return PairRules.of(self.instance, self.q)
+
     def _glue(self, i: int, j: int) -> None:
         """Make one body of two, in which buffers `i` and `j` have one offset, if that breaks no other rule."""
         mine, others = self.members(int(self.lead[i])), self.members(int(self.lead[j]))
@@ -194,11 +201,14 @@ class Bodies:
     def _may_lie(self, i: int, j: int, above: int) -> bool:
         """Say whether buffer `j` may lie so far above `i`."""
         instance = self.instance
-        if above >= instance.size[i] or -above >= instance.size[j]:
+        clearance = self._pairs.clearance_of(i, j)
+        free = clearance or 0
+        if above >= instance.size[i] + free or -above >= instance.size[j] + free:
             return True
-        if instance.pools[self.q].bank > 0 and j in listed(instance.bank_first, instance.bank_with, i):
+        if clearance is not None:
             return False
-        return not meet(instance, i, j) or (above == 0 and j in listed(instance.share_first, instance.share, i))
+        may_share = above == 0 and j in listed(instance.share_first, instance.share, i)
+        return may_share or not alive_together(instance, i, j)
 
 
 def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
@@ -217,12 +227,12 @@ def listed(first: I64, neighbour: I64, i: int) -> I64:
     return neighbour[first[i] : first[i + 1]]
 
 
-def meet(instance: Instance, i: int, j: int) -> bool:
-    """Say whether two buffers conflict: whether they are alive together, or named as a pair."""
+def alive_together(instance: Instance, i: int, j: int) -> bool:
+    """Say whether two buffers are alive at one time."""
     mine, others = slice(*instance.first[i : i + 2]), slice(*instance.first[j : j + 2])
     start, end = instance.start, instance.end
     together = (start[mine, None] < end[others]) & (start[others] < end[mine, None])
-    return bool(together.any()) or j in listed(instance.conflict_first, instance.conflict, i)
+    return bool(together.any())
 
 
 def steps(instance: Instance, q: int) -> tuple[I64, I64]:

@@ -11,9 +11,8 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import clashes
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.constraints.kept import adjacency
+from memplan.solvers.formulation.pair_rules import Pair, pairs_of
 from memplan.solvers.packing.packer import Packer
-
-Pair = tuple[int, int]
 
 _DENSITIES = (0.0, 0.5, 1.0)
 _FRESH = 0.3
@@ -70,19 +69,14 @@ def is_shared(pairs: I64, pool: I64, offset: I64) -> Bool:
 
 def share_pairs(instance: Instance) -> list[Pair]:
     """Return the pairs that may share an offset, as (i, j) with i < j."""
-    return _pairs(instance.share_first, instance.share)
+    return pairs_of(instance.share_first, instance.share)
 
 
 def parted(instance: Instance, pairs: Sequence[Pair]) -> Instance:
     """Return an instance in which some pairs must lie in different banks that only should."""
-    both = np.array([*_pairs(instance.bank_first, instance.bank_with), *pairs], dtype=np.int64)
+    both = np.array([*pairs_of(instance.bank_first, instance.bank_with), *pairs], dtype=np.int64)
     bank_first, bank_with = adjacency(both, len(instance))
     return replace(instance, bank_first=bank_first, bank_with=bank_with)
-
-
-def _pairs(first: I64, neighbour: I64) -> list[Pair]:
-    lifetime_buffer = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    return [(i, j) for i, j in zip(lifetime_buffer.tolist(), neighbour.tolist(), strict=True) if i < j]
 
 
 def _rows(pairs: I64) -> tuple[Pair, ...]:

@@ -11,7 +11,6 @@ from typing import cast
 
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import is_installed, require
-from memplan.planner.instance import instance
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.search.incumbent import Search
 
@@ -20,8 +19,11 @@ Solver = Callable[[Instance, Search], None]
 
 EVERYTHING = frozenset(PLAIN)
 """The features of a solver whose row names no others."""
-CONSTRAINTS = frozenset(instance.CONSTRAINTS)
-"""The features of a solver only where its row names them."""
+PACKED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together", "clearances"})
+"""The constraint kinds that packers honour. The answers of engines go through packers: what these do not honour, no
+engine can do."""
+MODELLED = frozenset({"relative", "sharing", "pages", "banks", "bank-weights", "together", "clearances"})
+"""The constraint kinds that the models of engines state."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +67,14 @@ SOLVERS = (
         "greedy",
         "orders x first and best fit, until one meets the bound",
         "memplan.solvers.heuristics.greedy:solve",
-        can=EVERYTHING | CONSTRAINTS,
+        can=EVERYTHING | PACKED,
         is_trusted=True,
     ),
     SolverRow(
         "local-search",
         "packs again in orders learnt from plans",
         "memplan.solvers.heuristics.local_search:solve",
-        can=EVERYTHING | CONSTRAINTS,
+        can=EVERYTHING | PACKED,
         is_trusted=True,
     ),
     SolverRow(
@@ -117,7 +119,7 @@ SOLVERS = (
         "cp-sat",
         "constraint programming: one NoOverlap per live set (OR-Tools)",
         "memplan.solvers.cp_sat.goals:solve",
-        can=EVERYTHING | CONSTRAINTS,
+        can=EVERYTHING | MODELLED & PACKED,
         needs=("ortools",),
         is_isolated=True,
         proves=True,
@@ -127,7 +129,7 @@ SOLVERS = (
         "highs",
         "the integer program, solved by HiGHS",
         "memplan.solvers.mip.highs:solve",
-        can=EVERYTHING | CONSTRAINTS,
+        can=EVERYTHING | MODELLED & PACKED,
         needs=("highspy",),
         is_isolated=True,
         proves=True,
@@ -137,7 +139,7 @@ SOLVERS = (
         "cbc",
         "the integer program, solved by CBC through PuLP",
         "memplan.solvers.mip.cbc:solve",
-        can=EVERYTHING | CONSTRAINTS,
+        can=EVERYTHING | MODELLED & PACKED,
         needs=("pulp",),
         is_isolated=True,
         proves=True,

@@ -35,13 +35,15 @@ class SolverFaultWarning(RuntimeWarning):
 def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
     """Return the stages for `solver`; every engine stands on the quick orders. Raises OptionError."""
     if solver != "auto":
-        row = registry.find(solver)
-        missing = instance.features - row.can
-        if missing:
+        row, first = registry.find(solver), registry.find("greedy")
+        if missing := instance.features - row.can:
             raise OptionError(f"solver: {solver} cannot do {', '.join(sorted(missing))}")
-        return [[registry.find("greedy")]] if solver == "greedy" else [[registry.find("greedy")], [row]]
+        return [[first]] if solver == "greedy" else [[first] if instance.features <= first.can else [], [row]]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     suited = [[row for row in stage if _suits(row, instance)] for stage in rows]
+    if not any(suited):
+        missing = instance.features - registry.BY_NAME["greedy"].can
+        raise OptionError(f"solver: auto has none that can do {', '.join(sorted(missing))}")
     is_exact_next = registry.BY_NAME["exact"] in suited[1]
     return [[_OPENING], *suited[1:]] if is_exact_next else suited
 

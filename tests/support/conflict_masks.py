@@ -30,10 +30,6 @@ class ConflictMasks:
             self.shows = [mask | name[i] for i, mask in enumerate(self.shows)]
             self.asks = [mask | sum(name[j] for j in paired[i]) for i, mask in enumerate(self.asks)]
 
-    def meet(self, i: int, j: int) -> bool:
-        """Say whether buffers `i` and `j` conflict, wherever they lie."""
-        return self.asks[i] & self.shows[j] != 0
-
 
 def neighbours(first: I64, neighbour: I64) -> list[list[int]]:
     """Return symmetric adjacency lists as lists."""

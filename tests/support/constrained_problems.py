@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
 
@@ -49,6 +51,20 @@ def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: i
     if "together" in features:
         data["together"] = [rng.choice(free, min(3, len(free)), replace=False).tolist() for _ in range(max(1, n // 8))]
     return Problem.model_validate(data)
+
+
+def constrained_instance(seed: int, n: int, features: frozenset[str], capacity: int | None = None) -> Instance:
+    """Return such a problem compiled; "clearances", which no field asks for, are columns of the instance alone."""
+    instance = compile_problem(constrained_problem(seed, n, features, capacity))
+    return with_clearances(instance, seed) if "clearances" in features else instance
+
+
+def with_clearances(instance: Instance, seed: int) -> Instance:
+    """Return the instance with clearances between some buffers of different rigid groups."""
+    rng = np.random.default_rng(seed)
+    drawn = np.sort(rng.integers(0, len(instance), (len(instance) // 2, 2)), axis=1)
+    pairs = np.unique(drawn[instance.anchor[drawn[:, 0]] != instance.anchor[drawn[:, 1]]], axis=0)
+    return replace(instance, clear_pairs=pairs, clearance=rng.integers(0, 6, len(pairs)))
 
 
 def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], names: list[str]) -> dict[str, Any]:
@@ -99,12 +115,16 @@ def _groups(rows: list[dict[str, Any]]) -> list[int]:
 def broken_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str]:
     """Say what is wrong with buffers that lie in memory `q`, one by one and pair by pair, at the instance's level."""
     wrong = [f"{i}: {rule}" for i, at in offset.items() for rule in _broken_alone(instance, q, i, at)]
-    for (i, x), (j, y) in combinations(offset.items(), 2):
+    for (i, x), (j, y) in combinations(sorted(offset.items()), 2):
         if instance.anchor[i] == instance.anchor[j]:
             if x - instance.distance[i] != y - instance.distance[j]:
                 wrong.append(f"{i}, {j}: relative")
         elif _overlap(instance, i, x, j, y) and conflict(instance, i, j) and not (x == y and may_share(instance, i, j)):
             wrong.append(f"{i}, {j}: overlap")
+        if [i, j] in instance.clear_pairs.tolist():
+            free = instance.clearance[instance.clear_pairs.tolist().index([i, j])]
+            if x < y + instance.size[j] + free and y < x + instance.size[i] + free:
+                wrong.append(f"{i}, {j}: clearance")
         if j in listed(instance.bank_first, instance.bank_with, i) and _in_one_bank(instance, q, i, x, j, y):
             wrong.append(f"{i}, {j}: bank")
     return wrong

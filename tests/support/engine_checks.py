@@ -12,15 +12,16 @@ from tests.support.tied_problems import tied_problem
 
 def check_that_it_agrees_with_brute_force(engine: str, count: int) -> None:
     """Ask with and without the bound and a start: the optimum is found and proved, what fits not is said to."""
-    _check_against_brute_force(engine, small_problems(seed=5, count=count))
+    check_against_brute_force(engine, small_problems(seed=5, count=count))
 
 
 def check_that_it_keeps_every_constraint(engine: str, count: int) -> None:
     """Ask the same of problems that mix rigid groups, sharing, pages, banks and companies."""
-    _check_against_brute_force(engine, [tied_problem(seed, most=5) for seed in range(700, 700 + count)])
+    check_against_brute_force(engine, [tied_problem(seed, most=5) for seed in range(700, 700 + count)])
 
 
-def _check_against_brute_force(engine: str, problems: list[Problem]) -> None:
+def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
+    """Ask for problems with and without the bound and a start, and hold the answers against brute force."""
     ways = [Job(p, is_untold=k % 2 == 0, has_start=k % 3 == 0) for k, p in enumerate(problems)]
     for problem, answer in zip(problems, ask(engine, ways), strict=True):
         wanted = best_score(problem)

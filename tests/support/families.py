@@ -120,7 +120,12 @@ def conflicts(problem: Problem, first: Family, second: Family) -> bool:
     """Whether two families may not share bytes: alive together, or named as a pair."""
     if any(a < d and c < b for a, b in first.intervals for c, d in second.intervals):
         return True
-    return conflict_by_name(problem, first, second)
+    return kept_free(problem, first, second) is not None
+
+
+def kept_free(problem: Problem, first: Family, second: Family) -> int | None:
+    """The bytes that two families keep free between them, whatever their lifetimes; None where nothing names them."""
+    return 0 if conflict_by_name(problem, first, second) else None
 
 
 def conflict_by_name(problem: Problem, first: Family, second: Family) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +22,7 @@ def copy_packages(folder: Path, *more: str) -> None:
 
 
 def run_beside(
-    folder: Path, program: str, *arguments: str, cwd: Path | None = None
+    folder: Path, program: str, *arguments: str, cwd: Path | None = None, limit_s: float = 200
 ) -> subprocess.CompletedProcess[str]:
     """Run the text of a program that imports the copy in a folder; by default in that folder, too."""
     return subprocess.run(
@@ -30,5 +32,31 @@ def run_beside(
         text=True,
         capture_output=True,
         check=False,
-        timeout=200,
+        timeout=limit_s,
     )
+
+
+Patch = Mapping[str, Sequence[tuple[str, str]]]
+"""The edits of each file: what is found there once, and what it becomes; for "", what is added at the end."""
+
+
+def before(anchor: str, text: str) -> tuple[str, str]:
+    """Return the edit that puts a text before another one."""
+    return anchor, text + anchor
+
+
+def extend(folder: Path, patch: Patch) -> None:
+    """Apply the edits of a guide to a copy."""
+    for name, edits in patch.items():
+        file = folder / name
+        text = file.read_text() if file.exists() else ""
+        for found, new in edits:
+            assert not found or text.count(found) == 1, f"{name}: the guide expects {found!r} once"
+            text = text.replace(found, new) if found else text + new
+        file.write_text(text)
+
+
+def guide(section: str) -> set[str]:
+    """Return the files that a section of docs/extending.md lists."""
+    text = (ROOT / "docs/extending.md").read_text().split(f"## {section}\n")[1].split("\n## ")[0]
+    return set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))

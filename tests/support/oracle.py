@@ -21,6 +21,7 @@ from tests.support.families import (
     conflicts,
     crosses,
     families,
+    kept_free,
     may_share,
     rigid_groups,
 )
@@ -48,7 +49,8 @@ def _asks_for_orientations(problem: Problem) -> bool:
     """Whether orders and dropping may miss the optimum, or do not know a rule."""
     rows = list(problem.buffers)
     has_rules = any(row.relative or row.no_cross or row.offset_mod or row.forbid_pools for row in rows)
-    return has_rules or bool(problem.may_share or problem.bank or problem.together)
+    entries = {name for name, field in Problem.model_fields.items() if field.default == ()}
+    return has_rules or any(getattr(problem, name) for name in entries - {"conflicts"})
 
 
 def _fits(problem: Problem) -> Iterator[tuple[float, tuple[int, ...]]]:
@@ -134,9 +136,11 @@ def check(problem: Problem, placements: Sequence[Placement]) -> list[str]:
     for (k, first, a), (m, second, b) in combinations(placed, 2):
         if a is None or b is None or a.pool != b.pool or first.size == 0 or second.size == 0:
             continue
-        is_apart = a.offset + first.size <= b.offset or b.offset + second.size <= a.offset
+        free = kept_free(problem, first, second)
+        room = free or 0
+        is_apart = a.offset + first.size + room <= b.offset or b.offset + second.size + room <= a.offset
         may_meet = (k == m and not conflict_by_name(problem, first, second)) or (
-            a.offset == b.offset and may_share(problem, first, second)
+            a.offset == b.offset and free is None and may_share(problem, first, second)
         )
         if not is_apart and not may_meet and conflicts(problem, first, second):
             wrong.append(f"overlap {a.id!r} {b.id!r}")

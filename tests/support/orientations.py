@@ -26,7 +26,7 @@ from itertools import combinations, product
 from math import fsum, inf, lcm
 
 from memplan.planner.model.problem import Pool, Problem
-from tests.support.families import LAST_END, Family, bank_rule, conflicts, may_share, rigid_groups
+from tests.support.families import LAST_END, Family, bank_rule, conflicts, kept_free, may_share, rigid_groups
 
 Place = tuple[int, int]
 """A rigid group's position, and bytes from its lowest buffer."""
@@ -90,6 +90,7 @@ class Rivals:
     sizes: tuple[int, int]
     conflict: bool
     may_share: bool
+    free: int  # bytes between them
     bank: int  # 0: they may touch a common bank
     weight: float | None  # what it costs if they do; None: they may not
 
@@ -104,15 +105,16 @@ class Rivals:
             if banks[0][0] <= banks[1][1] and banks[1][0] <= banks[0][1]:
                 return True
         share = self.may_share and low == high
-        return self.conflict and not share and low < high + self.sizes[1] and high < low + self.sizes[0]
+        is_near = low < high + self.sizes[1] + self.free and high < low + self.sizes[0] + self.free
+        return self.conflict and not share and is_near
 
     def ways(self) -> Iterator[tuple[list[AtLeast], Rivals | None, float]]:
         """Each way not to clash: what it asks, what is left to ask of the two where a weight is paid, and that."""
         first_end = (self.first[0], self.first[1] + self.sizes[0])
         second_end = (self.second[0], self.second[1] + self.sizes[1])
         bank = self.bank or 1
-        yield [AtLeast(first_end, self.second, bank)], None, 0
-        yield [AtLeast(second_end, self.first, bank)], None, 0
+        for (group, end), other in ((first_end, self.second), (second_end, self.first)):
+            yield [AtLeast((group, end), other, bank), AtLeast((group, end + self.free), other)], None, 0
         if self.may_share and not self.bank:
             yield [AtLeast(self.first, self.second), AtLeast(self.second, self.first)], None, 0
         if self.bank and self.weight is not None:
@@ -190,15 +192,16 @@ class _Packing:
             is_banked = bank > 0 and (must or (has_weights and weight > 0))
             is_conflict = conflicts(problem, a, b)
             if is_conflict or is_banked:
-                share = may_share(problem, a, b)
+                free = kept_free(problem, a, b)
+                share = free is None and may_share(problem, a, b)
                 price = None if must or not is_banked else weight
-                yield Rivals(first, second, (a.size, b.size), is_conflict, share, bank * is_banked, price)
+                yield Rivals(first, second, (a.size, b.size), is_conflict, share, free or 0, bank * is_banked, price)
 
     def _horizon(self) -> int:
         rows = [row for group in self.groups for _, family in group.members for _, row in family.members]
         base = max([row.offset or 0 for row in rows] + [low + size for low, size in self.pool.reserved], default=0)
         period = lcm(self.pool.bank_size or 1, *(m for group in self.groups for m in group.moduli()))
-        span = sum(group.span for group in self.groups)
+        span = sum(group.span for group in self.groups) + sum(pair.free for pair in self.rivals)
         return min(base + (len(self.groups) + 1) * (period + span), LAST_END)
 
     def _search(self, asked: list[AtLeast], rivals: list[Rivals], paid: float) -> None:

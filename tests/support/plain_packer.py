@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from memplan.planner.instance.instance import I64_MAX, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.formulation.pair_rules import PairRules
 from memplan.solvers.packing.rigid_bodies import Bodies, Body
 from tests.support.conflict_masks import ConflictMasks, neighbours
 
@@ -25,8 +26,8 @@ class PlainPacker:
         self.size = instance.size.tolist()
         self.masks = ConflictMasks(instance)
         self.share = neighbours(instance.share_first, instance.share)
-        self.bank_with = neighbours(instance.bank_first, instance.bank_with)
         self._bodies: dict[int, Bodies] = {}
+        self.rules: dict[int, PairRules] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
         """Place the buffers of `order` in pool `q`. O(buffers^2).
@@ -35,6 +36,7 @@ class PlainPacker:
         """
         if q not in self._bodies:
             self._bodies[q] = Bodies(self.instance, q, self.glued)
+            self.rules[q] = PairRules.of(self.instance, q)
         floor = _Floor(self, q)
         offset: dict[int, int | None] = dict.fromkeys(order.tolist())
         is_met: set[int] = set()
@@ -57,9 +59,10 @@ class _Floor:
     """One pool while it is being filled."""
 
     def __init__(self, packer: PlainPacker, q: int) -> None:
-        self.packer, self.pool = packer, packer.instance.pools[q]
+        self.packer = packer
+        self.rules = packer.rules[q]
         reserved = packer.masks.reserved
-        self.rows = [(low, high, reserved, ABSENT) for low, high in self.pool.reserved.tolist()]
+        self.rows = [(low, high, reserved, ABSENT) for low, high in packer.instance.pools[q].reserved.tolist()]
         self.at: dict[int, int] = {}
 
     def put(self, i: int, at: int) -> None:
@@ -98,16 +101,17 @@ class _Floor:
                     at = low - distance
                     blocked = (at - reach, high - distance)
                     found += [(blocked[0], at), (at + 1, blocked[1])] if j in share else [blocked]
-            found += [(low - distance - reach, high - distance) for low, high in self._banks(i)]
+            found += [(low - distance - reach, high - distance) for low, high in self._kept_out(i)]
         return found
 
-    def _banks(self, i: int) -> list[tuple[int, int]]:
-        """Return the banks, as ranges of offsets, that are taken by those with which `i` may share none."""
-        length, shift = self.pool.bank, self.pool.bank_shift
-        if length == 0:
-            return []
-        ends = [(self.at[j], self.at[j] + self.packer.size[j]) for j in self.packer.bank_with[i] if j in self.at]
-        return [
-            ((low + shift) // length * length - shift, -(-(high + shift) // length) * length - shift)
-            for low, high in ends
-        ]
+    def _kept_out(self, i: int) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of offsets that the rules of pairs keep buffer `i` out of."""
+        rules = self.rules
+        for k in range(int(rules.first[i]), int(rules.first[i + 1])):
+            j, clearance, grid = (int(values[k]) for values in (rules.other, rules.clearance, rules.grid))
+            if j in self.at:
+                low, high = self.at[j] - clearance, self.at[j] + self.packer.size[j] + clearance
+                if grid > 1:
+                    low = (low + rules.shift) // grid * grid - rules.shift
+                    high = -(-(high + rules.shift) // grid) * grid - rules.shift
+                yield low, high

@@ -31,12 +31,13 @@ from memplan.planner.errors import (
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.liveness.expansion import TOO_MANY
 from memplan.planner.model.constraints.bank import bank_pairs
+from memplan.planner.model.entries import FIELDS
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 _LEAST_COUNTED = 5_000
 _SHORT_ROWS = 600
-_LISTS = frozenset({"bank", "may_share", "together", "conflicts", "lifetimes", "reserved", "relative", "alias_of"})
+_LISTS = frozenset({*FIELDS, "lifetimes", "reserved", "relative", "alias_of"})
 """The fields with which little can be much."""
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import I64, Bool
-from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, adjacency, group_of, unknown_ids
+from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, tied_in_entries, unknown_ids
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import BankUse, ProblemFields
 
@@ -38,14 +38,7 @@ def too_many_pairs(problem: ProblemFields) -> Breaks:
 
 def contradictions(problem: ProblemFields) -> Breaks:
     """Yield buffers of one entry that are tied together."""
-    for k, use in enumerate(problem.bank):
-        seen: dict[int, Id] = {}
-        for side, name in enumerate(use.buffers):
-            group = group_of(problem, name)
-            if group in seen:
-                rule = f"must not be tied to another buffer of the entry ({shown(seen[group])}), got {shown(name)}"
-                yield ("bank", k, "buffers", side), rule
-            seen[group] = name
+    return tied_in_entries(problem, "bank")
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:

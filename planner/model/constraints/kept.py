@@ -57,6 +57,18 @@ def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
     return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))
 
 
+def clearance_columns(kept: KeptBuffers, asked: Iterable[tuple[Id, Id, int]]) -> dict[str, I64]:
+    """Return `clear_pairs` and `clearance`, in bytes: what is asked of two ids, the most where it is asked twice."""
+    most: dict[tuple[int, int], int] = {}
+    for a, b, clearance in asked:
+        i, j = sorted((int(kept.home[kept.problem.index[a]]), int(kept.home[kept.problem.index[b]])))
+        if i >= 0:
+            most[i, j] = max(most.get((i, j), 0), clearance)
+    rows = sorted(most)
+    pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    return {"clear_pairs": pairs, "clearance": column([most[row] for row in rows])}
+
+
 def first_of_equals(values: I64) -> I64:
     """Return, for each value, the first position of those that are equal to it."""
     _, first, which = np.unique(values, return_index=True, return_inverse=True)
@@ -69,6 +81,18 @@ def unknown_ids(problem: ProblemFields, places: Iterable[tuple[Location, tuple[I
         for side, name in enumerate(ids):
             if name not in problem.index:
                 yield (*place, side), f"must be the id of a buffer, got {shown(name)}"
+
+
+def tied_in_entries(problem: ProblemFields, field: str) -> Breaks:
+    """Yield the buffers of one entry of a field that `alias_of` or `relative` ties together."""
+    for k, use in enumerate(getattr(problem, field)):
+        seen: dict[int, Id] = {}
+        for side, name in enumerate(use.buffers):
+            group = group_of(problem, name)
+            if group in seen:
+                rule = f"must not be tied to another buffer of the entry ({shown(seen[group])}), got {shown(name)}"
+                yield (field, k, "buffers", side), rule
+            seen[group] = name
 
 
 def in_cycles(following: dict[int, int]) -> list[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +18,7 @@ from memplan.planner.model.constraints import (
     relative,
     together,
 )
-from memplan.planner.model.constraints.kept import Breaks, KeptBuffers
+from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, clearance_columns
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
 
@@ -31,11 +32,13 @@ class ConstraintKind:
     `asked_by` names these, as attributes of a problem.
     `checks` are of a problem, by stage: each stage relies on what those before it have found to be sound. `columns`
     makes columns of an instance, in bytes, by name; where it is not called, they have the values that ask nothing.
+    `clearances` yields pairs of ids, with the bytes that the two keep free between them wherever they lie in one pool.
     """
 
     asked_by: tuple[str, ...]
     checks: Mapping[int, Check] = field(default_factory=dict)
     columns: Callable[[KeptBuffers], dict[str, Any]] | None = None
+    clearances: Callable[[ProblemFields], Iterable[tuple[Id, Id, int]]] | None = None
 
 
 KINDS = (
@@ -48,6 +51,18 @@ KINDS = (
     ConstraintKind(("together", "buffers.relatives"), {0: together.unknown_names}, together.columns),
     ConstraintKind(("buffers.pages",), columns=no_cross.columns),
 )
+
+
+def columns_of(kept: KeptBuffers) -> dict[str, Any]:
+    """Return the columns that the kinds of a problem make."""
+    found: dict[str, Any] = {}
+    kinds = kinds_of(kept.problem)
+    for kind in kinds:
+        if kind.columns is not None:
+            found |= kind.columns(kept)
+    if asked := [kind.clearances(kept.problem) for kind in kinds if kind.clearances is not None]:
+        found |= clearance_columns(kept, chain.from_iterable(asked))
+    return found
 
 
 def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:

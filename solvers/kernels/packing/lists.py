@@ -6,7 +6,7 @@ Rows of `lists` say (where a list begins in `items` or `runs`, how long it is, h
 from __future__ import annotations
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.kernels.packing.offsets import in_banks
+from memplan.solvers.kernels.packing.offsets import Pairs, kept_out
 from memplan.solvers.kernels.tables import ABSENT, ZERO, Rows, step
 
 
@@ -97,8 +97,9 @@ def sort(values: I64, n: int) -> None:
 
 @step
 def gather(
-    neighbours: I64,
-    bank: tuple[int, int],
+    first: int,
+    last: int,
+    pairs: Pairs,
     lows: I64,
     highs: I64,
     size: I64,
@@ -106,16 +107,15 @@ def gather(
     runs: Rows,
     at: int,
 ) -> int:
-    """Write the runs of the placed ones of `neighbours` into `runs` from row `at` on, sorted; return how many.
+    """Write what rows first:last of `pairs` keep out of into `runs` from row `at` on, sorted; return how many.
 
-    Where bank[0] is not 0, a run is all of the banks that one touches.
+    Others that are not placed yet keep nobody out.
     """
     count = ZERO
-    for j in neighbours:
+    for k in range(first, last):
+        j = pairs[1][k]
         if placed_at[j] != ABSENT:
-            lows[count], highs[count] = placed_at[j], placed_at[j] + size[j]
-            if bank[0] > 0:
-                lows[count], highs[count] = in_banks(lows[count], highs[count], bank)
+            lows[count], highs[count] = kept_out(placed_at[j], placed_at[j] + size[j], k, pairs)
             count += 1
     # Starts and ends, each sorted for itself, cover the same addresses: the k-th start is never above the k-th end,
     # and below every address there are as many of either as before.

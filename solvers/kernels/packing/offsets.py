@@ -156,9 +156,11 @@ def tightest(at: int, grid: Grid, lists: Lists) -> int:
 
 Adjacency = tuple[I64, I64]
 """(first, values): those of buffer `i` are values[first[i]:first[i + 1]]."""
-Rivals = tuple[Adjacency, Adjacency, Adjacency, tuple[I64, I64, I64]]
-"""(conflicts, shares, banks, lives): with whom each buffer conflicts by name, may share an offset, may touch no common
-bank, and its lifetimes (first, start, end)."""
+Pairs = tuple[I64, I64, I64, I64, int]
+"""(first, other, clearance, grid, shift): the rules of pairs, as in `PairRules`."""
+Rivals = tuple[Pairs, Adjacency, tuple[I64, I64, I64]]
+"""(pairs, shares, lives): what keeps out of the bytes of others wherever they lie, with whom each buffer may share an
+offset, and its lifetimes (first, start, end)."""
 Placed = tuple[I64, I64, int, I64, Rows]
 """(order, offsets, n, placed_at, reserved): the first `n` of `order` lie at `offsets`, and so at placed_at[order]."""
 
@@ -170,7 +172,6 @@ def lowest_shared(
     size: I64,
     grid: Grid,
     below: int,
-    bank: tuple[int, int],
     rivals: Rivals,
     placed: Placed,
 ) -> int:
@@ -184,18 +185,16 @@ def lowest_shared(
         for j in share[share_first[i] : share_first[i + 1]]:
             at = placed[3][j] - distance[i]
             if placed[3][j] != ABSENT and grid[0] <= at < best and at <= grid[2] and legal(at, grid) == at:
-                if _is_free(members, distance, size, at, bank, rivals, placed):
+                if _is_free(members, distance, size, at, rivals, placed):
                     best = at
     return best
 
 
 @step
-def _is_free(
-    members: I64, distance: I64, size: I64, at: int, bank: tuple[int, int], rivals: Rivals, placed: Placed
-) -> bool:
+def _is_free(members: I64, distance: I64, size: I64, at: int, rivals: Rivals, placed: Placed) -> bool:
     """Say whether a body at `at` is clear of all that is placed, but for what its members share an offset with."""
     order, offsets, n, placed_at, reserved = placed
-    conflicts, shares, banks, lives = rivals
+    pairs, shares, lives = rivals
     for i in members:
         low, high = at + distance[i], at + distance[i] + size[i]
         for row in range(len(reserved)):
@@ -205,20 +204,24 @@ def _is_free(
             j = order[k]
             if offsets[k] != ABSENT and offsets[k] < high and low < offsets[k] + size[j]:
                 may_be = offsets[k] == low and _is_listed(shares, i, j)
-                if not may_be and (_is_listed(conflicts, i, j) or _meet(lives, i, j)):
+                if not may_be and _meet(lives, i, j):
                     return False
-        for j in banks[1][banks[0][i] : banks[0][i + 1]]:
-            if bank[0] > 0 and placed_at[j] != ABSENT:
-                start, end = in_banks(placed_at[j], placed_at[j] + size[j], bank)
+        for k in range(pairs[0][i], pairs[0][i + 1]):
+            j = pairs[1][k]
+            if placed_at[j] != ABSENT:
+                start, end = kept_out(placed_at[j], placed_at[j] + size[j], k, pairs)
                 if start < high and low < end:
                     return False
     return True
 
 
 @step
-def in_banks(low: int, high: int, bank: tuple[int, int]) -> tuple[int, int]:
-    """Return the addresses of all banks that low:high touches."""
-    length, shift = bank
+def kept_out(low: int, high: int, k: int, pairs: Pairs) -> tuple[int, int]:
+    """Return the addresses that row `k` of pairs keeps a buffer out of, where the other one lies at low:high."""
+    clearance, length, shift = pairs[2][k], pairs[3][k], pairs[4]
+    low, high = low - clearance, high + min(clearance, I64_MAX - high)
+    if length == 1:
+        return low, high
     before = low % length - (length - shift)
     last = (high - 1) % length - (length - shift)
     left = -last if last < 0 else length - last  # from the last byte to the end of its bank

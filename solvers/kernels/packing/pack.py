@@ -35,8 +35,10 @@ class PackRules(NamedTuple):
 
     A body may lie where `lowest` and every `step` above it of its first buffer says, if none of its buffers ends above
     `capacity` and each of them, at offset o, has page 0 or (o + page_shift) % page + size <= page. A bank begins at
-    each offset o with (o + bank_shift) % bank == 0; bank 0 says that there are none. `width` is the number of live sets
-    in a block; a flat pack has no tree, but an item in each block that a buffer touches.
+    each offset o with (o + bank_shift) % bank == 0; bank 0 says that there are none. Buffers that a row of pairs names
+    keep so much clearance, with a border of its grid between them, which begins as banks do; grid 1 asks for none.
+    `width` is the number of live sets in a block; a flat pack has no tree, but an item in each block that a buffer
+    touches.
     """
 
     distance: I64  # (n,): how far above its body's offset a buffer lies
@@ -48,12 +50,12 @@ class PackRules(NamedTuple):
     step: I64  # (n,)
     page: I64  # (n,)
     page_shift: I64  # (n,)
-    conflict_first: I64  # (n + 1,): the buffers that it may not share bytes with, symmetric
-    conflict: I64
+    pair_first: I64  # (n + 1,): the rules of pairs that name it, symmetric
+    pair: I64
+    clearance: I64
+    grid: I64
     share_first: I64  # (n + 1,): the buffers that it may share an offset with, symmetric
     share: I64
-    bank_first: I64  # (n + 1,): the buffers that it may touch no common bank with, symmetric
-    bank_with: I64
     border_first: I64  # (n + 1,): bytes of a bank that must be left where it begins, because of others of its body
     border: I64
     reserved: Rows  # (r, 2): disjoint ascending address ranges
@@ -121,8 +123,8 @@ def pack(rules: PackRules, workspace: PackWorkspace, wanted: PackOrder) -> int:
     size, distance, page, page_shift = rules.size, rules.distance, rules.page, rules.page_shift
     lowest, step, capacity = rules.lowest, rules.step, rules.capacity
     lives = first, start, end = rules.first, rules.start, rules.end
-    conflicts, shares = (rules.conflict_first, rules.conflict), (rules.share_first, rules.share)
-    banks, bank = (rules.bank_first, rules.bank_with), (rules.bank, rules.bank_shift)
+    pairs = (rules.pair_first, rules.pair, rules.clearance, rules.grid, rules.bank_shift)
+    shares, bank = (rules.share_first, rules.share), (rules.bank, rules.bank_shift)
     reserved, width, is_flat = rules.reserved, rules.width, rules.is_flat != 0
     block_lists, node_lists, items, runs = workspace.block_lists, workspace.node_lists, workspace.items, workspace.runs
     files, covers, above, stamp = workspace.files, workspace.covers, workspace.above, workspace.stamp
@@ -183,12 +185,7 @@ def pack(rules: PackRules, workspace: PackWorkspace, wanted: PackOrder) -> int:
         for i in members:
             n_lists = add(ZERO, ZERO + scratch, distance[i], size[i], walk, n_lists)
             if has_neighbours:
-                named = conflicts[1][conflicts[0][i] : conflicts[0][i + 1]]
-                count = gather(named, (ZERO, ZERO), lows, highs, size, placed_at, runs, row)
-                n_lists, row = add(row, count, distance[i], size[i], walk, n_lists), row + count
-            if has_neighbours and bank[0] > 0:
-                named = banks[1][banks[0][i] : banks[0][i + 1]]
-                count = gather(named, bank, lows, highs, size, placed_at, runs, row)
+                count = gather(pairs[0][i], pairs[0][i + 1], pairs, lows, highs, size, placed_at, runs, row)
                 n_lists, row = add(row, count, distance[i], size[i], walk, n_lists), row + count
 
         # 5. Its offset.
@@ -198,8 +195,8 @@ def pack(rules: PackRules, workspace: PackWorkspace, wanted: PackOrder) -> int:
         if has_shares:
             below = limit + 1 if wanted.best_fit else min(at, limit + 1)
             placed = (order, offsets, body_first[b], placed_at, reserved)
-            rivals = (conflicts, shares, banks, lives)
-            shared = lowest_shared(members, distance, size, space, below, bank, rivals, placed)
+            rivals = (pairs, shares, lives)
+            shared = lowest_shared(members, distance, size, space, below, rivals, placed)
             at = shared if shared < below else at
         if at > limit:
             continue

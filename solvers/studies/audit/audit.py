@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import pairs_are_apart
 from memplan.planner.verify.violation import Violation
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
 from memplan.solvers.studies.replanning.replan import replan
@@ -147,7 +149,7 @@ def _pool(
 
 
 def _tower(problem: Problem, placed: PlacedBuffers, order: I64) -> tuple[TowerBuffer, ...]:
-    """Return the buffers that the highest one stands on: of each, the highest that it must not share bytes with."""
+    """Return the buffers that the highest one stands on: of each, the highest that it must keep apart from."""
     found: list[TowerBuffer] = []
     top: int | None = int(order[0])
     end = {i: int(placed.end[i]) for i in order.tolist()}
@@ -162,10 +164,12 @@ def _tower(problem: Problem, placed: PlacedBuffers, order: I64) -> tuple[TowerBu
 
 
 def _conflict(problem: Problem, placed: PlacedBuffers, i: int, j: int) -> bool:
-    """Return True if two buffers must not share bytes: asked of the verifier, with both in one place."""
+    """Return True if two buffers must keep apart: asked of the verifier, with both in one place."""
     pool = np.full(len(placed.pool), ABSENT)
     pool[[i, j]] = placed.pool[i]
     offset = np.zeros(len(pool), dtype=np.int64)
     if problem.buffers.size[i] > 1 and problem.buffers.size[j] > 1:
         offset[j] = 1  # so that no two start together, which some may
-    return next(iter(no_two_share_bytes(problem, PlacedBuffers(problem, pool, offset))), None) is not None
+    placed = PlacedBuffers(problem, pool, offset)
+    broken = chain(no_two_share_bytes(problem, placed), *pairs_are_apart(problem, placed))
+    return next(broken, None) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memplan.planner.errors import shown
+from memplan.planner.model.entries import FIELDS
 from memplan.planner.model.plan import Explanation, RuleMember
 from memplan.planner.model.problem import Problem
 
@@ -39,7 +40,7 @@ def rule_text(rule: RuleMember) -> str:
         return f"the reserved range of {value[1]} bytes at {value[0]} of pool {shown(rule.pool)}"
     if rule.rule == "pool_alignment":
         return f"the alignment {rule.value} of pool {shown(rule.pool)}"
-    if rule.rule in ("together", "bank"):
+    if rule.rule in FIELDS:
         return f"{rule.rule} of {len(rule.buffers)} buffers"
     if rule.rule == "offset":
         return f"{shown(rule.buffer)} pinned at {rule.value}"

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.instance.legal_offsets import families
-from memplan.planner.model.buffer_table import ABSENT, I64, Bool, BufferTable, column
-from memplan.planner.model.problem import BankUse, Pool, Problem
+from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, Bool, BufferTable, column
+from memplan.planner.model.entries import among, entries_of, forbids
+from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.studies.questions.rules import ProblemRule
 
 _COLUMNS = ("size", "alignment", "offset", "traffic", "hint", "pool_choice")
-_MAPPINGS = ("aliases", "relatives", "pages", "remainders", "forbidden")
+_MAPPINGS = ("aliases", *(mapping for mapping, _ in RARE_FIELDS.values()))
 
 
 def bodies(problem: Problem) -> I64:
@@ -43,8 +44,7 @@ def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> P
         rules[rule.kind].append(rule)
     table = kept_rows(_without(problem.buffers, rules), kept)
     fields: dict[str, Any] = {"buffers": table, "pools": _pools(problem.pools, rules), "objective": "fit"}
-    if problem.conflicts or problem.may_share or problem.bank or problem.together:
-        fields |= _entries(problem, set(table.ids), rules)
+    fields |= _entries(problem, set(table.ids), rules)
     return remade(problem, fields)
 
 
@@ -84,7 +84,7 @@ def _without(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> Buff
             values = np.array(getattr(table, name))
             values[rows] = free
             changed[name] = column(values)
-    for kind, name in (("no_cross", "pages"), ("offset_mod", "remainders"), ("forbid_pools", "forbidden")):
+    for kind, (name, _) in RARE_FIELDS.items():
         if gone := {rule.buffer for rule in rules.get(kind, ())}:
             mapping = getattr(table, name)
             changed[name] = MappingProxyType({i: value for i, value in mapping.items() if i not in gone})
@@ -110,17 +110,9 @@ def _pools(pools: tuple[Pool, ...], rules: Mapping[str, list[ProblemRule]]) -> t
 
 def _entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
     """Return the entries of the problem that are about kept buffers."""
-    apart = {rule.entry for rule in rules.get("together", ())}
-    unbanked = {rule.entry for rule in rules.get("bank", ())}
-    joined = (tuple(filter(names.__contains__, ids)) for k, ids in enumerate(problem.together) if k not in apart)
-    uses = (
-        tuple(filter(names.__contains__, use.buffers))
-        for k, use in enumerate(problem.bank)
-        if k not in unbanked and use.weight is None
-    )
-    return {
-        "conflicts": tuple(pair for pair in problem.conflicts if names.issuperset(pair)),
-        "may_share": tuple(pair for pair in problem.may_share if names.issuperset(pair)),
-        "together": tuple(ids for ids in joined if len(ids) > 1),
-        "bank": tuple(BankUse.model_construct(buffers=ids, weight=None) for ids in uses if len(ids) > 1),
-    }
+    found: dict[str, Any] = {}
+    for name, entries in entries_of(problem).items():
+        dropped = {rule.entry for rule in rules.get(name, ())}
+        asked = (entry for k, entry in enumerate(entries) if k not in dropped and forbids(entry))
+        found[name] = tuple(left for entry in asked if (left := among(entry, names)) is not None)
+    return found

@@ -4,36 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from memplan.planner.model.buffer_table import ABSENT, Bool
+from memplan.planner.model.buffer_table import ABSENT, RARE_FIELDS, Bool
+from memplan.planner.model.entries import FIELDS, forbids, named
 from memplan.planner.model.plan import RuleMember
 from memplan.planner.model.problem import Problem
 
-RuleKind = Literal[
-    "offset",
-    "alignment",
-    "no_cross",
-    "offset_mod",
-    "pools",
-    "forbid_pools",
-    "together",
-    "bank",
-    "reserved",
-    "pool_alignment",
-]
+_IN_ORDER = tuple(name for name in reversed(FIELDS) if name not in ("conflicts", "may_share"))
+"""The fields with entries that can be left out, in the order in which that is tried."""
+_OF_OFFSETS = tuple(name for name in RARE_FIELDS if name not in ("relative", "forbid_pools"))
+"""The rare fields of buffers that restrict offsets: `relative` makes one body of two, which is kept as a whole."""
 
 
 @dataclass(frozen=True)
 class ProblemRule:
-    """A rule by its kind and where it stands: a buffer, a pool or an entry of the problem, by position.
+    """A rule by its kind, a field, and where it stands: a buffer, a pool or an entry of the problem, by position.
 
-    `entry` counts the reserved ranges of a pool, and the entries of `together` and `bank`.
+    `entry` counts the reserved ranges of a pool, and the entries of fields about several buffers.
     """
 
-    kind: RuleKind
+    kind: str
     buffer: int = ABSENT
     pool: int = ABSENT
     entry: int = ABSENT
@@ -47,17 +39,13 @@ class ProblemRule:
         if self.kind == "pool_alignment":
             pool = problem.pools[self.pool]
             return RuleMember(rule=self.kind, pool=pool.name, value=pool.alignment)
-        if self.kind == "together":
-            return RuleMember(rule=self.kind, buffers=problem.together[self.entry])
-        if self.kind == "bank":
-            return RuleMember(rule=self.kind, buffers=problem.bank[self.entry].buffers)
+        if self.kind in FIELDS:
+            return RuleMember(rule=self.kind, buffers=named(getattr(problem, self.kind)[self.entry]))
         values: dict[str, int | tuple[int | str, ...]] = {
             "offset": int(table.offset[i]),
             "alignment": int(table.alignment[i]),
-            "no_cross": table.pages.get(i, 0),
-            "offset_mod": table.remainders.get(i, ()),
             "pools": table.pool_choices[int(table.pool_choice[i])],
-            "forbid_pools": table.forbidden.get(i, ()),
+            **{field: getattr(table, mapping).get(i, 0) for field, (mapping, _) in RARE_FIELDS.items()},
         }
         return RuleMember(rule=self.kind, buffer=table.ids[i], value=values[self.kind])
 
@@ -80,13 +68,12 @@ def _of_pools(problem: Problem) -> Iterator[ProblemRule]:
 
 
 def _of_entries(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
-    for k, names in enumerate(problem.together):
-        if sum(bool(kept[problem.index[name]]) for name in names) > 1:
-            yield ProblemRule("together", entry=k)
-    for k, use in enumerate(problem.bank):
-        # Weights only cost: without them nothing is easier to fit.
-        if use.weight is None and sum(bool(kept[problem.index[name]]) for name in use.buffers) > 1:
-            yield ProblemRule("bank", entry=k)
+    """Yield what forbids: neither what allows more, nor conflicts, which are as much of a buffer as its lifetime."""
+    for field in _IN_ORDER:
+        for k, entry in enumerate(getattr(problem, field)):
+            # Weights only cost: without them nothing is easier to fit.
+            if forbids(entry) and sum(bool(kept[problem.index[name]]) for name in named(entry)) > 1:
+                yield ProblemRule(field, entry=k)
 
 
 def _of_buffers(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
@@ -96,10 +83,10 @@ def _of_buffers(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
         yield ProblemRule("offset", buffer=i)
     for i in np.flatnonzero(kept & (table.alignment > 1)).tolist():
         yield ProblemRule("alignment", buffer=i)
-    for kind, which in (("no_cross", table.pages), ("offset_mod", table.remainders)):
-        for i in which:
+    for field in _OF_OFFSETS:
+        for i in getattr(table, RARE_FIELDS[field][0]):
             if kept[i]:
-                yield ProblemRule("no_cross" if kind == "no_cross" else "offset_mod", buffer=i)
+                yield ProblemRule(field, buffer=i)
     for i in np.flatnonzero(kept & (table.pool_choice > 0) & (table.offset < 0)).tolist() if has_choice else ():
         yield ProblemRule("pools", buffer=i)
     for i in table.forbidden if has_choice else ():

@@ -11,7 +11,9 @@ import numpy as np
 
 from memplan.planner.instance.legal_offsets import families, last_end
 from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.entries import entries_of, forbids, named
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
 from memplan.solvers.studies.questions.parts import bodies
 from memplan.solvers.studies.repairs.values import KINDS, ChangeKind, RepairChange
 
@@ -78,6 +80,12 @@ class Candidates:
         if "in-place" in self.kinds:
             yield from self._in_place(plain)
 
+    @cached_property
+    def _bound(self) -> frozenset[Id]:
+        """The buffers that entries bind to others: the two that one is spilled into would be free of them."""
+        asked = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
+        return frozenset(name for entry in asked for name in named(entry))
+
     def _in_time(self, buffers: list[int]) -> Iterator[int]:
         """Yield buffers until time is over."""
         for k, i in enumerate(buffers):
@@ -125,7 +133,7 @@ class Candidates:
                 change = RepairChange.model_construct(kind="later-start", buffers=(name,), steps=k)
                 yield Candidate(change, me, ((start, start + k),), size)
         # Of three steps and more there is one between the first and the last in which it is away.
-        if end - start > 2 and "spill" in self.kinds and table.offset[i] < 0:
+        if end - start > 2 and "spill" in self.kinds and table.offset[i] < 0 and name not in self._bound:
             change = RepairChange.model_construct(kind="spill", buffers=(name,), cost_bytes=2 * size)
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from memplan.planner.model.entries import entries_among
 from memplan.planner.model.problem import Problem
 from memplan.solvers.studies.repairs.values import RepairChange
 
@@ -46,17 +47,8 @@ class ChangedProblems:
 
     def _entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
         """Return the entries of the problem about what is left."""
-        problem = self.problem
-        if not (problem.conflicts or pairs or problem.together or problem.bank):
-            return {}
-        uses = [(tuple(filter(names.__contains__, use.buffers)), use) for use in problem.bank]
-        joined = [tuple(filter(names.__contains__, ids)) for ids in problem.together]
-        return {
-            "conflicts": [pair for pair in problem.conflicts if names.issuperset(pair)],
-            "may_share": [pair for pair in pairs if names.issuperset(pair)],
-            "together": [ids for ids in joined if len(ids) > 1],
-            "bank": [use.model_copy(update={"buffers": ids}) for ids, use in uses if len(ids) > 1],
-        }
+        left = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
+        return {**entries_among(self.problem, names), **left}
 
 
 def original(name: int | str, index: Any) -> int | str:

@@ -15,7 +15,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import banks_are_apart, groups_are_together, relatives_lie_where_they_must
+from memplan.planner.verify.tie_rules import groups_are_together, pairs_are_apart, relatives_lie_where_they_must
 from memplan.planner.verify.verifier import every_place_is_legal
 from memplan.planner.verify.violation import Violation
 from memplan.solvers.studies.replanning.cover import Cover, cheapest_cover
@@ -116,9 +116,9 @@ def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
 
 
 def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers that share bytes, or banks, and must not."""
+    """Yield the pairs of buffers that cannot both lie where they do: by lifetimes, conflicts, or a rule of pairs."""
     seen: set[tuple[int, int]] = set()
-    for violation in chain(no_two_share_bytes(problem, placed), banks_are_apart(problem, placed)):
+    for violation in chain(no_two_share_bytes(problem, placed), *pairs_are_apart(problem, placed)):
         pair = _pair(placed, violation)
         if pair not in seen:
             seen.add(pair)

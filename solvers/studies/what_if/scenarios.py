@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
@@ -93,14 +94,7 @@ def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
     fields |= {
         "buffers": [Buffer.model_validate(row) for name, row in rows.items() if name not in gone],
         "pools": list(pools.values()),
-        "conflicts": [pair for pair in problem.conflicts if kept >= set(pair)],
-        "may_share": [pair for pair in problem.may_share if kept >= set(pair)],
-        "together": [ids for entry in problem.together if (ids := tuple(name for name in entry if name in kept))],
-        "bank": [
-            use.model_copy(update={"buffers": ids})
-            for use in problem.bank
-            if (ids := tuple(name for name in use.buffers if name in kept))
-        ],
+        **entries_among(problem, kept),
     }
     return Problem.model_validate(fields)
 

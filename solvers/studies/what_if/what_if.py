@@ -10,6 +10,7 @@ import numpy as np
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import I64, Bool
+from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
@@ -168,9 +169,7 @@ class _Study:
         table = kept_rows(self.problem.buffers, kept)
         names = set(table.ids)
         smaller = part(self.problem, kept)
-        uses = [(tuple(filter(names.__contains__, use.buffers)), use) for use in self.problem.bank]
-        bank = tuple(use.model_copy(update={"buffers": ids}) for ids, use in uses if len(ids) > 1)
-        return remade(smaller, {"objective": self.problem.objective, "bank": bank})
+        return remade(smaller, {"objective": self.problem.objective, **entries_among(self.problem, names)})
 
     def _gain(self, changed: Problem) -> tuple[int, int]:
         """Return the bytes by which the peak falls in a changed problem that is no harder: (least, most)."""

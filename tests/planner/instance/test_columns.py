@@ -18,7 +18,7 @@ from memplan.solvers.formulation.subinstance import part_of, whole, with_dummies
 from memplan.solvers.formulation.symmetry import identical
 from memplan.solvers.packing.packer import Packer
 from tests.support import constrained_problems
-from tests.support.constrained_problems import constrained_problem
+from tests.support.constrained_problems import constrained_problem, with_clearances
 from tests.support.random_problems import random_problem
 
 ALL = frozenset((*constrained_problems.CONSTRAINTS, *constrained_problems.OTHERS))
@@ -28,7 +28,7 @@ PROBLEMS = [
     random_problem(3, 12, frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost"})),
     random_problem(4, 8, unit=64),
 ]
-MIXED = compile_problem(PROBLEMS[0])
+MIXED = with_clearances(compile_problem(PROBLEMS[0]), 1)
 ROWS: list[dict[str, Any]] = [{"id": k, "size": 8, "start": 0, "end": 3} for k in range(4)]
 ALIKE = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "a", "size": 40}, {"name": "b"}]})
 
@@ -73,7 +73,7 @@ def test_every_column_is_declared_once() -> None:
     told = {column.counts for column in COLUMNS.values()}
     assert told >= CONSTRAINTS.keys(), "a constraint without a column of its own"
     starts = [name for name, column in COLUMNS.items() if column.axis is Axis.START]
-    assert {column.along for column in COLUMNS.values()} == {"", *starts, "soft_pairs"}
+    assert {column.along for column in COLUMNS.values()} == {"", *starts, "soft_pairs", "clear_pairs"}
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

@@ -11,7 +11,7 @@ from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.packing.compaction import compact
 from memplan.solvers.packing.place import drop
-from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
+from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_instance
 from tests.support.depth import seeds
 from tests.support.plain_packer import PlainPacker
 
@@ -33,8 +33,8 @@ def compacted(instance: Instance, *raw: float) -> list[int] | None:
 @pytest.mark.parametrize("seed", seeds(15))
 def test_a_plan_sinks_and_breaks_no_rule_even_if_it_is_somewhat_off(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    features = frozenset(name for name in CONSTRAINTS + OTHERS if rng.random() < 0.5) - {"pools"}
-    instance = compile_problem(constrained_problem(seed, 12, features))
+    features = frozenset(name for name in (*CONSTRAINTS, *OTHERS, "clearances") if rng.random() < 0.5) - {"pools"}
+    instance = constrained_instance(seed, 12, features)
     order = column(rng.permutation(len(instance)))
     offset = np.empty(len(instance), dtype=np.int64)
     offset[order] = PlainPacker(instance).pack(0, order)

@@ -10,16 +10,17 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.problem import Problem
+from memplan.solvers.formulation.pair_rules import Pair
 from memplan.solvers.packing.packer import Packer
-from memplan.solvers.packing.sharing_decisions import Pair, share_pairs
-from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
+from memplan.solvers.packing.sharing_decisions import share_pairs
+from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_instance
 from tests.support.plain_packer import PlainPacker
 
 RUNNING = column([0])
 HORIZON = 500
-MIXES = [frozenset({name}) for name in CONSTRAINTS] + [
-    frozenset(name for k, name in enumerate(CONSTRAINTS + OTHERS) if seed >> k & 1)
-    for seed in np.random.default_rng(0).integers(0, 4096, 18).tolist()
+MIXES = [frozenset({name}) for name in (*CONSTRAINTS, "clearances")] + [
+    frozenset(name for k, name in enumerate((*CONSTRAINTS, *OTHERS, "clearances")) if seed >> k & 1)
+    for seed in np.random.default_rng(0).integers(0, 8192, 18).tolist()
 ]
 
 
@@ -59,7 +60,7 @@ def placeable(instance: Instance, q: int, seed: int) -> I64:
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
 def test_first_fit_takes_the_lowest_offset_that_breaks_no_rule(features: frozenset[str]) -> None:
     for seed in range(2):
-        instance = compile_problem(constrained_problem(seed, 8, features - {"pins"}, capacity=None if seed else 40))
+        instance = constrained_instance(seed, 8, features - {"pins"}, None if seed else 40)
         for q in range(len(instance.pools)):
             order = placeable(instance, q, seed)
             assert plain(instance).pack(q, order).tolist() == naive_pack(instance, q, order)
@@ -68,7 +69,7 @@ def test_first_fit_takes_the_lowest_offset_that_breaks_no_rule(features: frozens
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
 def test_kernel_and_plain_python_give_the_same_offsets_and_break_no_rule(features: frozenset[str]) -> None:
     for seed in range(3):
-        instance = compile_problem(constrained_problem(seed, 30, features, capacity=None if seed else 600))
+        instance = constrained_instance(seed, 30, features, None if seed else 600)
         rng = np.random.default_rng(seed)
         glued = [pair for pair in share_pairs(instance) if rng.random() < 0.5]
         pack: list[Packer | PlainPacker] = [PlainPacker(instance, RUNNING, glued)]
@@ -176,7 +177,7 @@ def test_offsets_near_two_to_the_62_do_not_overflow() -> None:
 
 @packers
 def test_a_raised_flag_stops_it(packer: Make) -> None:
-    instance = compile_problem(constrained_problem(0, 6, frozenset(CONSTRAINTS)))
+    instance = constrained_instance(0, 6, frozenset(CONSTRAINTS))
     pack = PlainPacker(instance, column([1])) if packer is plain else Packer(instance, column([1]))
     assert pack.pack(0, column(range(len(instance)))).tolist() == [ABSENT] * len(instance)
 

@@ -1,0 +1,50 @@
+"""The entries of a problem that name several buffers, of whatever constraint kind: pairs, groups, rows of values."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+
+from memplan.planner.model.problem_fields import BufferUse, ProblemFields
+from memplan.planner.model.rows import Id
+
+Entry = tuple[Id, ...] | BufferUse
+
+FIELDS = tuple(name for name, field in ProblemFields.model_fields.items() if field.default == ())
+"""The fields that list such entries."""
+
+
+def entries_of(problem: ProblemFields) -> Mapping[str, tuple[Entry, ...]]:
+    """Return the lists that are not empty, by the names of their fields."""
+    return {name: entries for name in FIELDS if (entries := getattr(problem, name))}
+
+
+def named(entry: Entry) -> tuple[Id, ...]:
+    """Return the ids in an entry."""
+    return entry if isinstance(entry, tuple) else entry.buffers
+
+
+def forbids(entry: Entry) -> bool:
+    """Return True unless an entry has a weight: such a one only costs."""
+    return getattr(entry, "weight", None) is None
+
+
+def among(entry: Entry, kept: Container[Id]) -> Entry | None:
+    """Return what an entry says of the kept buffers alone; None for one or no buffer, of which it says nothing."""
+    ids = named(entry)
+    left = tuple(name for name in ids if name in kept)
+    if len(left) == len(ids):
+        return entry
+    if len(left) < 2:
+        return None
+    return left if isinstance(entry, tuple) else entry.model_copy(update={"buffers": left})
+
+
+def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
+    """Return, for each list, what its entries say of the kept buffers alone."""
+    return {name: tuple(_all_among(entries, kept)) for name, entries in entries_of(problem).items()}
+
+
+def _all_among(entries: tuple[Entry, ...], kept: Container[Id]) -> Iterator[Entry]:
+    for entry in entries:
+        if (left := among(entry, kept)) is not None:
+            yield left

@@ -1,0 +1,92 @@
+"""The rules of pairs, as one: the least offset of the upper of two buffers above the lower, where both lie in one pool.
+
+Whatever names two buffers keeps them apart at all times. An explicit conflict puts the upper one at the end of the
+lower one or above it, a clearance so many bytes higher, and banks at the border of banks that comes next. So each rule
+is a clearance and a grid: the bytes that stay free, and the borders of which one lies between the two. The least offset
+never falls where the lower one rises, which is what compaction, horizons and packers rely on.
+
+Buffers that may share an offset are no pair of this kind: they are allowed more, not less, and stand in `share`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.model.buffer_table import I64
+
+Pair = tuple[int, int]
+_FAR = 2**61
+"""A clearance as long as this, or longer, leaves no pool where both could lie: sums with it stay in int64."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairRules:
+    """The rules of one pool: for k in first[i]:first[i + 1], buffer `i` and buffer other[k] keep apart.
+
+    At least clearance[k] units lie between them and, where grid[k] is above 1, a border of that grid: an offset o with
+    (o + shift) % grid[k] == 0.
+    """
+
+    first: I64
+    other: I64
+    clearance: I64
+    grid: I64
+    asks_more: Bool  # than an explicit conflict does, whatever the bytes
+    shift: int
+
+    @classmethod
+    def of(cls, instance: Instance, q: int) -> PairRules:
+        """Return the rules of pool `q`."""
+        pool, named = instance.pools[q], instance.clear_pairs
+        lists = [(instance.conflict_first, instance.conflict, 1)]
+        if pool.bank and len(instance.bank_with):
+            lists.append((instance.bank_first, instance.bank_with, pool.bank))
+        has_one_list = len(lists) == 1 or len(instance.conflict) == 0
+        if has_one_list and len(named) == 0:  # as mostly: conflicts may be millions, and are not copied
+            first, other, grid = lists[-1]
+            clearance, grids = np.zeros_like(other), np.full_like(other, grid)
+            return cls(first, other, clearance, grids, np.full(len(other), len(lists) > 1), pool.bank_shift)
+        free = np.minimum(instance.clearance, _FAR)
+        sources = [(_listing(first), other, 0 * other, np.full_like(other, grid)) for first, other, grid in lists]
+        sources += [(i, j, free, np.ones_like(free)) for i, j in (named.T, named.T[::-1])]
+        listing, other, clearance, grids = (np.concatenate(part) for part in zip(*sources, strict=True))
+        order = np.argsort(listing, kind="stable")
+        first = np.searchsorted(listing[order], np.arange(len(instance) + 1))
+        asks_more = order >= len(instance.conflict)  # which come first
+        return cls(first, other[order], clearance[order], grids[order], asks_more, pool.bank_shift)
+
+    def above(self, rows: I64, ends: I64) -> I64:
+        """Return the least offset of a buffer, by each of some rows, above others that end there."""
+        grid = self.grid[rows]
+        return np.asarray(-(-(ends + (self.clearance[rows] + self.shift)) // grid) * grid - self.shift)
+
+    def most_free(self) -> I64:
+        """Return the most units that a buffer's rules leave free below it, where it lies above all others, (n,)."""
+        found = np.zeros(len(self.first) - 1, dtype=np.int64)
+        np.maximum.at(found, _listing(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
+        return found
+
+    def clearance_of(self, i: int, j: int) -> int | None:
+        """Return the units that two buffers keep free between them; None where no rule names them."""
+        rows = range(int(self.first[i]), int(self.first[i + 1]))
+        return max((int(self.clearance[k]) for k in rows if self.other[k] == j), default=None)
+
+
+def kept_clear(instance: Instance) -> dict[Pair, int]:
+    """Return the units that each pair (i, j), i < j, keeps free, of explicit conflicts (0) and of clearances."""
+    clearances = zip(map(tuple, instance.clear_pairs.tolist()), instance.clearance.tolist(), strict=True)
+    return dict.fromkeys(pairs_of(instance.conflict_first, instance.conflict), 0) | dict(clearances)
+
+
+def pairs_of(first: I64, other: I64) -> list[Pair]:
+    """Return the pairs (i, j), i < j, of symmetric lists, list after list."""
+    rows = zip(_listing(first).tolist(), other.tolist(), strict=True)
+    return [(i, j) for i, j in rows if i < j]
+
+
+def _listing(first: I64) -> I64:
+    """Return, for each entry of lists, the buffer whose list it is in."""
+    return np.repeat(np.arange(len(first) - 1), np.diff(first))
