@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from memplan.api.reports.sizes import named_size, parse_size, with_capacities
+from memplan.capabilities.sizes import named_size, parse_size, with_capacities
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.problem import Pool, Problem
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from memplan.api.checks.baseline import Baseline
 from memplan.api.checks.budgets import NOTHING_MORE, Tolerance
+from memplan.capabilities.plans.baseline import Baseline
 from memplan.planner.errors import shown
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from memplan.api.checks.check import CheckResult, PoolCheck
-from memplan.api.reports.sizes import size_text
+from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import shown
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from memplan.capabilities.registry import MODULES
 from memplan.planner import __version__
 
 COMMANDS = {
@@ -17,9 +18,6 @@ COMMANDS = {
     "check": "plans.check",
     "diff": "studies.diff",
     "replay": "studies.replay",
-    "explain": "studies.explain",
-    "what-if": "studies.what_if",
-    "audit": "studies.audit",
     "convert": "files.convert",
     "export": "files.export",
     "compare": "studies.compare",
@@ -37,7 +35,10 @@ COMMANDS = {
     "warm-up": "solvers.warm_up",
     "doctor": "solvers.doctor",
 }
-"""From a command to the module of this package that its function is in."""
+"""From a command that is no capability's, or is made by hand, to the module of this package with its function."""
+LOCALS = {"audit": "local.audit"}
+"""From a capability to the module of this package that has what its command alone has, as `LOCAL`."""
+_NAMES = (*COMMANDS, *(name for name in MODULES if name not in COMMANDS))
 
 
 def app(arguments: Sequence[str]) -> typer.Typer:
@@ -54,14 +55,25 @@ def app(arguments: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     found.callback()(memplan)
-    for name in arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS:
-        module = import_module(f"memplan.api.cli.{COMMANDS[name]}")
-        command = getattr(module, name.replace("-", "_"))
+    for name in arguments[:1] if arguments and arguments[0] in _NAMES else _NAMES:
+        command = _command(name)
         if isinstance(command, typer.Typer):
             found.add_typer(command, name=name)
         else:
-            found.command()(command)
+            found.command(name)(command)
     return found
+
+
+def _command(name: str) -> Any:
+    """Return the function of a command, or the application of one with commands of its own."""
+    if name in COMMANDS:
+        return getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name.replace("-", "_"))
+    # Imported here: commands that are no capability's start without it.
+    from memplan.api.cli.from_capability import command_of
+    from memplan.capabilities.registry import CAPABILITIES
+
+    local = import_module(f"{__package__}.{LOCALS[name]}").LOCAL if name in LOCALS else None
+    return command_of(CAPABILITIES[name], local)
 
 
 def _show_version(is_asked: bool) -> None:

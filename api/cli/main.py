@@ -35,11 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
     from memplan.api.cli.commands import app
+    from memplan.api.cli.former import as_now
     from memplan.api.cli.streams import say
     from memplan.planner.errors import InputError
     from memplan.planner.errors.extras import missing
 
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = as_now(sys.argv[1:] if arguments is None else arguments, lambda word: say(f"memplan: warning: {word}"))
     try:
         command = app(given)
         gc.freeze()

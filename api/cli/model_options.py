@@ -7,10 +7,9 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
-from memplan.planner.errors import OptionError, sentences
-from memplan.planner.importers.imported import ImportOptions, sizes_by_name
+from memplan.capabilities.reading import validated
+from memplan.planner.importers.imported import ImportOptions
 
 
 class ViewsOption(StrEnum):
@@ -51,14 +50,5 @@ def model_options(
     scratch: Sequence[str] | None = None,
 ) -> ImportOptions:
     """Return the options for reading a model; raises OptionError."""
-    given: dict[str, object] = {
-        "dims": sizes_by_name(dims or (), "dim", "NAME=SIZE, as in batch=1"),
-        "scratch": sizes_by_name(scratch or (), "scratch", "OPERATOR=BYTES, as in my_op=1024"),
-        "alignment": alignment,
-    }
-    if views is not None:
-        given["views"] = views.value
-    try:
-        return ImportOptions.model_validate(given)
-    except ValidationError as error:
-        raise OptionError(*sentences(error)) from error
+    given = {"dims": list(dims or ()), "scratch": list(scratch or ()), "alignment": alignment}
+    return validated(ImportOptions, given if views is None else given | {"views": views.value})

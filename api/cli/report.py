@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from memplan.api.reports.sizes import size_text
 from memplan.api.reports.solver_facts import SolverFacts
+from memplan.capabilities.sizes import size_text
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import shown
 from memplan.planner.instance.compile import compile_problem

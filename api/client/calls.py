@@ -11,25 +11,28 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
 import httpx
-from pydantic import ValidationError
-from pydantic_core import from_json, to_json
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from memplan.api.client.errors import BusyError, RefusedError, WrongAnswerError
 from memplan.api.client.patience import timeout
-from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob, RemoteOrder
+from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
 from memplan.api.options import Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.capabilities.bodies import written_body
+from memplan.capabilities.capability import Capability, CapabilityOptions, Question
+from memplan.capabilities.reading import validated
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError, sentences
 from memplan.planner.formats.memplan_json import parse, read_plan, write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph, write_graph
-from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 
 T = TypeVar("T")
+A = TypeVar("A")
 _JSON = "application/json"
 _NDJSON = "application/x-ndjson"
 _PATIENCE_S = 30.0
@@ -155,40 +158,51 @@ def job_plan(job_id: str, problem: Problem) -> ServiceCall[Plan | None]:
     )
 
 
-def ask(
-    kind: str, fields: Mapping[str, Any] | OperationGraph, options: Mapping[str, Any]
-) -> ServiceCall[dict[str, Any]]:
-    """`POST /v1/{kind}`: the call of a kind of job, about its fields or about a graph."""
-    fields = {"graph": from_json(write_graph(fields))} if isinstance(fields, OperationGraph) else fields
-    return _asked(kind, fields, options, lambda response: _object(response.content))
-
-
-def _asked(
-    kind: str, fields: Mapping[str, Any], options: Mapping[str, Any], read: Callable[[httpx.Response], T]
-) -> ServiceCall[T]:
+def ask(name: str, fields: Mapping[str, Any], options: Mapping[str, Any]) -> ServiceCall[dict[str, Any]]:
+    """`POST /v1/{name}`, with inputs and options as JSON has them; so is the answer."""
     limit_s = float(options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
     return ServiceCall(
         "POST",
-        f"/v1/{kind}",
-        read,
+        f"/v1/{name}",
+        lambda response: _object(response.content),
         headers={"Content-Type": _JSON},
         content=to_json({**fields, "options": dict(options)}),
         timeout_s=limit_s + _PATIENCE_S,
     )
 
 
-def order(graph: OperationGraph, options: Mapping[str, Any]) -> ServiceCall[RemoteOrder]:
-    """`POST /v1/order`."""
+def answer(capability: Capability[Any, A], question: Question, options: CapabilityOptions) -> ServiceCall[A]:
+    """`POST /v1/{name}` of a capability; the answer is verified here as far as it can be."""
 
-    def read(response: httpx.Response) -> RemoteOrder:
-        found = RemoteOrder.model_validate(_object(response.content))
-        if sorted(found.order) != list(range(len(graph.ops))):
-            raise WrongAnswerError("order: is not one of this graph's operations")
-        if (peak := peak_of(graph, found.order)) != found.peak:
-            raise WrongAnswerError(f"order: has a peak of {peak}, and not of {found.peak}")
+    def read(response: httpx.Response) -> A:
+        found: A = TypeAdapter(capability.answer).validate_json(response.content)
+        if (wrong := capability.refutes(question, found)) is not None:
+            raise WrongAnswerError(f"{capability.name}: {wrong}")
         return found
 
-    return _asked("order", {"graph": from_json(write_graph(graph))}, options, read)
+    return ServiceCall(
+        "POST",
+        capability.path,
+        read,
+        headers={"Content-Type": _JSON},
+        content=written_body(capability, question, options),
+        timeout_s=options.time_limit_s + _PATIENCE_S,
+    )
+
+
+def method(name: str, answer: Callable[[Capability[Any, Any], Question, Any], Any]) -> Callable[..., Any]:
+    """Return the method of a client that asks for a capability; raises AttributeError where there is none."""
+    known = name.replace("_", "-")
+    if known not in CAPABILITIES:
+        raise AttributeError(f"client: has no call {name!r}")
+    capability = CAPABILITIES[known]
+
+    def call(*inputs: Any, options: CapabilityOptions | None = None, **given: Any) -> Any:
+        names = [each.name for each in capability.inputs]
+        question = dict(zip(names, inputs, strict=False)) | {name: given.pop(name) for name in names if name in given}
+        return answer(capability, question, options or validated(capability.options, given))
+
+    return call
 
 
 def submit_request(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -23,12 +23,13 @@ from memplan.api.client import calls
 from memplan.api.client.calls import EventReader, ServiceCall
 from memplan.api.client.errors import AwayError, BusyError
 from memplan.api.client.patience import PATIENCE_S, SILENCE_S, Patience, failure, open_options, timeout
-from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob, RemoteOrder
+from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
 from memplan.api.options import Options
+from memplan.capabilities.capability import Capability, CapabilityOptions, Question
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph
 
+A = TypeVar("A")
 T = TypeVar("T")
 _DEFAULTS = Options()
 _NONE: Mapping[str, Any] = {}
@@ -97,17 +98,17 @@ class Client:
         """Return the answer of a job, of whatever kind, as JSON has it: the best so far; None: there is none."""
         return self._answer(calls.job_result(job_id))
 
-    def order(self, graph: OperationGraph, **options: Any) -> RemoteOrder:
-        """Return an order of operations with the least peak that was found in time, checked here."""
-        return self._answer(calls.order(graph, options))
+    def answer(self, capability: Capability[Any, A], question: Question, options: CapabilityOptions) -> A:
+        """Return the answer of a capability to its inputs, by their names."""
+        return self._answer(calls.answer(capability, question, options))
 
-    def cascade(self, graph: OperationGraph, **options: Any) -> dict[str, Any]:
-        """Return the front of a graph's cascades, as JSON has it."""
-        return self._answer(calls.ask("cascade", graph, options))
+    def ask(self, name: str, fields: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+        """Return the answer of a capability, such as `order`, with inputs and answer as JSON has them."""
+        return self._answer(calls.ask(name, fields, options))
 
-    def ask(self, kind: str, fields: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-        """Return the answer to a request of a kind of job, such as `order`, as JSON has it."""
-        return self._answer(calls.ask(kind, fields, options))
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return the call of a capability: its inputs, and its options by name or as `options`."""
+        return calls.method(name, self.answer)
 
     def submit_request(
         self,

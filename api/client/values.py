@@ -54,19 +54,6 @@ class RemoteJob(BaseModel):
         return self.state not in OPEN
 
 
-class RemoteOrder(BaseModel):
-    """An order of the operations of a graph, by their positions, and its peak and bound in bytes; checked here."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    status: str
-    peak: int
-    lower_bound: int
-    gap: float | None
-    given_peak: int
-    order: tuple[int, ...]
-
-
 @dataclass(frozen=True)
 class RemoteEvent:
     """An event of a job: queued, started, better, progress, retried or finished; `data` says more."""

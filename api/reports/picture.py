@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from memplan.api.reports.sizes import size_text
+from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.extras import require
 from memplan.planner.model.plan import Plan

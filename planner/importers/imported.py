@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors import FormatError, shown
 from memplan.planner.liveness import Reading
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Name, WireValue
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.program_facts import ProgramFacts
 
@@ -23,8 +24,52 @@ _ENDLESS = 2**128
 Views = Literal["alias", "separate"]
 
 
-class ImportOptions(WireValue):
-    """Options for reading a model.
+def _entries(value: object, info: ValidationInfo) -> object:
+    """Return the numbers by name that `batch=1,seq=128`, or several such texts, say; other values as they are."""
+    if isinstance(value, str):
+        value = [entry for entry in value.split(",") if entry]
+    if not isinstance(value, (list, tuple)):
+        return value
+    found: dict[str, int] = {}
+    for entry in value:
+        name, _, size = str(entry).rpartition("=")
+        if not name or not (size.isascii() and size.isdecimal()) or len(size) > 18:
+            rule = f"must be {FORM_OF[info.field_name or '']}, got {shown(entry)}"
+            raise PydanticCustomError("rule", "{rule}", {"rule": rule})
+        if name in found:
+            rule = f"must be given once for each name, got {shown(name)} again"
+            raise PydanticCustomError("rule", "{rule}", {"rule": rule})
+        found[name] = int(size)
+    return found
+
+
+FORM_OF = {"dims": "NAME=SIZE, as in batch=1", "scratch": "OPERATOR=BYTES, as in my_op=1024"}
+"""From an option that gives numbers by name to the form in which it is written as text."""
+ByName = Annotated[dict[Name, Bytes], BeforeValidator(_entries)]
+
+
+class ModelOptions(WireValue):
+    """The options for reading a model, on every entrance; each of them may only be given for models."""
+
+    dims: ByName = Field(default_factory=dict, description="The sizes of dimensions that a model only names.")
+    views: Views = Field(
+        "alias", description="Views in the place of what they look at, where that is safe (alias), or never (separate)."
+    )
+    alignment: Alignment | None = Field(
+        None, description="Align the buffers of a model to so many bytes; 16 for TFLite, 64 for ONNX."
+    )
+    scratch: ByName = Field(
+        default_factory=dict,
+        description="The bytes that the kernel of an operator asks for while it runs, for TFLite models.",
+    )
+
+
+FOR_MODELS = ", ".join(ModelOptions.model_fields)
+"""The options that may only be given for models, as a sentence names them."""
+
+
+class ImportOptions(ModelOptions):
+    """Options for reading a model, and for what is read of it.
 
     Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
     alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
@@ -33,25 +78,14 @@ class ImportOptions(WireValue):
     kinds and attributes are read as well.
     """
 
-    alignment: Alignment | None = None
-    views: Views = "alias"
-    dims: dict[Name, Annotated[int, Field(ge=0, le=MAX_BYTES)]] = Field(default_factory=dict)
-    scratch: dict[Name, Annotated[int, Field(ge=0, le=MAX_BYTES)]] = Field(default_factory=dict)
     reading: Reading = Reading()
     facts: bool = False
 
-
-def sizes_by_name(entries: Iterable[str], option: str, form: str) -> dict[str, int]:
-    """Return the numbers in entries of an option such as `batch=1`; raises OptionError, which tells the form."""
-    found: dict[str, int] = {}
-    for entry in entries:
-        name, _, size = entry.rpartition("=")
-        if not name or not (size.isascii() and size.isdecimal()) or len(size) > 18:
-            raise OptionError(f"{option}: must be {form}, got {shown(entry)}")
-        if name in found:
-            raise OptionError(f"{option}: must be given once for each name, got {shown(name)} again")
-        found[name] = int(size)
-    return found
+    @property
+    def is_for_models(self) -> bool:
+        """True if an option is given that may only be given for models."""
+        given = self.model_copy(update={"facts": False, "reading": Reading()})
+        return given != ImportOptions()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import typer
 from memplan.api.cli.arguments import Capacities, FileFormat, Inclusive, ProblemFile, Quiet
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.streams import format_for, problem_in, read_as, refuse_unwritable, say, warn, write
-from memplan.api.reports.sizes import size_text, with_capacities
+from memplan.capabilities.sizes import size_text, with_capacities
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.importers.imported import Imported

@@ -12,7 +12,7 @@ import typer
 from memplan.api.cli.arguments import Capacities, Inclusive, PlanFile, ProblemFile, refuse_standard_twice
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.streams import STANDARD, problem_in, read_as, read_plan, refuse_unwritable, write
-from memplan.api.reports.sizes import with_capacities
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out

@@ -10,7 +10,7 @@ import typer
 from memplan.api.cli.arguments import Capacities, Inclusive, ProblemFile
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.streams import read_problem, refuse_unwritable, write
-from memplan.api.reports.sizes import with_capacities
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import OptionError, shown
 
 _SUFFIXES = (".lp", ".mps")

@@ -29,7 +29,7 @@ from memplan.api.cli.operations.graph_input import ModelFile, graph_in
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.api.reports.cascades import facts, lines
-from memplan.api.reports.sizes import parse_size
+from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.options import CascadeOptions

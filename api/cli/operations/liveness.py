@@ -14,7 +14,7 @@ from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import format_for, read_as, refuse_unwritable, say, warn, write
 from memplan.api.reports.liveness_requests import LivenessAnswer, answer_request, read_operations, read_options
-from memplan.api.reports.sizes import size_text
+from memplan.capabilities.sizes import size_text
 from memplan.planner.formats import FORMATS
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.deadline import Deadline

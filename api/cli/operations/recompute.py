@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.reports.sizes import parse_size
+from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.order.recompute.frontier import RecomputeFrontier, recompute_frontier

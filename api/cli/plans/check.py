@@ -9,7 +9,6 @@ from typing import Annotated, cast
 
 import typer
 
-from memplan.api.checks.baseline import Baseline, read_baseline, write_baseline
 from memplan.api.checks.budgets import Tolerance, read_budgets
 from memplan.api.checks.check import CheckResult
 from memplan.api.checks.check import check as check_plan
@@ -46,7 +45,8 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.api.reports.plan_formats import write_plan
-from memplan.api.reports.sizes import with_capacities
+from memplan.capabilities.plans.baseline import Baseline, read_baseline, write_baseline
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import OptionError, PlanError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile

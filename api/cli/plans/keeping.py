@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from memplan.api.checks.baseline import read_baseline_parts
 from memplan.api.cli.streams import read_as
+from memplan.capabilities.plans.baseline import read_baseline_parts
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions

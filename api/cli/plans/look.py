@@ -16,7 +16,7 @@ from memplan.api.cli.streams import STANDARD, problem_in, read_as, read_plan, re
 from memplan.api.reports.page.file_page import plan_page
 from memplan.api.reports.page.plan_view import NO_NAMES, ProgramNames
 from memplan.api.reports.page.program_names import program_names
-from memplan.api.reports.sizes import with_capacities
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

@@ -55,7 +55,7 @@ from memplan.api.cli.streams import (
 )
 from memplan.api.reports import picture
 from memplan.api.reports.plan_formats import write_plan
-from memplan.api.reports.sizes import with_capacities
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import OptionError
 from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.lint.problems import lint

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import format_for, read_as, refuse_unwritable, say, write
 from memplan.api.reports.reordering import reorder
-from memplan.api.reports.sizes import with_capacities
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
 from memplan.planner.importers.imported import ImportOptions

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from memplan.api.cli.interrupts import INTERRUPTED
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import is_terminal, warn, write
-from memplan.api.reports.sizes import parse_size, size_text
+from memplan.capabilities.sizes import parse_size, size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from memplan.api.cli.arguments import Capacities, Inclusive, PlanFile, ProblemFile, Quiet, refuse_standard_twice
 from memplan.api.cli.model_options import AlignmentOfModel, Dims, ScratchOfModel, ViewsOfModel, model_options
 from memplan.api.cli.streams import read_plan, read_problem, say, warn, write
-from memplan.api.reports.sizes import with_capacities
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner.audit import verify as violations_of
 from memplan.planner.lint.foreign import lint_plan
 

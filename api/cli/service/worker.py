@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memplan.api.reports.sizes import parse_size
+from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError
 
 

@@ -9,7 +9,7 @@ import typer
 
 from memplan.api.cli.arguments import seconds_limit
 from memplan.api.cli.streams import refuse_unwritable
-from memplan.api.reports.sizes import parse_size
+from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
 
 REGRESSED = 1

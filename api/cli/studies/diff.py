@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_json
 
-from memplan.api.checks.baseline import read_baseline_parts
 from memplan.api.cli.arguments import ListFormat, StudyPage, refuse_standard_twice
 from memplan.api.cli.streams import read_as, read_problem, refuse_unwritable, wants_table, write
 from memplan.api.reports.differences import facts, lines
+from memplan.capabilities.plans.baseline import read_baseline_parts
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

@@ -11,7 +11,7 @@ from memplan.api.cli.arguments import Quiet
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import problem_in, read_as, refuse_unwritable, say, write
-from memplan.api.reports.sizes import with_capacities
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveControl

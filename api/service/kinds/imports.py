@@ -16,8 +16,9 @@ from memplan.api.cluster.task import WorkAnswer, WorkControl
 from memplan.api.reports.page.plan_view import ProgramNames
 from memplan.api.service.import_process import ImportTask, run_apart
 from memplan.api.service.kinds.kind import JSON, JobKind, KindOptions, Subject
+from memplan.capabilities.reading import validated
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.importers.imported import ImportOptions, sizes_by_name
+from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Alignment
@@ -93,10 +94,8 @@ def _about(file: _File) -> Subject:
 
 def _options_of(options: ImportKindOptions) -> ImportOptions:
     """Return the options for reading a file; raises OptionError."""
-    dims = sizes_by_name(filter(None, options.dims.split(",")), "dims", "NAME=SIZE, with commas between, as in batch=1")
-    form = "OPERATOR=BYTES, with commas between, as in my_op=1024"
-    scratch = sizes_by_name(filter(None, options.scratch.split(",")), "scratch", form)
-    return ImportOptions(alignment=options.alignment, views=options.views, dims=dims, scratch=scratch)
+    given = {name: getattr(options, name) for name in ("alignment", "views", "dims", "scratch")}
+    return validated(ImportOptions, given)
 
 
 def _check(options: ImportKindOptions) -> None:

@@ -4,38 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from memplan.api.cluster.task import WorkAnswer, WorkControl
-from memplan.planner.model.rows import WireValue
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
+from memplan.capabilities.capability import CapabilityOptions
+from memplan.capabilities.inputs import Subject
 
 JSON = "application/json"
 MOST_BYTES = 32 * 2**20
 S = TypeVar("S")
 
 
-class KindOptions(WireValue):
-    """The options that every kind has: the seconds for an answer, counted as those of a plan are."""
-
-    time_limit_s: Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)] = DEFAULT_TIME_LIMIT_S
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The facts of what a request is about that jobs are listed by: a content hash, a name, and its size.
-
-    `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
-    """
-
-    hash: str
-    name: str | None
-    n_buffers: int
-    n_pools: int = 1
-    n_pairs: int = 0
-    n_expanded: int = 0
+KindOptions = CapabilityOptions
 
 
 @dataclass(frozen=True, eq=False)

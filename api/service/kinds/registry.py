@@ -7,10 +7,12 @@ from typing import Any
 
 from memplan.api.cluster.task import WorkAnswer, WorkControl, WorkTask
 from memplan.api.service.kinds.bodies import parsed_fields
+from memplan.api.service.kinds.from_capability import kind_of
 from memplan.api.service.kinds.kind import JobKind
+from memplan.capabilities.registry import CAPABILITIES
 
 _MODULES = (
-    *("audit", "certificate", "compare", "explain", "imports", "repairs", "replan", "scenarios", "sweep", "what_if"),
+    *("certificate", "compare", "imports", "repairs", "replan", "scenarios", "sweep"),
     "plans.replay",
     *("operations.cascade", "operations.liveness", "operations.order"),
 )
@@ -19,7 +21,7 @@ PLAN = "plan"
 """The kind of jobs that end in a plan; it has a way of its own, by the cache and shared searches."""
 KINDS: dict[str, JobKind[Any]] = {
     kind.name: kind for kind in (import_module(f"{__package__}.{name}").KIND for name in _MODULES)
-}
+} | {name: kind_of(capability) for name, capability in CAPABILITIES.items()}
 
 
 def perform(task: WorkTask, control: WorkControl) -> WorkAnswer:

@@ -9,11 +9,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from memplan.api.checks.baseline import Baseline, read_baseline, write_baseline
 from memplan.api.checks.budgets import NOTHING_MORE, Tolerance, read_budgets, within
 from memplan.api.checks.check import RULES, CheckResult, check
 from memplan.api.checks.planning import plan_within
 from memplan.api.checks.reports import REPORTS
+from memplan.capabilities.plans.baseline import Baseline, read_baseline, write_baseline
 from memplan.planner.errors import InputError, OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

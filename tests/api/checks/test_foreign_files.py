@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from memplan.api.checks.audited import Audited, read_audited
+
 from memplan.planner.errors import InputError
 from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.verify.verifier import verify

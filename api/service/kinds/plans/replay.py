@@ -9,9 +9,9 @@ from pydantic import create_model
 from pydantic_core import to_json
 
 from memplan.api.cluster.task import WorkAnswer, WorkControl
-from memplan.api.reports.sizes import with_capacities
 from memplan.api.service.kinds.bodies import problem_subject
 from memplan.api.service.kinds.kind import JobKind, KindOptions, Subject
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.formats import read_problem
 from memplan.planner.importers import detect

@@ -1,16 +1,20 @@
-"""What is audited: a problem, and a plan beside it or inside of the same file."""
+"""Plans of any origin: files, lists of offsets, and the plan inside of the file that has the problem."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memplan.api.checks.baseline import without_pins
+from memplan.capabilities.capability import Question
+from memplan.capabilities.inputs import PLAN, PROBLEM
+from memplan.capabilities.plans.baseline import without_pins
+from memplan.capabilities.reading import Reader
+from memplan.capabilities.sizes import with_capacities
 from memplan.planner import formats, importers
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.formats import memplan_json
-from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.planner.importers.imported import FOR_MODELS, Imported, ImportOptions
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
@@ -20,7 +24,7 @@ from memplan.planner.verify.verifier import verify
 
 
 @dataclass(frozen=True)
-class Audited:
+class _Audited:
     """A problem, the plan that came with it, if any, and warnings about how they were read."""
 
     problem: Problem
@@ -29,21 +33,27 @@ class Audited:
     own_peak: int | None = None
 
 
-def read_audited(data: bytes, name: str, options: ImportOptions, needs_plan: bool = True) -> Audited:
-    """Read a problem, or a file with a plan inside: a model, a dump, a table with offsets, a baseline.
-
-    Raises InputError, also where a plan is needed and there is none.
-    """
+def read_audited(reader: Reader, data: bytes, name: str) -> Problem:
+    """Return the problem in a file; the plan inside of it, where there is one, is the reader's. Raises InputError."""
+    options = reader.options.of_model()
     if importers.detect(data, name) is not None:
         found = _of_model(data, name, options)
     else:
-        if options != ImportOptions():
-            raise OptionError("dim, views, alignment, scratch: must be given for models only")
+        if options.is_for_models:
+            raise OptionError(f"{FOR_MODELS}: must be given for models only")
         found = _of_problem(data, name)
-    if needs_plan and found.plan is None:
-        note = "" if found.own_peak is None else f", only that its own plan takes {found.own_peak} bytes (see compare)"
+    reader.own_plan, reader.own_peak = found.plan, found.own_peak
+    reader.warnings += found.warnings
+    return with_capacities(found.problem, reader.options.capacity)
+
+
+def _plan_inside(reader: Reader, _question: Question) -> Plan:
+    if reader.own_plan is None:
+        note = (
+            "" if reader.own_peak is None else f", only that its own plan takes {reader.own_peak} bytes (see compare)"
+        )
         raise FormatError(f"must have a plan inside, or come with one: this file tells of no offsets{note}")
-    return found
+    return reader.own_plan
 
 
 def read_plan_of(data: bytes, problem: Problem, name: str) -> Plan:
@@ -75,7 +85,7 @@ def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
     return PlacementTable(tuple(ids), (problem.pools[0].name,), column([0] * len(ids)), column(offsets))
 
 
-def _of_model(data: bytes, name: str, options: ImportOptions) -> Audited:
+def _of_model(data: bytes, name: str, options: ImportOptions) -> _Audited:
     """Read a model; its views are in place or apart, in whichever way its own plan is right, or less wrong."""
     found = importers.read_model(data, name, options)
     if found.own_plan is None or options.views == "separate" or not found.views.aliases:
@@ -88,21 +98,35 @@ def _wrong(imported: Imported) -> int:
     return 0 if imported.own_plan is None else len(verify(imported.problem, imported.own_plan))
 
 
-def _with_plan(imported: Imported) -> Audited:
-    return Audited(imported.problem, imported.own_plan, imported.warnings, imported.own_peak)
+def _with_plan(imported: Imported) -> _Audited:
+    return _Audited(imported.problem, imported.own_plan, imported.warnings, imported.own_peak)
 
 
-def _of_problem(data: bytes, name: str) -> Audited:
+def _of_problem(data: bytes, name: str) -> _Audited:
     """Read a problem; offsets that pin all of a table are a plan."""
     if formats.detect(data, name) == "json":
         value = memplan_json.parse(data)
         if isinstance(value, dict) and value.keys() == {"problem", "plan"}:
-            return Audited(Problem.model_validate(value["problem"]), Plan.model_validate(value["plan"]))
+            return _Audited(Problem.model_validate(value["problem"]), Plan.model_validate(value["plan"]))
     problem = formats.read_problem(data, name)
     offset = problem.buffers.offset
     if len(offset) == 0 or (offset == ABSENT).any() or len(problem.pools) > 1 or problem.buffers.aliases:
-        return Audited(problem)
+        return _Audited(problem)
     message = "all buffers are pinned: the offsets are taken as the plan, and nothing as pinned"
     pool = column(np.zeros(len(offset)))
     plan = Plan(placements=PlacementTable(problem.buffers.ids, (problem.pools[0].name,), pool, column(offset)))
-    return Audited(without_pins(problem), plan, (Finding("all-pinned", message, ()),))
+    return _Audited(without_pins(problem), plan, (Finding("all-pinned", message, ()),))
+
+
+AUDITED_PROBLEM = replace(
+    PROBLEM,
+    help="A problem; a model, dump or table with a plan inside; or -.",
+    from_file=lambda reader, data, name, _: read_audited(reader, data, name),
+    metavar="PROBLEM|MODEL",
+)
+ANY_PLAN = replace(
+    PLAN,
+    help="A plan, JSON or CSV, a list of offsets, or -.",
+    from_file=lambda _reader, data, name, question: read_plan_of(data, question["problem"], name),
+    absent=_plan_inside,
+)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memplan.api.reports.sizes import parse_size, size_text, with_capacities
+from memplan.capabilities.sizes import parse_size, size_text, with_capacities
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 

@@ -1,0 +1,140 @@
+"""Flags of commands made of the fields of models of options, and options made of what flags say."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from memplan.api.cli.arguments import seconds
+from memplan.capabilities.reading import validated
+from memplan.capabilities.sizes import parse_size
+from memplan.planner.errors import OptionError
+from memplan.planner.model.rows import MAX_BYTES
+
+V = TypeVar("V")
+_SPELLED = {
+    "capacity": ("--capacity", "--pool"),
+    "inclusive": ("--inclusive/--half-open",),
+    "dims": ("--dim",),
+    "kinds": ("--kind",),
+}
+"""The flags whose spelling does not follow from the name of their field."""
+_METAVARS = {"capacity": "[NAME=]SIZE[@ADDRESS]", "dims": "NAME=SIZE", "scratch": "OPERATOR=BYTES"}
+
+
+def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) -> inspect.Parameter:
+    """Return a flag of a command's own."""
+    return keyword(name, Annotated[kind, typer.Option(*spelled, **described)], default)
+
+
+def signed(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    """Return a function of keywords with the signature that typer reads."""
+    unique = {parameter.name: parameter for parameter in parameters}  # a flag of a command's own comes after, and wins
+    command.__signature__ = inspect.Signature(list(unique.values()))  # type: ignore[attr-defined]
+    command.__annotations__ = {name: parameter.annotation for name, parameter in unique.items()}
+    return command
+
+
+def options_given(model: type[V], given: Mapping[str, Any]) -> V:
+    """Return the options that the flags of a command say; raises OptionError, which names the flag."""
+    values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
+    listed = {name: _as_json(value) for name, value in values.items()}
+    try:
+        return validated(model, listed)
+    except OptionError as error:
+        raise OptionError(*(_in_flags(sentence, listed) for sentence in error.sentences)) from error
+
+
+def _as_json(value: Any) -> Any:
+    """Return the value of a flag as a body has it: exact types, and lists as tuples."""
+    return tuple(value) if isinstance(value, list) else value.value if isinstance(value, StrEnum) else value
+
+
+def _in_flags(sentence: str, names: Mapping[str, Any]) -> str:
+    """Write a sentence about a field as one about its flag."""
+    path, colon, rest = sentence.partition(":")
+    name, bracket, more = path.partition("[")
+    return (
+        f"{spelled(name)[0].split('/')[0].removeprefix('--')}{bracket}{more}{colon}{rest}"
+        if name in names
+        else sentence
+    )
+
+
+def spelled(name: str) -> tuple[str, ...]:
+    """Return the flags of a field: seconds are limits, underscores are dashes."""
+    if name in _SPELLED:
+        return _SPELLED[name]
+    if name.endswith("_s"):
+        name = name.removesuffix("_s").removesuffix("_limit") + "_limit"
+    return (f"--{dashed(name)}",)
+
+
+def flags_of(model: type[Any]) -> list[inspect.Parameter]:
+    """Return a flag for each field of a model of options."""
+    return [_flag_of(name, about) for name, about in model.model_fields.items()]
+
+
+def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
+    kind, origin = _plain(about.annotation), get_origin(_plain(about.annotation))
+    default = None if about.is_required() else about.get_default(call_default_factory=True)
+    described: dict[str, Any] = {"help": about.description}
+    if metavar := _METAVARS.get(name):
+        described["metavar"] = metavar
+    if origin is Literal:
+        kind = StrEnum(name, {str(choice): str(choice) for choice in get_args(kind)})
+    elif name.endswith("_s"):
+        described |= {"parser": seconds, "metavar": "SECONDS"}
+        described["help"] = f"{about.description} 10, 10s, 500ms or 2min."
+        kind = float
+    elif kind is int and _is_bytes(about):
+        described |= {"parser": _bytes, "metavar": "BYTES"}
+    elif origin in (tuple, list, dict):
+        kind, default = list[str], None
+    elif origin is not Literal and kind not in (int, float, bool):
+        kind = str
+    annotated = kind if default is not None and kind is not list[str] else kind | None
+    return flag(name, annotated, default, *_both_ways(name, kind, default), **described)
+
+
+def _both_ways(name: str, kind: Any, default: object) -> tuple[str, ...]:
+    return spelled(name) if kind is not bool or name in _SPELLED else (f"{spelled(name)[0]}/--no-{dashed(name)}",)
+
+
+def _plain(annotation: Any) -> Any:
+    """Return the type of a field without None, and without what pydantic checks of it."""
+    if get_origin(annotation) is Annotated:
+        return _plain(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        kinds = [_plain(kind) for kind in get_args(annotation) if kind is not type(None)]
+        return kinds[0] if len(kinds) == 1 else str
+    return annotation
+
+
+def _is_bytes(about: FieldInfo) -> bool:
+    """True for numbers that may be as large as sizes are."""
+    text = f"{about.annotation}{about.metadata}"
+    return str(MAX_BYTES) in text
+
+
+def _bytes(text: str | int) -> int:
+    try:
+        return parse_size(str(text))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """Return a parameter that is given by its name."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def dashed(name: str) -> str:
+    """Write a name as flags and calls have it."""
+    return name.replace("_", "-")

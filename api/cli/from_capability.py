@@ -1,0 +1,182 @@
+"""Commands made of capabilities: arguments from inputs, flags from options, help from docstrings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from memplan.api.cli.arguments import ListFormat, Quiet, ServerUrl
+from memplan.api.cli.flags import dashed, flag, flags_of, keyword, options_given, signed, spelled
+from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
+from memplan.api.cli.progress import run_in_thread
+from memplan.api.cli.streams import STANDARD, read_as, refuse_unwritable, say, wants_table, warn, write
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Question
+from memplan.capabilities.inputs import Input
+from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.planner.errors import OptionError
+
+JsonFile = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
+]
+EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
+
+
+@dataclass(eq=False)
+class Given:
+    """What a command was given: its files by the names of inputs, its own flags, and what was read of both."""
+
+    files: Mapping[str, str | None]
+    flags: Mapping[str, Any]
+    reader: Reader
+    question: Question
+    options: CapabilityOptions
+    server: str | None
+
+    def change(self, **options: Any) -> None:
+        """Change options, for what a flag of the command's own needs of the answer."""
+        self.options = self.options.model_copy(update=options)
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """What a command has that no other entrance has: flags of its own, with files that it writes beside the answer.
+
+    `prepare` raises InputError before work is spent; `finish` writes what was asked for, and returns what to say.
+    `shows` writes the answer in a form of the command's own, and returns False where it is to be written as ever. Where
+    the command `owns_output`, its flag `output` names another file than that of the JSON.
+    """
+
+    flags: Sequence[inspect.Parameter] = ()
+    prepare: Callable[[Given], None] = lambda _: None
+    finish: Callable[[Given, Any], Sequence[str]] = lambda _given, _answer: ()
+    shows: Callable[[Given, Any], bool] = lambda _given, _answer: False
+    owns_output: bool = False
+
+
+def command_of(capability: Capability[Any, Any], local: Local | None = None) -> Callable[..., None]:
+    """Return the function that typer makes a command of."""
+    own = local or Local()
+    files = [each for each in capability.inputs if each.from_file is not None]
+    parameters = [
+        *(_argument(each) for each in files),
+        *(_text_flag(each) for each in capability.inputs if each.from_file is None and each.from_text is not None),
+        flag(
+            "output", str | None, None, "--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown."
+        ),
+        *flags_of(capability.options),
+        *(flag for each in files if each.reading is not None for flag in flags_of(each.reading)),
+        *own.flags,
+        keyword("display", ListFormat, None),
+        keyword("server", ServerUrl, None),
+        keyword("quiet", Quiet, False),
+    ]
+
+    def command(**given: Any) -> None:
+        raise typer.Exit(run(capability, own, given))
+
+    command.__name__ = capability.name
+    command.__doc__ = f"{capability.help}\n\n{_exit_sentence(capability)}"
+    return signed(command, parameters)
+
+
+def run(capability: Capability[Any, Any], local: Local, given: dict[str, Any]) -> int:
+    """Read files and flags, answer, and write the answer; return the exit status. Raises MemplanError."""
+    refuse_unwritable(given["output"])
+    options = options_given(capability.options, given)
+    reader = Reader(options_given(ReadOptions, given))
+    question = _read_files(capability, reader, given)
+    paths = {each.name: given.get(dashed(each.name)) for each in capability.inputs if each.from_file is not None}
+    found = Given(paths, given, reader, question, options, given["server"])
+    local.prepare(found)
+    if not given["quiet"]:
+        warn(reader.warnings)
+    with graceful_interrupts() as cancelled:
+        control = Control(cancelled=cancelled, report=_reporter(capability, given["quiet"]))
+        answer = run_in_thread(lambda: answered(capability, found, control), lambda: None)
+    show(capability, local, found, answer)
+    return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer)
+
+
+def answered(capability: Capability[Any, Any], given: Given, control: Control) -> Any:
+    """Return the answer, by this process or by the service that was named."""
+    if given.server is None:
+        return capability.answered(given.question, given.options, control)
+    # Only a request over HTTP waits for these imports.
+    from memplan.api.cli.remote import ask
+
+    return ask(given.server, capability, given.question, given.options, control)
+
+
+def show(capability: Capability[Any, Any], local: Local, given: Given, answer: Any) -> None:
+    """Write an answer: JSON to the file that was named, and a table for people or JSON to standard output."""
+    output, quiet = None if local.owns_output else given.flags["output"], given.flags["quiet"]
+    for sentence in local.finish(given, answer):
+        if not quiet:
+            say(f"memplan: {sentence}")
+    if local.shows(given, answer):
+        return
+    is_table = wants_table(given.flags["display"])
+    if output is not None or not is_table:
+        write(output, capability.write(answer))
+    if is_table:
+        write(None, "".join(f"{line}\n" for line in capability.lines(answer)).encode())
+
+
+def _argument(each: Input[Any]) -> inspect.Parameter:
+    is_needed = each.required and each.absent is None
+    metavar = each.metavar or dashed(each.name).upper()
+    argument = typer.Argument(metavar=metavar if is_needed else f"[{metavar}]", help=each.help)
+    name = dashed(each.name).replace("-", "_")
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    if is_needed:
+        return inspect.Parameter(name, kind, annotation=Annotated[str, argument])
+    return inspect.Parameter(name, kind, annotation=Annotated[str | None, argument], default=None)
+
+
+def _text_flag(each: Input[Any]) -> inspect.Parameter:
+    return flag(each.name, list[str] | None, None, spelled(each.name)[0], metavar=each.metavar, help=each.help)
+
+
+def _exit_sentence(capability: Capability[Any, Any]) -> str:
+    exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
+    return f"Exit status: {', '.join(f'{status} {meaning}' for status, meaning in exits.items())}."
+
+
+def _read_files(capability: Capability[Any, Any], reader: Reader, given: Mapping[str, Any]) -> Question:
+    """Return the inputs that files and texts say; raises InputError."""
+    question: dict[str, Any] = {}
+    _refuse_standard_twice([given.get(each.name) for each in capability.inputs if each.from_file is not None])
+    for each in capability.inputs:
+        said = given.get(each.name)
+        if said is None:
+            value = None if each.absent is None else each.absent(reader, question)
+            if value is not None:
+                question[each.name] = value
+        elif each.from_file is not None:
+            question[each.name] = _read_file(each, reader, said, question)
+        elif each.from_text is not None:
+            question[each.name] = each.from_text(tuple(said), question)
+    return question
+
+
+def _read_file(each: Input[Any], reader: Reader, path: str, question: Question) -> Any:
+    from_file = each.from_file
+    assert from_file is not None
+    return read_as(path, lambda data: from_file(reader, data, path, question))
+
+
+def _refuse_standard_twice(paths: Sequence[str | None]) -> None:
+    if paths.count(STANDARD) > 1:
+        raise OptionError("files: only one of them must be standard input, got - twice")
+
+
+def _reporter(capability: Capability[Any, Any], quiet: bool) -> Callable[[Mapping[str, Any]], None]:
+    def report(event: Mapping[str, Any]) -> None:
+        if not quiet and (line := capability.progress(event)) is not None:
+            say(f"memplan: {line}")
+
+    return report

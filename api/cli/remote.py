@@ -1,0 +1,50 @@
+"""Answers from a service instead of this machine: `--server URL` of every command that answers a question."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+import httpx
+
+from memplan.api.client.errors import AwayError, ServiceError
+from memplan.api.client.http_async import AsyncClient
+from memplan.api.client.patience import PATIENCE_S
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Question
+from memplan.planner.errors import InputError, shown
+
+KEY_VARIABLE = "MEMPLAN_KEY"
+_LOOK_EVERY_S = 0.1
+
+
+class ServerError(InputError):
+    """The service cannot be reached, or refuses."""
+
+
+def ask(
+    server: str, capability: Capability[Any, Any], question: Question, options: CapabilityOptions, control: Control
+) -> Any:
+    """Return a service's answer, verified here. The key is that of the environment. Raises ServerError."""
+    try:
+        return asyncio.run(_asked(server, capability, question, options, control))
+    except httpx.InvalidURL as error:
+        raise ServerError(f"server: must be a URL, got {shown(server)}: {error}") from error
+    except AwayError as error:
+        raise ServerError(f"server: {error} (does `memplan serve` run there?)") from error
+    except ServiceError as error:
+        raise ServerError(*(f"server: {sentence}" for sentence in str(error).splitlines())) from error
+
+
+async def _asked(
+    server: str, capability: Capability[Any, Any], question: Question, options: CapabilityOptions, control: Control
+) -> Any:
+    async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
+        asking = asyncio.create_task(client.answer(capability, question, options))
+        while not asking.done() and not control.cancelled.is_set():
+            await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
+        if asking.done():
+            return asking.result()
+        asking.cancel()  # which closes the connection, and so ends the search there
+        await asyncio.wait({asking})
+        raise ServerError(f"{capability.name}: was interrupted before the service had answered")

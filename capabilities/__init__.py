@@ -1,0 +1,1 @@
+"""Capabilities: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""

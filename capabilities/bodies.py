@@ -1,0 +1,89 @@
+"""Bodies of requests: an object of inputs and options, or the first input alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ValidationError, create_model
+from pydantic_core import to_json
+
+from memplan.capabilities.capability import Capability, CapabilityOptions, Question
+from memplan.capabilities.inputs import BYTES, JSON
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
+from memplan.planner.formats import memplan_json
+
+_MOST_FIELDS = 64
+"""More fields than any body has."""
+
+
+def media_of(capability: Capability[Any, Any]) -> tuple[str, ...]:
+    """Return the media types of a capability's bodies."""
+    return (BYTES, JSON) if capability.inputs[0].takes_bytes else (JSON,)
+
+
+def parsed_fields(capability: Capability[Any, Any], media: str, body: bytes) -> dict[str, Any]:
+    """Return the fields of a body, the options and the terms of a job among them; raises InputError."""
+    first = capability.inputs[0].name
+    if media != JSON:
+        return {first: body}
+    try:
+        content = memplan_json.parse(body)
+    except FormatError as error:
+        raise FormatError(*(f"body: {sentence}" for sentence in error.sentences)) from error
+    if not isinstance(content, dict):
+        raise InputError(f"body: must be an object, got {shown(content)}")
+    if len(content) > _MOST_FIELDS:
+        raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
+    is_bare = not content.keys() & {*(each.name for each in capability.inputs), "options"}
+    return {first: content} if is_bare else content
+
+
+def check_fields(capability: Capability[Any, Any], content: Mapping[str, Any], more: Collection[str] = ()) -> None:
+    """Raise InputError where an input is lacking, or a field is unknown; `more` are the terms of a job."""
+    one_of = capability.one_of
+    breaks = [f"{each.name}: is required" for each in capability.inputs if each.required and each.name not in content]
+    if one_of and len(given := content.keys() & {*one_of}) != 1:
+        breaks += [f"{' or '.join(one_of)}: just one of them is required, got {'both' if given else 'neither'}"]
+    known = {*(each.name for each in capability.inputs), "options", *more}
+    breaks += [f"{path_of((name,))}: is not a known field" for name in content if name not in known]
+    if breaks:
+        raise InputError(*breaks[:MAX_SHOWN])
+
+
+def read_question(capability: Capability[Any, Any], content: Mapping[str, Any]) -> Question:
+    """Return the inputs in the fields of a body; raises InputError."""
+    return {each.name: each.from_json(content[each.name]) for each in capability.inputs if each.name in content}
+
+
+def read_body_options(
+    capability: Capability[Any, Any], content: Mapping[str, Any], query: Mapping[str, str]
+) -> CapabilityOptions:
+    """Return the options of a body, or those of its query; raises OptionError."""
+    if query and "options" in content:
+        raise OptionError("options: must come in the body or in the query, got both")
+    given = content.get("options", {})
+    if not isinstance(given, dict):
+        raise OptionError(f"options: must be an object, got {shown(given)}")
+    model: type[CapabilityOptions] = capability.options
+    try:
+        return model.model_validate_strings(dict(query)) if query else model.model_validate(given)
+    except ValidationError as error:
+        raise OptionError(*sentences(error)) from error
+
+
+def written_body(capability: Capability[Any, Any], question: Question, options: CapabilityOptions) -> bytes:
+    """Write the body of a request, for a service."""
+    inputs = {each.name: each.to_json(question[each.name]) for each in capability.inputs if each.name in question}
+    return to_json(inputs | {"options": options.model_dump(mode="json", exclude_defaults=True)})
+
+
+@cache
+def request_model(capability: Capability[Any, Any]) -> type[BaseModel]:
+    """Return the model that describes the bodies of a capability."""
+    fields: dict[str, Any] = {
+        each.name: each.wire if each.required else (each.wire | None, None) for each in capability.inputs
+    }
+    name = "".join(word.capitalize() for word in capability.name.split("-")) + "Request"
+    return create_model(name, **fields, options=(capability.options, capability.options()))

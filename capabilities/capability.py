@@ -1,0 +1,143 @@
+"""A capability: a function of Python with its inputs, its options and its answer, from which every entrance is made."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, Field
+from pydantic_core import to_json
+
+from memplan.planner.model.rows import WireValue
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S, SolveControl
+from memplan.solvers.search.deadline import Deadline
+
+if TYPE_CHECKING:
+    from memplan.capabilities.inputs import Input, Subject
+
+Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
+Question = Mapping[str, Any]
+"""The inputs of a request by their names; those that were not given are left out."""
+O = TypeVar("O", bound="CapabilityOptions")  # noqa: E741  an options model
+A = TypeVar("A")
+_LEAST_S = 0.02
+"""The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
+
+
+class CapabilityOptions(WireValue):
+    """The options that all capabilities have."""
+
+    time_limit_s: Seconds = Field(DEFAULT_TIME_LIMIT_S, description="Seconds until the answer, all in all.")
+
+    @property
+    def counts_work(self) -> bool:
+        """True where work is counted instead of time, so that the answer is the same on every machine."""
+        return bool(getattr(self, "deterministic", False))
+
+
+class SearchOptions(CapabilityOptions):
+    """The options of capabilities that search."""
+
+    deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """The control of a capability while it runs.
+
+    `deadline` is when the answer is due, by default the time limit after the call. `cancelled` ends the search early,
+    with the best answer so far. `report` is called with what is new: objects of JSON with few numbers.
+    """
+
+    deadline: Deadline | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    report: Callable[[Mapping[str, Any]], None] = lambda _: None
+
+    def begun(self, options: CapabilityOptions) -> Running:
+        """Return the control of a call that begins now."""
+        deadline = self.deadline or Deadline.after(options.time_limit_s)
+        return Running(deadline, self.cancelled, self.report, options.time_limit_s if options.counts_work else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """The control of a call that has begun; `counted_s` is its time limit where work is counted instead of time."""
+
+    deadline: Deadline
+    cancelled: threading.Event
+    report: Callable[[Mapping[str, Any]], None]
+    counted_s: float | None = None
+
+    @property
+    def left_s(self) -> float:
+        """The seconds that are left, never below what a small problem takes; all of them where work is counted."""
+        return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.left_s)
+
+    def searching(self, *, keeping_s: float = 0.0, **others: Any) -> SolveControl:
+        """Return the control of a solve inside the call, which leaves so many seconds of the call to what follows."""
+        deadline = None if self.counted_s is not None else self.deadline.earlier(max(0.0, keeping_s))
+        return SolveControl(deadline, self.cancelled, **others)
+
+
+@dataclass(frozen=True, eq=False)
+class Capability(Generic[O, A]):
+    """A question that memplan answers: `function(*inputs, options, control) -> answer`, and what entrances need of it.
+
+    Its name and its help are those of the function; `options` and `answer` are models, in which each option stands
+    once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` is that of
+    the command, `status` what jobs are listed with. Just one of the inputs in `one_of` is given, where it names some.
+    `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
+    What `is_brief` needs no worker. `refutes` verifies an answer that came from elsewhere: it returns what is wrong.
+    `example` is a body of JSON, `exits` say what exit statuses mean.
+    """
+
+    function: Callable[..., A]
+    inputs: tuple[Input[Any], ...]
+    options: type[O]
+    answer: type[A]
+    lines: Callable[[A], Iterable[str]]
+    example: Mapping[str, Any]
+    exit_status: Callable[[A], int] = lambda _: 0
+    exits: Mapping[int, str] = field(default_factory=dict)
+    status: Callable[[A], str | None] = lambda answer: getattr(answer, "status", None)
+    one_of: tuple[str, ...] = ()
+    check: Callable[[Question, Any], None] | None = None
+    progress: Callable[[Mapping[str, Any]], str | None] = lambda _: None
+    is_brief: Callable[[Subject, Any], bool] = lambda _subject, _options: False
+    refutes: Callable[[Question, A], str | None] = lambda _question, _answer: None
+    write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
+
+    @property
+    def name(self) -> str:
+        """The name of the command and of the call."""
+        return self.function.__name__.replace("_", "-")
+
+    @property
+    def path(self) -> str:
+        """The path of the call over HTTP."""
+        return f"/v1/{self.name}"
+
+    @property
+    def help(self) -> str:
+        """The sentences about it: the docstring of its function."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    @property
+    def summary(self) -> str:
+        """The first sentence about it, without its stop."""
+        return self.help.partition("\n")[0].partition(":")[0].rstrip(".")
+
+    def answered(self, question: Question, options: O, control: Control) -> A:
+        """Answer a question whose inputs and options were read; raises MemplanError."""
+        if self.check is not None:
+            self.check(question, options)
+        return self.function(**question, options=options, control=control)
+
+
+class Answer(BaseModel):
+    """The base of answers that are models of their own."""
+
+    model_config = {"frozen": True}

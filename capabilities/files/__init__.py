@@ -1,0 +1,1 @@
+"""Files of other systems: read, compared, converted and written."""

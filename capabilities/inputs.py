@@ -1,0 +1,174 @@
+"""The inputs of capabilities: how each is read from JSON, from a file of the command, and written for a service."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Generic, TypeVar
+
+from pydantic_core import from_json, to_json
+
+from memplan.capabilities.capability import Question
+from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.planner.errors import FormatError, InputError, OperationsError, PlanError, ProblemError, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.importers.imported import ModelOptions
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.constraints.bank import bank_pairs
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
+
+T = TypeVar("T")
+JSON, BYTES = "application/json", "application/octet-stream"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The facts of what a request is about that jobs are listed by: a content hash, a name, and its size.
+
+    `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
+    """
+
+    hash: str
+    name: str | None
+    n_buffers: int
+    n_pools: int = 1
+    n_pairs: int = 0
+    n_expanded: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Input(Generic[T]):
+    """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
+
+    `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with the inputs before it;
+    `from_text` reads what an option of the command says instead, all that it is given. Each raises InputError.
+    `to_json` writes it for a service. `absent` gives the value where the command has no file for it, from what other
+    files say; without, a file that is not `required` may be left out. `subject` tells what a request is about.
+    `reading` has the options for reading the file.
+    """
+
+    name: str
+    wire: Any
+    from_json: Callable[[Any], T]
+    to_json: Callable[[T], Any]
+    help: str
+    from_file: Callable[[Reader, bytes, str, Question], T] | None = None
+    from_text: Callable[[tuple[str, ...], Question], T] | None = None
+    absent: Callable[[Reader, Question], T | None] | None = None
+    subject: Callable[[T], Subject] | None = None
+    required: bool = True
+    metavar: str | None = None
+    takes_bytes: bool = False
+    reading: type[ModelOptions] | None = None
+
+
+def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
+    """Return a value of JSON that must be an object; raises the error, which names it."""
+    if not isinstance(value, dict):
+        raise error(f"{name}: must be an object, got {shown(value)}")
+    return value
+
+
+def read_problem_field(value: object) -> Problem:
+    """Return the problem in a field of a body; raises ProblemError."""
+    return Problem.model_validate(object_in(value, "problem", ProblemError))
+
+
+def read_plan_field(value: object, name: str = "plan") -> Plan:
+    """Return the plan in a field of a body; raises PlanError."""
+    try:
+        return Plan.model_validate(object_in(value, name, PlanError))
+    except PlanError as error:
+        raise PlanError(*(s if s.startswith(f"{name}:") else f"{name}.{s}" for s in error.sentences)) from error
+
+
+def problem_subject(problem: Problem) -> Subject:
+    """Return the facts of a problem."""
+    return Subject(problem_hash(problem), problem.name, len(problem.buffers), len(problem.pools), bank_pairs(problem))
+
+
+def graph_subject(graph: OperationGraph) -> Subject:
+    """Return the facts of a graph of operations."""
+    return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
+
+
+def problem_json(problem: Problem) -> Any:
+    """Return a problem as bodies have it."""
+    return from_json(memplan_json.write_problem(problem))
+
+
+def plan_json(plan: Plan) -> Any:
+    """Return a plan as bodies have it."""
+    return plan.model_dump(mode="json", exclude_none=True)
+
+
+PROBLEM = Input(
+    "problem",
+    Problem,
+    read_problem_field,
+    problem_json,
+    "A file: JSON, CSV or a model, or - for standard input.",
+    from_file=lambda reader, data, name, _: reader.problem(data, name),
+    subject=problem_subject,
+    reading=ReadOptions,
+)
+PLAN = Input(
+    "plan",
+    Plan,
+    read_plan_field,
+    plan_json,
+    "A file, JSON or CSV, or -.",
+    from_file=lambda reader, data, name, question: reader.plan(data, name, question["problem"]),
+)
+GRAPH = Input(
+    "graph",
+    OperationGraph,
+    lambda value: graph_from(object_in(value, "graph", OperationsError)),
+    lambda graph: from_json(write_graph(graph)),
+    "A model, a graph of operations or a program of tentative order, or - for standard input.",
+    from_file=lambda reader, data, name, _: reader.graph(data, name),
+    subject=graph_subject,
+    metavar="MODEL",
+    reading=ModelOptions,
+)
+
+
+def _file_field(value: object) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, dict):  # a body of JSON that is the file itself
+        return to_json(value)
+    if not isinstance(value, str):
+        raise FormatError(f"file: must be base64 or an object, got {shown(value)}")
+    try:
+        return b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise FormatError(f"file: must be base64, got {shown(value)}") from None
+
+
+FILE = Input(
+    "file",
+    str | dict[str, Any],
+    _file_field,
+    lambda data: b64encode(data).decode(),
+    "A model or a dump of another system, or - for standard input.",
+    from_file=lambda _reader, data, _name, _question: data,
+    subject=lambda data: Subject(f"sha256:{sha256(data).hexdigest()}", None, 0),
+    metavar="MODEL",
+    takes_bytes=True,
+    reading=ModelOptions,
+)
+
+
+def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> Subject:
+    """Return the facts of the last input of a question that has some: of two problems, the newer one."""
+    about = [each for each in inputs if each.subject is not None and each.name in question]
+    assert about, "a question is about something"
+    found = about[-1]
+    assert found.subject is not None
+    return found.subject(question[found.name])

@@ -1,0 +1,1 @@
+"""Operations: their order, their lifetimes, and stripes."""

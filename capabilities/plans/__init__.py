@@ -1,0 +1,1 @@
+"""Plans: made, made again, checked, compared and proved."""

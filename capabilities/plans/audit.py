@@ -1,0 +1,148 @@
+"""The capability `audit`: what is wrong with a plan of any origin, and how far it is from the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.capabilities.plans.any_plan import ANY_PLAN, AUDITED_PROBLEM
+from memplan.planner.errors import shown
+from memplan.planner.model.plan import Ids, Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+from memplan.planner.verify.violation import Violation
+from memplan.solvers.studies.audit import audit as study
+
+MOST_NAMED = 10
+"""The buffers that a line names; JSON has all."""
+
+
+class AuditOptions(CapabilityOptions):
+    """Options of an audit."""
+
+    with_better: bool = Field(False, description="Answer with the plan, too, that the fewest moves lead to.")
+
+
+class TowerRow(Answer):
+    """A buffer of a tower: where it lies, and the bytes between it and what it stands on, which nothing uses then."""
+
+    id: Id
+    offset: int
+    bytes: int
+    idle_below: int
+
+
+class AuditedPool(Answer):
+    """A pool: its use and the best known, the buffers that end above that, and what the highest buffer stands on."""
+
+    name: str
+    used: int
+    best: int | None
+    above_line: Ids
+    tower: tuple[TowerRow, ...]
+    idle_in_tower: int
+
+
+class FewestMoves(Answer):
+    """The buffers that leave their places in a plan with the best peak; none has fewer if that is `proved`."""
+
+    count: int
+    moved: Ids
+    at_least: int
+    proved: bool
+
+
+class Audit(Answer):
+    """An audit of a plan, in bytes; `gap` is the distance of its peak above the bound, as a part of the bound.
+
+    `best` is the least peak found. What is not known is None: `peak` where buffers are not placed, `best` and moves
+    where no plan was found, `better` where it was not asked for, too.
+    """
+
+    valid: bool
+    violations: tuple[Violation, ...]
+    peak: int | None
+    best: int | None
+    lower_bound: int | None
+    gap: float | None
+    too_much_bytes: int | None
+    status: str
+    pools: tuple[AuditedPool, ...]
+    fewest_moves: FewestMoves | None
+    better: Plan | None = None
+
+
+def audit(problem: Problem, plan: Plan, options: AuditOptions = AuditOptions(), control: Control = Control()) -> Audit:
+    """Audit a plan of any origin: its violations, bytes too much, what ends above the best peak and on what it stands.
+
+    Nothing that the plan claims is believed. The fewest moves that lead to the best peak are found, too.
+    """
+    running = control.begun(options)
+    found = study.audit(problem, plan, time_limit_s=running.left_s, control=running.searching())
+    moves = found.moves
+    return Audit(
+        valid=found.valid,
+        violations=found.violations,
+        peak=found.peak,
+        best=found.best,
+        lower_bound=found.lower_bound,
+        gap=found.gap,
+        too_much_bytes=found.too_much_bytes,
+        status=found.status,
+        pools=tuple(AuditedPool(**asdict(pool), idle_in_tower=pool.idle_in_tower) for pool in found.pools),
+        fewest_moves=None
+        if moves is None
+        else FewestMoves(count=len(moves.moved), moved=moves.moved, at_least=moves.at_least, proved=moves.proved),
+        better=found.better if options.with_better else None,
+    )
+
+
+def lines(found: Audit) -> Iterator[str]:
+    """Yield the lines for people, one a fact."""
+    if found.valid:
+        yield "valid"
+    for violation in found.violations[:MOST_NAMED]:
+        yield f"not valid: {violation.rule}: {violation.message}"
+    if len(found.violations) > MOST_NAMED:
+        yield f"... and {len(found.violations) - MOST_NAMED:,} more violations"
+    best = "unknown" if found.best is None else f"{found.best:,}"
+    bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
+    peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"
+    gap = "" if found.gap is None else f", gap {found.gap:.2%}"
+    yield f"peak {peak}; best {best}, lower bound {bound}{gap}"
+    if found.too_much_bytes:
+        yield f"{found.too_much_bytes:+,} bytes against the best plan found"
+    for pool in found.pools:
+        if pool.above_line:
+            yield f"{pool.name}: {len(pool.above_line):,} buffers end above {pool.best:,}: {_named(pool.above_line)}"
+        if pool.tower:
+            idle = f"{pool.idle_in_tower:,} idle bytes between them"
+            yield f"{pool.name}: the highest stands on {len(pool.tower) - 1:,} others, with {idle}"
+            for row in pool.tower[:MOST_NAMED]:
+                note = f", {row.idle_below:,} idle below" if row.idle_below else ""
+                yield f"  {shown(row.id)} at {row.offset:,}, {row.bytes:,} bytes{note}"
+    if (moves := found.fewest_moves) is not None and moves.moved:
+        rule = "no fewer do" if moves.proved else f"at least {moves.at_least:,} must"
+        yield f"{moves.count:,} moves reach the best peak ({rule}): {_named(moves.moved)}"
+
+
+def _named(ids: tuple[int | str, ...]) -> str:
+    more = f", and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
+    return ", ".join(shown(name) for name in ids[:MOST_NAMED]) + more
+
+
+_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
+_PLACEMENTS = [{"id": "conv1", "pool": "default", "offset": 0}, {"id": "conv2", "pool": "default", "offset": 128}]
+CAPABILITY = Capability(
+    audit,
+    inputs=(AUDITED_PROBLEM, ANY_PLAN),
+    options=AuditOptions,
+    answer=Audit,
+    lines=lines,
+    exit_status=lambda found: 0 if found.valid else 3,
+    exits={0: "the plan is valid", 3: "it is not"},
+    example={"problem": {"buffers": _BUFFERS}, "plan": {"placements": _PLACEMENTS}},
+)

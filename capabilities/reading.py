@@ -1,0 +1,103 @@
+"""The files that questions are read from: problems, models, graphs, operations and plans, with one list of options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import Field, ValidationError
+
+from memplan.capabilities.sizes import with_capacities
+from memplan.planner import formats, importers
+from memplan.planner.errors import OptionError, sentences
+from memplan.planner.importers.imported import FOR_MODELS, Imported, ImportOptions, ModelOptions
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.intervals import Interval
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
+
+M = TypeVar("M")
+
+
+class ReadOptions(ModelOptions):
+    """The options for reading a problem: sizes of its pools, what its ends mean, and how a model is read."""
+
+    capacity: tuple[str, ...] = Field(
+        (),
+        description="The size of the pool: bytes, 64kB or 1MiB, and its base address. With names, one for each pool, in"
+        " order of preference: sram=128KiB@0x20000000.",
+    )
+    inclusive: bool | None = Field(
+        None,
+        description="A buffer is alive at its end, too, or only before it; by default a CSV says it by its column's"
+        " name.",
+    )
+
+    @property
+    def interval(self) -> Interval | None:
+        """The meaning of the ends of lifetimes, None where only the file says it."""
+        return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
+
+    def of_model(self, *, facts: bool = False) -> ImportOptions:
+        """Return the options of the importer."""
+        given = {name: getattr(self, name) for name in ModelOptions.model_fields}
+        return ImportOptions.model_construct(**given, facts=facts)
+
+
+def validated(model: type[M], given: Mapping[str, Any]) -> M:
+    """Return options made of the fields that are given; raises OptionError, which names each wrong one."""
+    try:
+        return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]  # a WireValue
+    except ValidationError as error:
+        raise OptionError(*sentences(error)) from error
+
+
+@dataclass
+class Reader:
+    """Reads the files of one question, and keeps what they say beside it.
+
+    `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed; of a file
+    with a plan inside, `own_plan` is that plan, or only `own_peak` is known.
+    """
+
+    options: ReadOptions = field(default_factory=ReadOptions)
+    facts: bool = False
+    imported: Imported | None = None
+    data: bytes = b""
+    name: str | None = None
+    warnings: list[Finding] = field(default_factory=list)
+    own_plan: Plan | None = None
+    own_peak: int | None = None
+
+    def problem(self, data: bytes, name: str | None = None) -> Problem:
+        """Return the problem in the bytes of a file, or that a model or operations pose; raises InputError."""
+        self.data, self.name = data, name
+        options = self.options.of_model(facts=self.facts)
+        is_model = importers.detect(data, name) is not None
+        if is_model and self.options.inclusive is not None:
+            raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
+        if not is_model and options.is_for_models:
+            raise OptionError(f"{FOR_MODELS}: must be given for models only ({', '.join(importers.IMPORTERS)})")
+        found, self.imported = importers.read_problem(data, name, options, self.options.interval)
+        if self.imported is not None:
+            self.warnings += self.imported.warnings
+        return with_capacities(found, self.options.capacity)
+
+    def graph(self, data: bytes, name: str | None = None) -> OperationGraph:
+        """Return the graph of operations in the bytes of a file, or of a model; raises InputError."""
+        # Imported here: few questions are about graphs.
+        from memplan.planner.importers.model_graph import read_model_graph
+
+        self.data, self.name = data, name
+        options = self.options.of_model(facts=True)
+        if importers.detect(data, name) is None:  # what is in a graph is not aligned anew
+            options = options.model_copy(update={"alignment": None, "facts": False})
+        found = read_model_graph(data, name, options)
+        self.imported = found.imported
+        return found.graph
+
+    def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
+        """Return the plan of a problem in the bytes of a file; raises InputError."""
+        return formats.read_plan(data, problem, name)

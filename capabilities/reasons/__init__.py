@@ -1,0 +1,1 @@
+"""Why nothing fits, what would mend it, and what changes are worth."""

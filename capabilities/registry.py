@@ -1,0 +1,33 @@
+"""The capabilities by name; the module of each is imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from memplan.capabilities.capability import Capability
+
+MODULES = {
+    "explain": "reasons.explain",
+    "what-if": "reasons.what_if",
+    "audit": "plans.audit",
+}
+"""From the name of a capability to the module of this package that has it as `CAPABILITY`."""
+
+
+class Registry(Mapping[str, Capability[Any, Any]]):
+    """The capabilities by name."""
+
+    def __getitem__(self, name: str) -> Capability[Any, Any]:
+        found: Capability[Any, Any] = import_module(f"{__package__}.{MODULES[name]}").CAPABILITY
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        return len(MODULES)
+
+
+CAPABILITIES = Registry()
