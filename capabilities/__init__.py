@@ -1,1 +1,10 @@
 """Capabilities: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
+
+MODULES = {
+    "explain": "reasons.explain",
+    "repairs": "reasons.repairs",
+    "scenarios": "reasons.scenarios",
+    "what-if": "reasons.what_if",
+    "audit": "plans.audit",
+}
+"""From the name of a capability to the module of this package that has it as `CAPABILITY`."""

@@ -76,6 +76,11 @@ class Running:
         """The seconds that are left, never below what a small problem takes; all of them where work is counted."""
         return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.left_s)
 
+    @property
+    def is_over(self) -> bool:
+        """True once the call was cancelled, or has no time left; where work is counted, only the former."""
+        return self.cancelled.is_set() or (self.counted_s is None and self.deadline.left_s <= 0)
+
     def searching(self, *, keeping_s: float = 0.0, **others: Any) -> SolveControl:
         """Return the control of a solve inside the call, which leaves so many seconds of the call to what follows."""
         deadline = None if self.counted_s is not None else self.deadline.earlier(max(0.0, keeping_s))

@@ -59,7 +59,8 @@ class Reader:
     """Reads the files of one question, and keeps what they say beside it.
 
     `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed; of a file
-    with a plan inside, `own_plan` is that plan, or only `own_peak` is known.
+    with a plan inside, `own_plan` is that plan, or only `own_peak` is known; of a file that is one, `own_graph` is the
+    graph of operations.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -70,6 +71,7 @@ class Reader:
     warnings: list[Finding] = field(default_factory=list)
     own_plan: Plan | None = None
     own_peak: int | None = None
+    own_graph: OperationGraph | None = None
 
     def problem(self, data: bytes, name: str | None = None) -> Problem:
         """Return the problem in the bytes of a file, or that a model or operations pose; raises InputError."""

@@ -6,14 +6,8 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from memplan.capabilities import MODULES
 from memplan.capabilities.capability import Capability
-
-MODULES = {
-    "explain": "reasons.explain",
-    "what-if": "reasons.what_if",
-    "audit": "plans.audit",
-}
-"""From the name of a capability to the module of this package that has it as `CAPABILITY`."""
 
 
 class Registry(Mapping[str, Capability[Any, Any]]):

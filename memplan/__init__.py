@@ -18,13 +18,23 @@ A name is imported when it is first asked for: importing memplan loads nothing e
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-_MODULE_OF = {
+from memplan.capabilities import MODULES
+
+_MODULE_OF = {name.replace("-", "_"): f"capabilities.{module}" for name, module in MODULES.items()} | {
+    "Control": "capabilities.capability",
+    "Audit": "capabilities.plans.audit",
+    "AuditOptions": "capabilities.plans.audit",
+    "Scenarios": "capabilities.reasons.scenarios",
+    "ScenariosOptions": "capabilities.reasons.scenarios",
+    "ExplainOptions": "capabilities.reasons.explain",
+    "Repairs": "capabilities.reasons.repairs",
+    "RepairsOptions": "capabilities.reasons.repairs",
+    "WhatIfOptions": "capabilities.reasons.what_if",
     "BankUse": "planner.model.problem_fields",
     "Buffer": "planner.model.rows",
     "CascadeOptions": "solvers.cascade.options",
     "CascadeResult": "solvers.cascade.solve",
     "Certificate": "solvers.certificates.certify",
-    "ExplainOptions": "solvers.studies.explanation.options",
     "Explanation": "planner.model.plan",
     "FileError": "planner.errors",
     "FormatError": "planner.errors",
@@ -46,18 +56,14 @@ _MODULE_OF = {
     "Progress": "solvers.search.result",
     "RecomputeFrontier": "solvers.order.recompute.frontier",
     "Relative": "planner.model.rows",
-    "RepairOptions": "solvers.studies.repairs.repair",
-    "Repairs": "solvers.studies.repairs.values",
     "SolveControl": "solvers.portfolio.options",
     "Violation": "planner.verify.violation",
     "WhatIf": "solvers.studies.what_if.values",
-    "WhatIfOptions": "solvers.studies.what_if.what_if",
     "__version__": "planner",
     "cascade": "solvers.cascade.solve",
     "certify": "solvers.certificates.certify",
     "certify_order": "solvers.order.certificate",
     "diff": "solvers.studies.replanning.diff",
-    "explain": "solvers.studies.explanation.explain",
     "infeasible_core": "solvers.certificates.certify",
     "order_and_place": "solvers.order.placement.joint",
     "order_operations": "solvers.order.solve",
@@ -65,17 +71,29 @@ _MODULE_OF = {
     "read_plan": "files",
     "read_problem": "files",
     "recompute_frontier": "solvers.order.recompute.frontier",
-    "repairs": "solvers.studies.repairs.repair",
     "replan": "solvers.studies.replanning.replan",
     "solve": "solvers.portfolio.solve",
     "verify": "planner.audit",
-    "what_if": "solvers.studies.what_if.what_if",
     "write_plan": "files",
     "write_problem": "files",
 }
-__all__ = list(_MODULE_OF)
+__all__ = sorted(_MODULE_OF)
 
 if TYPE_CHECKING:
+    from memplan.capabilities.capability import Control as Control
+    from memplan.capabilities.plans.audit import Audit as Audit
+    from memplan.capabilities.plans.audit import AuditOptions as AuditOptions
+    from memplan.capabilities.plans.audit import audit as audit
+    from memplan.capabilities.reasons.explain import ExplainOptions as ExplainOptions
+    from memplan.capabilities.reasons.explain import explain as explain
+    from memplan.capabilities.reasons.repairs import Repairs as Repairs
+    from memplan.capabilities.reasons.repairs import RepairsOptions as RepairsOptions
+    from memplan.capabilities.reasons.repairs import repairs as repairs
+    from memplan.capabilities.reasons.scenarios import Scenarios as Scenarios
+    from memplan.capabilities.reasons.scenarios import ScenariosOptions as ScenariosOptions
+    from memplan.capabilities.reasons.scenarios import scenarios as scenarios
+    from memplan.capabilities.reasons.what_if import WhatIfOptions as WhatIfOptions
+    from memplan.capabilities.reasons.what_if import what_if as what_if
     from memplan.files import read_graph as read_graph
     from memplan.files import read_plan as read_plan
     from memplan.files import read_problem as read_problem
@@ -119,16 +137,9 @@ if TYPE_CHECKING:
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.portfolio.solve import solve as solve
     from memplan.solvers.search.result import Progress as Progress
-    from memplan.solvers.studies.explanation.explain import explain as explain
-    from memplan.solvers.studies.explanation.options import ExplainOptions as ExplainOptions
-    from memplan.solvers.studies.repairs.repair import RepairOptions as RepairOptions
-    from memplan.solvers.studies.repairs.repair import repairs as repairs
-    from memplan.solvers.studies.repairs.values import Repairs as Repairs
     from memplan.solvers.studies.replanning.diff import diff as diff
     from memplan.solvers.studies.replanning.replan import replan as replan
     from memplan.solvers.studies.what_if.values import WhatIf as WhatIf
-    from memplan.solvers.studies.what_if.what_if import WhatIfOptions as WhatIfOptions
-    from memplan.solvers.studies.what_if.what_if import what_if as what_if
 else:  # type checkers would take any name for one of these
 
     def __getattr__(name: str) -> object:

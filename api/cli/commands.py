@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memplan.capabilities.registry import MODULES
+from memplan.capabilities import MODULES
 from memplan.planner import __version__
 
 COMMANDS = {
@@ -36,7 +36,7 @@ COMMANDS = {
     "doctor": "solvers.doctor",
 }
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
-LOCALS = {"audit": "local.audit"}
+LOCALS = {"audit": "local.audit", "explain": "local.explain"}
 """From a capability to the module of this package that has what its command alone has, as `LOCAL`."""
 _NAMES = (*COMMANDS, *(name for name in MODULES if name not in COMMANDS))
 

@@ -17,7 +17,6 @@ class Former:
 
 
 FORMER: tuple[Former, ...] = (
-    Former("explain", "--repairs", "repairs", "--wanted"),
     Former("plan", "--sweep", "sweep", "--size"),
     Former("order", "--recompute", "recompute"),
 )

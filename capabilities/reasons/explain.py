@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
-from memplan.capabilities.inputs import PROBLEM
+from memplan.capabilities.reasons.repairs import PROBLEM_OR_GRAPH
 from memplan.planner.errors import shown
 from memplan.planner.model.plan import Explanation
 from memplan.planner.model.problem import Problem
@@ -87,7 +88,7 @@ def _progress(event: Mapping[str, Any]) -> str | None:
 _BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
 CAPABILITY = Capability(
     explain,
-    inputs=(PROBLEM,),
+    inputs=(replace(PROBLEM_OR_GRAPH, required=True),),
     options=ExplainOptions,
     answer=Reason,
     lines=lines,

@@ -12,7 +12,7 @@ from memplan.api.service.kinds.kind import JobKind
 from memplan.capabilities.registry import CAPABILITIES
 
 _MODULES = (
-    *("certificate", "compare", "imports", "repairs", "replan", "scenarios", "sweep"),
+    *("certificate", "compare", "imports", "replan", "sweep"),
     "plans.replay",
     *("operations.cascade", "operations.liveness", "operations.order"),
 )

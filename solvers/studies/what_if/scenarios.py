@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -42,6 +44,7 @@ def scenarios(
     *,
     repetitions: int = 1,
     time_limit_s: float = 1.0,
+    deterministic: bool = False,
     control: SolveControl | None = None,
 ) -> Iterator[Scenario]:
     """Yield a plan for each combination of one change from each list of the grid, in the order of itertools.product.
@@ -57,23 +60,29 @@ def scenarios(
         raise OptionError(f"repetitions: must be at least 1, got {shown(repetitions)}")
     for change in (change for axis in grid for change in axis):
         _refuse_unknown(problem, change)
-    return _planned(problem, grid, repetitions, time_limit_s, control or SolveControl())
+    chosen = control or SolveControl()
+    plan_one = partial(solve, time_limit_s=time_limit_s, deterministic=deterministic, control=chosen)
+    return _planned(problem, grid, repetitions, plan_one, chosen.cancelled)
 
 
 def _planned(
-    problem: Problem, grid: Sequence[Sequence[Change]], repetitions: int, time_limit_s: float, control: SolveControl
+    problem: Problem,
+    grid: Sequence[Sequence[Change]],
+    repetitions: int,
+    plan_one: Callable[..., Plan],
+    cancelled: threading.Event | None,
 ) -> Iterator[Scenario]:
     for changes in product(*grid):
         changed = with_changes(problem, changes)
         best: Plan | None = None
         for seed in range(repetitions):
-            plan = solve(changed, time_limit_s=time_limit_s, seed=seed, control=control)
+            plan = plan_one(changed, seed=seed)
             best = plan if best is None else min(best, plan, key=_rank)
             if best.status in ("optimal", "infeasible"):
                 break
         if best is not None:
             yield Scenario(changes, best)
-        if control.cancelled is not None and control.cancelled.is_set():
+        if cancelled is not None and cancelled.is_set():
             return
 
 

@@ -54,7 +54,7 @@ def test_plan_and_check_give_the_reason(problem_file: str, capfd: Captured) -> N
 
 def test_wrong_limits_are_refused(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--explain-limit", "0"]) == 2
-    assert "explain-limit: must be above 0 and finite, got 0" in capfd.readouterr().err
+    assert "explain-limit: must be greater than 0.0, got 0.0" in capfd.readouterr().err
 
 
 def test_repairs_are_told_as_json_and_in_words(problem_file: str, capfd: Captured) -> None:
@@ -66,7 +66,7 @@ def test_repairs_are_told_as_json_and_in_words(problem_file: str, capfd: Capture
     lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("repair")]
     assert len(lines) == 2
     assert main(["explain", problem_file, "--repairs", "1", "--most-changes", "9"]) == 2
-    assert "most_changes: must be from 1 to 4, got 9" in capfd.readouterr().err
+    assert "'--most-changes'" in capfd.readouterr().err
 
 
 def test_a_graph_is_repaired_by_a_swap_of_its_operations(tmp_path: Path, capfd: Captured) -> None:

@@ -1,0 +1,122 @@
+"""The contract of capabilities and entrances: the same question gets the same bytes, and has the same options."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memplan
+from memplan.api.cli.commands import COMMANDS, LOCALS
+from memplan.api.cli.flags import spelled
+from memplan.api.cli.main import main
+from memplan.api.settings import Settings
+from memplan.capabilities.bodies import read_body_options, read_question
+from memplan.capabilities.capability import Capability, Control
+from memplan.capabilities.registry import CAPABILITIES
+from tests.support.server import Running, running
+
+Captured = pytest.CaptureFixture[str]
+TEXTS = {"sizes": ["sram=0:128:64"]}
+"""The inputs that the command takes as texts, as the examples have them."""
+TIMES = {"wall_time_s"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings()) as found:
+        yield found
+
+
+def body_of(capability: Capability[Any, Any]) -> dict[str, Any]:
+    """Return the example of a capability, asked so that nothing depends on clocks."""
+    options = dict(capability.example.get("options", {})) | {"time_limit_s": 5}
+    if "deterministic" in capability.options.model_fields:
+        options["deterministic"] = True
+    return {**capability.example, "options": options}
+
+
+def without_times(content: str | bytes) -> Any:
+    """Return an answer of JSON without the seconds that it took."""
+    value = json.loads(content)
+    return {name: field for name, field in value.items() if name not in TIMES} if isinstance(value, dict) else value
+
+
+def arguments_of(capability: Capability[Any, Any], body: dict[str, Any], folder: Path) -> list[str]:
+    """Return the command line that asks what a body does."""
+    arguments = [capability.name]
+    question = read_question(capability, body)
+    for each in capability.inputs:
+        if each.from_file is not None and each.name in question:
+            path = folder / f"{each.name}.json"
+            content = question[each.name] if each.takes_bytes else json.dumps(body[each.name]).encode()
+            path.write_bytes(content)
+            arguments.append(str(path))
+        elif each.name in question:
+            arguments += [part for text in TEXTS[each.name] for part in (spelled(each.name)[0], text)]
+    for name, value in body["options"].items():
+        flag = spelled(name)[0]
+        if isinstance(value, bool):
+            arguments += [flag] if value else []
+        else:
+            arguments += [flag, str(value)]
+    return [*arguments, "--format", "json", "--quiet"]
+
+
+@pytest.mark.parametrize("name", list(CAPABILITIES))
+def test_every_entrance_gives_the_same_answer(name: str, server: Running, tmp_path: Path, capfd: Captured) -> None:
+    capability = CAPABILITIES[name]
+    body = body_of(capability)
+    question, options = read_question(capability, body), read_body_options(capability, body, {})
+    python = without_times(capability.write(getattr(memplan, name.replace("-", "_"))(**question, options=options)))
+
+    answer = server.client.post(capability.path, json=body)
+    assert answer.status_code == 200, answer.text
+    assert without_times(answer.content) == python, "POST"
+
+    job = server.client.post(f"/v1/jobs?kind={name}", json=body).json()
+    give_up = time.monotonic() + 60
+    while server.client.get(job["links"]["self"]).json()["finished_at"] is None:
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    assert without_times(server.client.get(f"{job['links']['self']}/result").content) == python, "job"
+
+    arguments = arguments_of(capability, body, tmp_path)
+    for where in ([], ["--server", str(server.client.base_url)]):
+        capfd.readouterr()
+        status = main([*arguments, *where])
+        out = capfd.readouterr()
+        assert status in {0, *capability.exits}, out.err
+        assert without_times(out.out) == python, where
+
+
+@pytest.mark.parametrize("name", list(CAPABILITIES))
+def test_an_answer_that_was_written_says_the_same_to_people(name: str) -> None:
+    from pydantic import TypeAdapter
+
+    capability = CAPABILITIES[name]
+    body = body_of(capability)
+    found = capability.answered(read_question(capability, body), read_body_options(capability, body, {}), Control())
+    read = TypeAdapter(capability.answer).validate_json(capability.write(found))
+    assert list(capability.lines(read)) == list(capability.lines(found))
+    assert capability.exit_status(read) == capability.exit_status(found)
+
+
+@pytest.mark.parametrize("name", list(CAPABILITIES))
+def test_every_option_has_a_sentence_and_stands_on_every_entrance(name: str, server: Running) -> None:
+    capability = CAPABILITIES[name]
+    fields = capability.options.model_fields
+    assert [field for field, about in fields.items() if not about.description] == []
+    described = server.client.get("/openapi.json").json()["paths"][capability.path]["post"]
+    assert set(fields) <= {parameter["name"] for parameter in described["parameters"]}
+    assert list(inspect.signature(capability.function).parameters)[-2:] == ["options", "control"]
+
+
+def test_what_only_the_command_has_belongs_to_a_capability() -> None:
+    assert set(LOCALS) <= set(CAPABILITIES)
+    assert not set(COMMANDS) & set(LOCALS)
