@@ -42,10 +42,9 @@ def parsed_fields(capability: Capability[Any, Any], media: str, body: bytes) -> 
 
 def check_fields(capability: Capability[Any, Any], content: Mapping[str, Any], more: Collection[str] = ()) -> None:
     """Raise InputError where an input is lacking, or a field is unknown; `more` are the terms of a job."""
-    one_of = capability.one_of
     breaks = [f"{each.name}: is required" for each in capability.inputs if each.required and each.name not in content]
-    if one_of and len(given := content.keys() & {*one_of}) != 1:
-        breaks += [f"{' or '.join(one_of)}: just one of them is required, got {'both' if given else 'neither'}"]
+    if capability.any_of and content.keys().isdisjoint(capability.any_of):
+        breaks.append(f"{' or '.join(capability.any_of)}: one of them is required, got neither")
     known = {*(each.name for each in capability.inputs), "options", *more}
     breaks += [f"{path_of((name,))}: is not a known field" for name in content if name not in known]
     if breaks:

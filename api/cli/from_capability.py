@@ -62,7 +62,7 @@ def command_of(capability: Capability[Any, Any], local: Local | None = None) -> 
     own = local or Local()
     files = [each for each in capability.inputs if each.from_file is not None]
     parameters = [
-        *(_argument(each) for each in files),
+        *(_argument(each, is_first=each is files[0]) for each in files),
         *(_text_flag(each) for each in capability.inputs if each.from_file is None and each.from_text is not None),
         flag(
             "output", str | None, None, "--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown."
@@ -126,8 +126,8 @@ def show(capability: Capability[Any, Any], local: Local, given: Given, answer: A
         write(None, "".join(f"{line}\n" for line in capability.lines(answer)).encode())
 
 
-def _argument(each: Input[Any]) -> inspect.Parameter:
-    is_needed = each.required and each.absent is None
+def _argument(each: Input[Any], *, is_first: bool) -> inspect.Parameter:
+    is_needed = is_first or (each.required and each.absent is None)
     metavar = each.metavar or dashed(each.name).upper()
     argument = typer.Argument(metavar=metavar if is_needed else f"[{metavar}]", help=each.help)
     name = dashed(each.name).replace("-", "_")

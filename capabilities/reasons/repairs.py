@@ -14,7 +14,7 @@ from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import InputError, shown
 from memplan.planner.importers import detect
-from memplan.planner.importers.model_graph import graph_of_imported, is_graph
+from memplan.planner.importers.model_graph import is_graph
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, as_tuple
@@ -226,7 +226,7 @@ def _graph_inside(reader: Reader, question: Question) -> OperationGraph | None:
         return reader.own_graph
     if detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
         return None
-    return graph_of_imported(reader.imported).graph
+    return reader.graph(reader.data, reader.name)
 
 
 _BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
@@ -244,6 +244,7 @@ CAPABILITY = Capability(
         replace(GRAPH, from_file=None, absent=_graph_inside, required=False),
         Input("capacity", int, lambda value: value, lambda value: value, "The bytes of a graph.", required=False),
     ),
+    any_of=("problem", "graph"),
     options=RepairsOptions,
     answer=Repairs,
     lines=lines,

@@ -47,10 +47,10 @@ def parsed_fields(kind: JobKind[Any], media: str, body: bytes) -> dict[str, Any]
 
 def check_fields(kind: JobKind[Any], content: Mapping[str, Any], more: Collection[str] = ()) -> None:
     """Raise InputError where a field is lacking, or is not one of the kind's; `more` are the terms of a job."""
-    needed = kind.needed if kind.needed or kind.one_of else kind.fields[:1]
+    needed = kind.needed if kind.needed or kind.any_of else kind.fields[:1]
     breaks = [f"{name}: is required" for name in needed if name not in content]
-    if kind.one_of and len(given := content.keys() & {*kind.one_of}) != 1:
-        breaks += [f"{' or '.join(kind.one_of)}: just one of them is required, got {'both' if given else 'neither'}"]
+    if kind.any_of and content.keys().isdisjoint(kind.any_of):
+        breaks.append(f"{' or '.join(kind.any_of)}: one of them is required, got neither")
     known = {*kind.fields, "options", *more}
     breaks += [f"{path_of((name,))}: is not a known field" for name in content if name not in known]
     if breaks:

@@ -25,7 +25,7 @@ def kind_of(capability: Capability[Any, Any]) -> JobKind[Question]:
         description=capability.help,
         fields=tuple(each.name for each in capability.inputs),
         needed=tuple(each.name for each in capability.inputs if each.required),
-        one_of=capability.one_of,
+        any_of=capability.any_of,
         read=lambda content: read_question(capability, content),
         about=lambda question: subject_of(capability.inputs, question),
         run=run,

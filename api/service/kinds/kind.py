@@ -24,7 +24,7 @@ KindOptions = CapabilityOptions
 class JobKind(Generic[S]):
     """A kind of job; its call is `POST /v1/name`, its jobs `POST /v1/jobs?kind=name`.
 
-    A body is a JSON object of `fields`, of which `needed` must be there and just one of `one_of`, if there are any, and
+    A body is a JSON object of `fields`, of which `needed` must be there and at least one of `any_of`, if there are any, and
     `options`; or the first field alone, bare.
     With other media types than JSON it is the first field, as bytes. `read` makes of the fields what a request is
     about, and raises InputError; it runs in a thread of the server, and again in the worker. `run` answers there by
@@ -47,7 +47,7 @@ class JobKind(Generic[S]):
     check: Callable[[Any], None] | None = None
     is_brief: Callable[[Subject, Any], bool] | None = None
     needed: tuple[str, ...] = ()
-    one_of: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()
     media: tuple[str, ...] = (JSON,)
     most_bytes: int = MOST_BYTES
 
