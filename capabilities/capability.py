@@ -93,7 +93,7 @@ class Capability(Generic[O, A]):
 
     Its name and its help are those of the function; `options` and `answer` are models, in which each option stands
     once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` is that of
-    the command, `status` what jobs are listed with. At least one of the inputs in `any_of` is given, where it names some.
+    the command, `status` what jobs are listed with. One of the inputs in `any_of` is given, where it names some.
     `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
     What `is_brief` needs no worker. `refutes` verifies an answer that came from elsewhere: it returns what is wrong.
     `example` is a body of JSON, `exits` say what exit statuses mean.

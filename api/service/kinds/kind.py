@@ -24,8 +24,8 @@ KindOptions = CapabilityOptions
 class JobKind(Generic[S]):
     """A kind of job; its call is `POST /v1/name`, its jobs `POST /v1/jobs?kind=name`.
 
-    A body is a JSON object of `fields`, of which `needed` must be there and at least one of `any_of`, if there are any, and
-    `options`; or the first field alone, bare.
+    A body is a JSON object of `fields`, of which `needed` must be there and one of `any_of`, if there are any,
+    and `options`; or the first field alone, bare.
     With other media types than JSON it is the first field, as bytes. `read` makes of the fields what a request is
     about, and raises InputError; it runs in a thread of the server, and again in the worker. `run` answers there by
     `control.deadline`, or soon after `control.cancelled` is set. `check` raises OptionError for options that are wrong
