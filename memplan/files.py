@@ -7,8 +7,10 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from memplan.planner import formats, importers
+from memplan.capabilities.reading import Reader, ReadOptions, validated
+from memplan.planner import formats
 from memplan.planner.errors import FileError, InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.planned import with_problem
@@ -19,28 +21,32 @@ Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
 
 
-def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None) -> Problem:
+def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None, **options: Any) -> Problem:
     """Read a problem: JSON, CSV, operations, or the model or dump of another system, told apart by what is in them.
 
-    `capacity` is `Problem.with_capacity`: bytes of the only pool, or of each by its name.
-    Raises FileError where there is no such file, FormatError and ProblemError where it is no problem.
+    `capacity` is `Problem.with_capacity`: bytes of the only pool, or of each by its name. The other options are those of
+    `ReadOptions`: `inclusive` for tables, and how a model is read, such as `dims={"batch": 1}`.
+    Raises FileError where there is no such file, FormatError and ProblemError where it is no problem, and OptionError.
     """
     data, name = _contents(source)
     with named(name):
-        problem = importers.read_problem(data, name)[0]
+        problem = _reader(options).problem(data, name)
     return problem if capacity is None else problem.with_capacity(capacity)
 
 
-def read_graph(source: Source) -> OperationGraph:
+def read_graph(source: Source, **options: Any) -> OperationGraph:
     """Read a graph of operations: JSON, or the operations of a model or of a program whose order is tentative.
 
-    Raises FileError where there is no such file, FormatError and OperationsError where it is no graph.
+    The options are those of `ModelOptions`, for models only. Raises FileError where there is no such file, FormatError
+    and OperationsError where it is no graph, and OptionError.
     """
     data, name = _contents(source)
     with named(name):
-        from memplan.planner.importers.model_graph import read_model_graph
+        return _reader(options).graph(data, name)
 
-        return read_model_graph(data, name).graph
+
+def _reader(options: Mapping[str, Any]) -> Reader:
+    return Reader(validated(ReadOptions, options)) if options else Reader()
 
 
 def read_plan(source: Source, problem: Problem) -> Plan:
