@@ -24,8 +24,8 @@ Source = bytes | str | os.PathLike[str]
 def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None, **options: Any) -> Problem:
     """Read a problem: JSON, CSV, operations, or the model or dump of another system, told apart by what is in them.
 
-    `capacity` is `Problem.with_capacity`: bytes of the only pool, or of each by its name. The other options are those of
-    `ReadOptions`: `inclusive` for tables, and how a model is read, such as `dims={"batch": 1}`.
+    `capacity` is `Problem.with_capacity`: bytes of the only pool, or of each by its name. The other options are those
+    of `ReadOptions`: `inclusive` for tables, and how a model is read, such as `dims={"batch": 1}`.
     Raises FileError where there is no such file, FormatError and ProblemError where it is no problem, and OptionError.
     """
     data, name = _contents(source)

@@ -1,4 +1,4 @@
-"""The guides in docs/extending.md, followed: a toy capability and a toy option for models, in a copy of the packages."""
+"""The guides in docs/extending.md, followed: a toy capability and a toy option for models, in a copy of memplan."""
 
 from __future__ import annotations
 
