@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memplan import ExplainOptions, Plan, Problem, RepairOptions, WhatIfOptions, explain, read_problem, repairs, solve
-from memplan import what_if as ask
+from memplan import Plan, Problem, read_problem, solve
 from memplan.planner.errors import InputError
+from memplan.solvers.studies.explanation.explain import explain
+from memplan.solvers.studies.explanation.options import ExplainOptions
+from memplan.solvers.studies.repairs.repair import RepairOptions, repairs
+from memplan.solvers.studies.what_if.what_if import WhatIfOptions
+from memplan.solvers.studies.what_if.what_if import what_if as ask
 
 SHARES = (0.99, 0.8, 0.5)
 MOST_BUFFERS = 4_000

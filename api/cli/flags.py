@@ -24,7 +24,7 @@ _SPELLED = {
     "dims": ("--dim",),
     "kinds": ("--kind",),
 }
-"""The flags whose spelling does not follow from the name of their field."""
+"""The flags that do not follow from the name of their field."""
 _METAVARS = {"capacity": "[NAME=]SIZE[@ADDRESS]", "dims": "NAME=SIZE", "scratch": "OPERATOR=BYTES"}
 
 
