@@ -6,5 +6,12 @@ MODULES = {
     "scenarios": "reasons.scenarios",
     "what-if": "reasons.what_if",
     "audit": "plans.audit",
+    "verify": "plans.verify",
+    "check": "plans.check",
+    "diff": "plans.diff",
+    "replan": "plans.replan",
+    "sweep": "plans.sweep",
+    "replay": "plans.replay",
+    "certificate": "plans.certificate",
 }
 """From the name of a capability to the module of this package that has it as `CAPABILITY`."""

@@ -36,7 +36,9 @@ def parsed_fields(capability: Capability[Any, Any], media: str, body: bytes) -> 
         raise InputError(f"body: must be an object, got {shown(content)}")
     if len(content) > _MOST_FIELDS:
         raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
-    is_bare = not content.keys() & {*(each.name for each in capability.inputs), "options"}
+    # Of several inputs that must be there, none can be the whole body.
+    is_one = sum(each.required for each in capability.inputs) < 2
+    is_bare = is_one and not content.keys() & {*(each.name for each in capability.inputs), "options"}
     return {first: content} if is_bare else content
 
 

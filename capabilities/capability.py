@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field
@@ -49,27 +50,34 @@ class Control:
     """The control of a capability while it runs.
 
     `deadline` is when the answer is due, by default the time limit after the call. `cancelled` ends the search early,
-    with the best answer so far. `report` is called with what is new: objects of JSON with few numbers.
+    with the best answer so far. `report` is called with what is new: objects of JSON with few numbers. Where it
+    `is_local`, the caller runs this process, and may name code of his own that is run.
     """
 
     deadline: Deadline | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     report: Callable[[Mapping[str, Any]], None] = lambda _: None
+    is_local: bool = False
 
     def begun(self, options: CapabilityOptions) -> Running:
         """Return the control of a call that begins now."""
-        deadline = self.deadline or Deadline.after(options.time_limit_s)
-        return Running(deadline, self.cancelled, self.report, options.time_limit_s if options.counts_work else None)
+        counted_s = options.time_limit_s if options.counts_work else None
+        deadline = self.deadline or Deadline.after(options.time_limit_s if counted_s is None else inf)
+        return Running(deadline, self.cancelled, self.report, counted_s, self.is_local)
 
 
 @dataclass(frozen=True, eq=False)
 class Running:
-    """The control of a call that has begun; `counted_s` is its time limit where work is counted instead of time."""
+    """The control of a call that has begun; `counted_s` is its time limit where work is counted instead of time.
+
+    What counts its work has no deadline, unless whoever calls has one.
+    """
 
     deadline: Deadline
     cancelled: threading.Event
     report: Callable[[Mapping[str, Any]], None]
     counted_s: float | None = None
+    is_local: bool = False
 
     @property
     def left_s(self) -> float:
@@ -80,6 +88,11 @@ class Running:
     def is_over(self) -> bool:
         """True once the call was cancelled, or has no time left; where work is counted, only the former."""
         return self.cancelled.is_set() or (self.counted_s is None and self.deadline.left_s <= 0)
+
+    def within(self, limit_s: float) -> Running:
+        """Return the control of a part of the call that has so many seconds."""
+        counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
+        return replace(self, deadline=self.deadline.within(limit_s), counted_s=counted_s)
 
     def searching(self, *, keeping_s: float = 0.0, **others: Any) -> SolveControl:
         """Return the control of a solve inside the call, which leaves so many seconds of the call to what follows."""
@@ -95,8 +108,8 @@ class Capability(Generic[O, A]):
     once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` is that of
     the command, `status` what jobs are listed with. One of the inputs in `any_of` is given, where it names some.
     `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
-    What `is_brief` needs no worker. `refutes` verifies an answer that came from elsewhere: it returns what is wrong.
-    `example` is a body of JSON, `exits` say what exit statuses mean.
+    What `is_brief` needs no worker; bodies of requests have `most_bytes`. `refutes` verifies an answer that came from
+    elsewhere: it returns what is wrong. `example` is a body of JSON, `exits` say what exit statuses mean.
     """
 
     function: Callable[..., A]
@@ -112,6 +125,7 @@ class Capability(Generic[O, A]):
     check: Callable[[Question, Any], None] | None = None
     progress: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     is_brief: Callable[[Subject, Any], bool] = lambda _subject, _options: False
+    most_bytes: int = 32 * 2**20
     refutes: Callable[[Question, A], str | None] = lambda _question, _answer: None
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
 

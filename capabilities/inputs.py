@@ -48,8 +48,9 @@ class Input(Generic[T]):
     `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with the inputs before it;
     `from_text` reads what an option of the command says instead, all that it is given. Each raises InputError.
     `to_json` writes it for a service. `absent` gives the value where the command has no file for it, from what other
-    files say; without, a file that is not `required` may be left out. `subject` tells what a request is about.
-    `reading` has the options for reading the file.
+    files say; without, a file that is not `required` may be left out. Where it is `named_by_flag`, the command has a
+    flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
+    about, `reading` has the options for reading the file.
     """
 
     name: str
@@ -65,6 +66,8 @@ class Input(Generic[T]):
     metavar: str | None = None
     takes_bytes: bool = False
     reading: type[ModelOptions] | None = None
+    named_by_flag: bool = False
+    reads_last: bool = False
 
 
 def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:

@@ -24,6 +24,11 @@ _MODULE_OF = {name.replace("-", "_"): f"capabilities.{module}" for name, module 
     "Control": "capabilities.capability",
     "Audit": "capabilities.plans.audit",
     "AuditOptions": "capabilities.plans.audit",
+    "CertificateOptions": "capabilities.plans.certificate",
+    "CheckOptions": "capabilities.plans.check",
+    "ReplanOptions": "capabilities.plans.replan",
+    "ReplayOptions": "capabilities.plans.replay",
+    "SweepOptions": "capabilities.plans.sweep",
     "Scenarios": "capabilities.reasons.scenarios",
     "ScenariosOptions": "capabilities.reasons.scenarios",
     "ExplainOptions": "capabilities.reasons.explain",
@@ -63,7 +68,6 @@ _MODULE_OF = {name.replace("-", "_"): f"capabilities.{module}" for name, module 
     "cascade": "solvers.cascade.solve",
     "certify": "solvers.certificates.certify",
     "certify_order": "solvers.order.certificate",
-    "diff": "solvers.studies.replanning.diff",
     "infeasible_core": "solvers.certificates.certify",
     "order_and_place": "solvers.order.placement.joint",
     "order_operations": "solvers.order.solve",
@@ -71,7 +75,6 @@ _MODULE_OF = {name.replace("-", "_"): f"capabilities.{module}" for name, module 
     "read_plan": "files",
     "read_problem": "files",
     "recompute_frontier": "solvers.order.recompute.frontier",
-    "replan": "solvers.studies.replanning.replan",
     "solve": "solvers.portfolio.solve",
     "verify": "planner.audit",
     "write_plan": "files",
@@ -84,6 +87,17 @@ if TYPE_CHECKING:
     from memplan.capabilities.plans.audit import Audit as Audit
     from memplan.capabilities.plans.audit import AuditOptions as AuditOptions
     from memplan.capabilities.plans.audit import audit as audit
+    from memplan.capabilities.plans.certificate import CertificateOptions as CertificateOptions
+    from memplan.capabilities.plans.certificate import certificate as certificate
+    from memplan.capabilities.plans.check import CheckOptions as CheckOptions
+    from memplan.capabilities.plans.check import check as check
+    from memplan.capabilities.plans.diff import diff as diff
+    from memplan.capabilities.plans.replan import ReplanOptions as ReplanOptions
+    from memplan.capabilities.plans.replan import replan as replan
+    from memplan.capabilities.plans.replay import ReplayOptions as ReplayOptions
+    from memplan.capabilities.plans.replay import replay as replay
+    from memplan.capabilities.plans.sweep import SweepOptions as SweepOptions
+    from memplan.capabilities.plans.sweep import sweep as sweep
     from memplan.capabilities.reasons.explain import ExplainOptions as ExplainOptions
     from memplan.capabilities.reasons.explain import explain as explain
     from memplan.capabilities.reasons.repairs import Repairs as Repairs
@@ -137,8 +151,6 @@ if TYPE_CHECKING:
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
     from memplan.solvers.portfolio.solve import solve as solve
     from memplan.solvers.search.result import Progress as Progress
-    from memplan.solvers.studies.replanning.diff import diff as diff
-    from memplan.solvers.studies.replanning.replan import replan as replan
     from memplan.solvers.studies.what_if.values import WhatIf as WhatIf
 else:  # type checkers would take any name for one of these
 

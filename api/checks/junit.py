@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from memplan.api.checks.check import RULES, CheckResult, Failure, Rule
+from memplan.capabilities.plans.check import RULES, Check, Failure, Rule
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(check: CheckResult) -> bytes:
+def junit(check: Check) -> bytes:
     """Return a test suite that has a failure for each rule that a pool breaks."""
     cases = list(_cases(check))
     failures = sum(failure is not None for _, _, failure in cases)
     counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": "0"}
-    time = {"time": f"{check.plan.wall_time_s or 0:.3f}"}
+    time = {"time": f"{check.wall_time_s or 0:.3f}"}
     root = ET.Element("testsuites", {"name": "memplan", **counts, **time})
     suite = ET.SubElement(root, "testsuite", {"name": _xml(f"memplan check {check.subject}"), **counts, **time})
     for name, rule, failure in cases:
@@ -29,7 +29,7 @@ def junit(check: CheckResult) -> bytes:
     return data + b"\n"
 
 
-def _cases(check: CheckResult) -> Iterator[tuple[str, Rule, Failure | None]]:
+def _cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
     """Yield what was looked at: its name, the rule, and how it is broken."""
     broken = {(failure.rule, failure.pool): failure for failure in check.failures}
     nothing = next((failure for failure in check.failures if failure.rule == "no-plan"), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memplan.api.checks.check import CheckResult, PoolCheck
+from memplan.capabilities.plans.check import Check, CheckedPool
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import shown
 
@@ -13,7 +13,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _MOST_CAUSES = 20
 
 
-def markdown(check: CheckResult) -> bytes:
+def markdown(check: Check) -> bytes:
     """Return what the check found: a line, a table of pools, and for each that grew a table of why."""
     verdict = "within limits" if check.passed else "**not within limits**"
     parts = [f"## Memory of {_text(check.subject)}: {verdict}\n"]
@@ -21,18 +21,19 @@ def markdown(check: CheckResult) -> bytes:
     if check.pools:
         parts.append("\n" + _pools(check.pools))
     for pool in check.pools:
-        if pool.grown and pool.growth is not None and pool.growth.causes:
+        if pool.grown and pool.causes:
             parts.append("\n" + _causes(pool))
-    if check.changes is not None:
-        same, moved, new, gone = (check.changes.same, check.changes.moved, check.changes.new, check.changes.gone)
+    if check.placements is not None:
+        now = check.placements
+        same, moved, new, gone = now.same, now.moved, now.new, now.gone
         parts.append(f"\nPlacements: {same:,} as before, {moved:,} moved, {new:,} new, {gone:,} gone.\n")
     return "".join(parts).encode()
 
 
-def _pools(pools: Iterable[PoolCheck]) -> str:
+def _pools(pools: Iterable[CheckedPool]) -> str:
     rows = [["pool", "used", "budget", "before", "change", "lower bound", ""]]
     for pool in pools:
-        change = "" if pool.before is None else f"{pool.used - pool.before:+,}"
+        change = "" if pool.growth is None else f"{pool.growth:+,}"
         is_wrong = pool.over_budget or pool.is_beyond_tolerance
         counts = (pool.used, pool.budget, pool.before)
         rows.append(
@@ -41,19 +42,18 @@ def _pools(pools: Iterable[PoolCheck]) -> str:
     return _table(rows)
 
 
-def _causes(pool: PoolCheck) -> str:
-    growth = pool.growth
-    assert growth is not None
-    when = "" if growth.now.time is None else f" at {growth.now.time}"
+def _causes(pool: CheckedPool) -> str:
+    causes, live = pool.causes or (), pool.live_set
+    when = "" if live.time is None else f" at {live.time}"
     rows = [["buffer", "bytes more", "why", "size before", "size now"]]
-    for cause in growth.causes[:_MOST_CAUSES]:
+    for cause in causes[:_MOST_CAUSES]:
         why = cause.kind.replace("-", " ")
         sizes = ("" if size is None else f"{size:,}" for size in (cause.before, cause.after))
         rows.append([_text(shown(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
-    left = len(growth.causes) - _MOST_CAUSES
+    left = len(causes) - _MOST_CAUSES
     more = f"\nand {left:,} others.\n" if left > 0 else ""
-    alive = f"{growth.now.bytes:,} bytes are alive at the peak of {_text(pool.name)}{when}"
-    return f"{alive}, {growth.bytes_before:,} of the like before:\n\n{_table(rows)}{more}"
+    alive = f"{live.bytes:,} bytes are alive at the peak of {_text(pool.name)}{when}"
+    return f"{alive}, {pool.live_bytes_before or 0:,} of the like before:\n\n{_table(rows)}{more}"
 
 
 def _table(rows: list[list[str]]) -> str:

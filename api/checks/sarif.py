@@ -9,15 +9,14 @@ from urllib.parse import quote
 
 from pydantic_core import to_json
 
-from memplan.api.checks.check import RULES, CheckResult, Failure, PoolCheck
-from memplan.api.checks.rows import as_rows
+from memplan.capabilities.plans.check import RULES, Check, CheckedPool, Failure
 from memplan.planner import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_RELATED = 20
 
 
-def sarif(check: CheckResult) -> bytes:
+def sarif(check: Check) -> bytes:
     """Return one run with a result for each rule that a pool breaks, and the buffers that made its peak grow."""
     rules = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
     pools = {pool.name: pool for pool in check.pools}
@@ -30,12 +29,12 @@ def sarif(check: CheckResult) -> bytes:
         "invocations": [{"executionSuccessful": True}],
         "columnKind": "unicodeCodePoints",
         "results": results,
-        "properties": {"pools": as_rows(check)["pools"]},
+        "properties": {"pools": check.pools},
     }
     return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + b"\n"
 
 
-def _result(check: CheckResult, failure: Failure, pool: PoolCheck | None) -> dict[str, Any]:
+def _result(check: Check, failure: Failure, pool: CheckedPool | None) -> dict[str, Any]:
     place: dict[str, Any] = {
         "physicalLocation": {"artifactLocation": {"uri": _uri(check.subject)}, "region": {"startLine": 1}}
     }
@@ -51,8 +50,8 @@ def _result(check: CheckResult, failure: Failure, pool: PoolCheck | None) -> dic
         "locations": [place],
         "partialFingerprints": {"memplanPool/v1": mark},
     }
-    if failure.rule == "grown" and pool is not None and pool.growth is not None:
-        causes = [cause for cause in pool.growth.causes if cause.bytes > 0][:_MOST_RELATED]
+    if failure.rule == "grown" and pool is not None and pool.causes is not None:
+        causes = [cause for cause in pool.causes if cause.bytes > 0][:_MOST_RELATED]
         result["relatedLocations"] = [
             {
                 "id": number,

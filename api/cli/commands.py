@@ -14,10 +14,6 @@ from memplan.planner import __version__
 COMMANDS = {
     "plan": "plans.plan",
     "look": "plans.look",
-    "verify": "plans.verify",
-    "check": "plans.check",
-    "diff": "studies.diff",
-    "replay": "studies.replay",
     "convert": "files.convert",
     "export": "files.export",
     "compare": "studies.compare",
@@ -36,7 +32,9 @@ COMMANDS = {
     "doctor": "solvers.doctor",
 }
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
-LOCALS = {"audit": "local.audit", "explain": "local.explain"}
+LOCALS = {
+    name: f"local.{name}" for name in ("audit", "certificate", "check", "diff", "explain", "replay", "sweep", "verify")
+}
 """From a capability to the module of this package that has what its command alone has, as `LOCAL`."""
 _NAMES = (*COMMANDS, *(name for name in MODULES if name not in COMMANDS))
 

@@ -21,11 +21,21 @@ V = TypeVar("V")
 _SPELLED = {
     "capacity": ("--capacity", "--pool"),
     "inclusive": ("--inclusive/--half-open",),
+    "budgets": ("--budget",),
     "dims": ("--dim",),
     "kinds": ("--kind",),
+    "sizes": ("--size",),
 }
 """The flags that do not follow from the name of their field."""
-_METAVARS = {"capacity": "[NAME=]SIZE[@ADDRESS]", "dims": "NAME=SIZE", "scratch": "OPERATOR=BYTES"}
+_METAVARS = {
+    "accept": "fit|GAP%",
+    "budgets": "[NAME=]SIZE",
+    "capacity": "[NAME=]SIZE[@ADDRESS]",
+    "dims": "NAME=SIZE",
+    "eps": "PERCENT%",
+    "scratch": "OPERATOR=BYTES",
+    "tolerance": "SIZE|PERCENT%",
+}
 
 
 def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) -> inspect.Parameter:

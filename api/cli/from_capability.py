@@ -47,7 +47,8 @@ class Local:
 
     `prepare` raises InputError before work is spent; `finish` writes what was asked for, and returns what to say.
     `shows` writes the answer in a form of the command's own, and returns False where it is to be written as ever. Where
-    the command `owns_output`, its flag `output` names another file than that of the JSON.
+    the command `owns_output`, its flag `output` names another file than that of the JSON. One that `says_lines` writes
+    them to standard error where JSON goes to standard output: builds show the one, and programs read the other.
     """
 
     flags: Sequence[inspect.Parameter] = ()
@@ -55,6 +56,7 @@ class Local:
     finish: Callable[[Given, Any], Sequence[str]] = lambda _given, _answer: ()
     shows: Callable[[Given, Any], bool] = lambda _given, _answer: False
     owns_output: bool = False
+    says_lines: bool = False
 
 
 def command_of(capability: Capability[Any, Any], local: Local | None = None) -> Callable[..., None]:
@@ -62,15 +64,16 @@ def command_of(capability: Capability[Any, Any], local: Local | None = None) -> 
     own = local or Local()
     files = [each for each in capability.inputs if each.from_file is not None]
     parameters = [
-        *(_argument(each, is_first=each is files[0]) for each in files),
+        *(_argument(each, is_first=each is files[0]) for each in files if not each.named_by_flag),
+        *(_file_flag(each) for each in files if each.named_by_flag),
         *(_text_flag(each) for each in capability.inputs if each.from_file is None and each.from_text is not None),
         flag(
             "output", str | None, None, "--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown."
         ),
         *flags_of(capability.options),
         *(flag for each in files if each.reading is not None for flag in flags_of(each.reading)),
-        *own.flags,
         keyword("display", ListFormat, None),
+        *own.flags,
         keyword("server", ServerUrl, None),
         keyword("quiet", Quiet, False),
     ]
@@ -89,13 +92,13 @@ def run(capability: Capability[Any, Any], local: Local, given: dict[str, Any]) -
     options = options_given(capability.options, given)
     reader = Reader(options_given(ReadOptions, given))
     question = _read_files(capability, reader, given)
-    paths = {each.name: given.get(dashed(each.name)) for each in capability.inputs if each.from_file is not None}
+    paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
     found = Given(paths, given, reader, question, options, given["server"])
     local.prepare(found)
     if not given["quiet"]:
         warn(reader.warnings)
     with graceful_interrupts() as cancelled:
-        control = Control(cancelled=cancelled, report=_reporter(capability, given["quiet"]))
+        control = Control(cancelled=cancelled, report=_reporter(capability, given["quiet"]), is_local=True)
         answer = run_in_thread(lambda: answered(capability, found, control), lambda: None)
     show(capability, local, found, answer)
     return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer)
@@ -124,6 +127,9 @@ def show(capability: Capability[Any, Any], local: Local, given: Given, answer: A
         write(output, capability.write(answer))
     if is_table:
         write(None, "".join(f"{line}\n" for line in capability.lines(answer)).encode())
+    elif local.says_lines and not quiet:
+        for line in capability.lines(answer):
+            say(f"memplan: {line}")
 
 
 def _argument(each: Input[Any], *, is_first: bool) -> inspect.Parameter:
@@ -135,6 +141,10 @@ def _argument(each: Input[Any], *, is_first: bool) -> inspect.Parameter:
     if is_needed:
         return inspect.Parameter(name, kind, annotation=Annotated[str, argument])
     return inspect.Parameter(name, kind, annotation=Annotated[str | None, argument], default=None)
+
+
+def _file_flag(each: Input[Any]) -> inspect.Parameter:
+    return flag(each.name, str | None, None, spelled(each.name)[0], metavar=each.metavar or "FILE", help=each.help)
 
 
 def _text_flag(each: Input[Any]) -> inspect.Parameter:
@@ -150,12 +160,14 @@ def _read_files(capability: Capability[Any, Any], reader: Reader, given: Mapping
     """Return the inputs that files and texts say; raises InputError."""
     question: dict[str, Any] = {}
     _refuse_standard_twice([given.get(each.name) for each in capability.inputs if each.from_file is not None])
-    for each in capability.inputs:
+    for each in sorted(capability.inputs, key=lambda each: each.reads_last):
         said = given.get(each.name)
         if said is None:
             value = None if each.absent is None else each.absent(reader, question)
             if value is not None:
                 question[each.name] = value
+            elif each.required and not capability.any_of:
+                raise OptionError(f"{spelled(each.name)[0].removeprefix('--')}: is required")
         elif each.from_file is not None:
             question[each.name] = _read_file(each, reader, said, question)
         elif each.from_text is not None:

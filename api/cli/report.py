@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from memplan.api.reports.solver_facts import SolverFacts
+from memplan.capabilities.plans.planning import headline
 from memplan.capabilities.sizes import size_text
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import shown
@@ -84,16 +85,6 @@ def show_solvers(facts: Iterable[SolverFacts]) -> None:
     console = Console(stderr=True, highlight=False)
     for table in (own, others):
         console.print(table)
-
-
-def headline(plan: Plan) -> str:
-    """Say in one line what is known of a plan, or why there is none."""
-    if plan.peak is None:
-        return f"{plan.status}: {plan.explanation.message if plan.explanation else plan.stop_reason}"
-    bound = "" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}"
-    gap = "" if plan.gap is None else f", gap {plan.gap:.2%}"
-    spent = "" if plan.wall_time_s is None else f", {plan.wall_time_s:.2f} s"
-    return f"{plan.status}: peak {plan.peak:,} bytes{bound}{gap}, by {plan.solver}{spent}"
 
 
 def pool_table(problem: Problem, plan: Plan) -> Table:

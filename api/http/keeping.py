@@ -6,7 +6,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Request, Response
 from pydantic import AfterValidator, ValidationError
@@ -19,14 +19,15 @@ from memplan.api.http.requests.submissions import check_size, check_time_limit, 
 from memplan.api.jobs.serialization import plan_json
 from memplan.api.options import Options, read_options
 from memplan.api.service.kinds.bodies import plan_of, problem_of
-from memplan.api.service.kinds.replan import ReplanOptions
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
+from memplan.capabilities.plans.replan import DEFAULT_EPS
 from memplan.planner.errors import InputError, OptionError, sentences, shown
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import WireValue
 from memplan.solvers.search.deadline import Deadline
 
 WORD = b'"keep"'
@@ -42,9 +43,11 @@ def _hash(text: str) -> str:
     return text
 
 
-class Keep(ReplanOptions):
+class Keep(WireValue):
     """What to keep: the plan of a job by its `plan_hash`, or a `plan` that comes along; and how, as for `replan`."""
 
+    eps: float | str = DEFAULT_EPS
+    least: Literal["buffers", "bytes"] = "buffers"
     plan_hash: Annotated[str, AfterValidator(_hash)] | None = None
     plan: dict[str, Any] | None = None
 
@@ -105,6 +108,7 @@ async def kept_plan(
     options = {
         "time_limit_s": asked.options.time_limit_s,
         "seed": asked.options.seed,
+        "profile": asked.options.profile,
         "eps": asked.keep.eps,
         "least": asked.keep.least,
     }

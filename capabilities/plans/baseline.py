@@ -9,6 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from memplan.capabilities.inputs import (
+    PROBLEM,
+    Input,
+    object_in,
+    plan_json,
+    problem_json,
+    read_plan_field,
+    read_problem_field,
+)
+from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner import formats
 from memplan.planner.errors import InputError, PlanError, shown
 from memplan.planner.formats import memplan_json
@@ -16,8 +26,16 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import WireValue
 from memplan.planner.peak_growth import Occupancy, occupancies
 from memplan.planner.verify.verifier import verify
+
+
+class PlanAndProblem(WireValue):
+    """A plan, and the problem that it is of."""
+
+    problem: Problem
+    plan: Plan
 
 
 @dataclass(frozen=True)
@@ -26,6 +44,11 @@ class Baseline:
 
     plan: Plan
     problem: Problem | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan, and its problem if that is known, as bodies have them."""
+        its = {} if self.problem is None else {"problem": problem_json(self.problem)}
+        return its | {"plan": plan_json(self.plan)}
 
     @cached_property
     def occupancies(self) -> dict[str, Occupancy] | None:
@@ -38,6 +61,12 @@ class Baseline:
         if self.occupancies is not None:
             return {name: pool.used for name, pool in self.occupancies.items()}
         return {pool.name: pool.used for pool in self.plan.pools if pool.used is not None}
+
+
+def as_baseline(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
+    """Return a plan as one of a problem, if that is given."""
+    its = plan if isinstance(plan, Baseline) else Baseline(plan, None)
+    return its if problem is None else Baseline(its.plan, problem)
 
 
 def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
@@ -59,16 +88,43 @@ def without_pins(problem: Problem) -> Problem:
     return problem.model_copy(update={"buffers": replace(table, offset=free)})
 
 
-def read_baseline(data: bytes, name: str | None, now: Problem, problem: Problem | None = None) -> Baseline:
-    """Read a baseline: a plan, JSON or CSV, or `{"problem": …, "plan": …}` as `write_baseline` makes it.
+def read_baseline_field(value: object, name: str) -> Baseline:
+    """Return the plan in a field of a body, alone or in an object with its problem; raises InputError."""
+    content = object_in(value, name)
+    if not content.keys() & {"problem", "plan"}:
+        return Baseline(read_plan_field(content, name), None)
+    try:
+        if "plan" not in content:
+            raise InputError("plan: is required")
+        if unknown := [key for key in content if key not in ("problem", "plan")]:
+            raise InputError(f"{shown(unknown[0])}: is not a known field")
+        problem = None if "problem" not in content else read_problem_field(content["problem"])
+        return Baseline(read_plan_field(content["plan"]), problem)
+    except InputError as error:
+        raise type(error)(*(f"{name}.{sentence}" for sentence in error.sentences)) from error
 
-    It is a plan of `problem`, if that is given; else of the problem `now`, if the plan bears its hash and is valid
-    for it. Raises InputError, also for a plan that is not valid for its problem.
+
+def baseline_problem(name: str, plan: str) -> Input[Problem]:
+    """Return the input of the problem that some plan is of, where its file or its field has the plan alone."""
+    return replace(
+        PROBLEM,
+        name=name,
+        help=f"The problem of {plan} that is only a plan.",
+        from_file=lambda reader, data, file, _: Reader(ReadOptions(inclusive=reader.options.inclusive)).problem(
+            data, file
+        ),
+        subject=None,
+        reading=None,
+        required=False,
+        named_by_flag=True,
+    )
+
+
+def checked_baseline(found: Baseline, now: Problem) -> Baseline:
+    """Return a baseline that is right; a plan alone is one of the problem `now` if it bears its hash and is valid.
+
+    Raises PlanError for a plan that is not valid for its problem, or of which nothing is known.
     """
-    if formats.detect(data, name) != "json":
-        found = Baseline(formats.read_plan(data, problem or now, name), problem)
-    else:
-        found = _from_json(memplan_json.parse(data), problem)
     if found.problem is None and found.plan.problem_hash == problem_hash(now) and not verify(now, found.plan):
         return Baseline(found.plan, now)
     if found.problem is None and not found.used:

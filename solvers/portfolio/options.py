@@ -66,12 +66,18 @@ class SolveOptions(WireValue):
     (the default where the objective is the peak) or `size`.
     """
 
-    time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = DEFAULT_TIME_LIMIT_S
-    solver: SolverName = "auto"
-    accept: Accepted = None
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    deterministic: bool = False
-    profile: Profile | None = None
+    time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        DEFAULT_TIME_LIMIT_S, description="Seconds until the answer, all in all."
+    )
+    solver: SolverName = Field(
+        "auto", description="Which solver; `memplan solvers` lists them. A planner of your own: MODULE:FUNCTION."
+    )
+    accept: Accepted = Field(None, description="Be content with any plan that fits, or with this gap.")
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(0, description="For what the search leaves to chance.")
+    deterministic: bool = Field(False, description="The same answer on every machine: count work, not time.")
+    profile: Profile | None = Field(
+        None, description="What several pools are for: speed, balanced (the default) or size."
+    )
 
     def profile_of(self, problem: Problem) -> Profile | None:
         """Return the profile that a problem is planned by; solvers that are named are asked for none by default.

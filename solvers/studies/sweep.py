@@ -23,26 +23,6 @@ class SweepPoint:
     sizes: tuple[int, ...]
     plan: Plan
 
-    def facts(self, pools: Sequence[str]) -> dict[str, Any]:
-        """Return the sizes of the pools, the quality of the plan, and its use in bytes; None if not known.
-
-        `size` is there for one pool only.
-        """
-        plan = self.plan
-        return {
-            **({"size": self.sizes[0]} if len(pools) == 1 else {}),
-            "sizes": dict(zip(pools, self.sizes, strict=True)),
-            "status": plan.status,
-            "stop_reason": plan.stop_reason,
-            "cost": plan.cost,
-            "cost_lower_bound": plan.cost_lower_bound,
-            "peak": plan.peak,
-            "lower_bound": plan.lower_bound,
-            "pools": [use.model_dump() for use in plan.pools],
-            "solver": plan.solver,
-            "reproducible": plan.reproducible,
-        }
-
 
 def sweep(
     problem: Problem, sizes: Mapping[str, Iterable[int]], plan_one: Callable[[Problem, Plan | None], Plan]

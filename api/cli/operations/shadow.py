@@ -8,11 +8,12 @@ import typer
 from pydantic_core import to_json
 
 from memplan.api.cli.arguments import OperationsFile, PlanFile, Quiet, refuse_standard_twice
-from memplan.api.cli.plans.verify import VIOLATED
 from memplan.api.cli.streams import read_as, read_plan, say, write
 from memplan.api.reports.liveness_requests import read_operations
 from memplan.planner.liveness import problem_of
 from memplan.planner.liveness.shadow import shadow as clobbers_of
+
+VIOLATED = 3
 
 
 def shadow(operations_file: OperationsFile, plan_file: PlanFile, quiet: Quiet = False) -> None:

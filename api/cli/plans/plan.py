@@ -68,8 +68,9 @@ from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.replay.source_file import SourceFile
 
 if TYPE_CHECKING:
-    from memplan.api.cli.plans.reorder import Reordering
     from memplan.api.cli.plans.sweep import SweepRun
+
+    from memplan.api.cli.plans.reorder import Reordering
 
 NOTHING_FITS = 1
 

@@ -16,7 +16,6 @@ from memplan.api.options import Options
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
-from memplan.planner.verify.verifier import Violation
 
 _REF = "#/components/schemas/{model}"
 
@@ -44,22 +43,12 @@ _PLAN_REQUEST = _model(
     options=(Options, Options()),
     keep=(_Keep | None, None),
 )
-_VERIFY_REQUEST = _model("VerifyRequest", "A problem, and a plan to verify.", problem=Problem, plan=Plan)
-_VERDICT = _model(
-    "Verdict",
-    "The verdict on a plan of a problem: valid or not, and its violations.",
-    valid=bool,
-    violations=list[Violation],
-)
-
 
 _MODELS: tuple[type[BaseModel], ...] = (
     Problem,
     Options,
     _PLAN_REQUEST,
     Plan,
-    _VERIFY_REQUEST,
-    _VERDICT,
     ProblemDetails,
     Operations,
 )
@@ -193,13 +182,6 @@ KNOWN_PLAN_ANSWER: dict[str, Any] = {
         "Cache-Control": {"schema": {"type": "string"}, "description": "Immutable once nothing can be better."},
     },
     "content": {JSON: {"schema": _ref(Plan)}},
-}
-VERIFY_REQUEST = body(
-    {JSON: {"schema": _ref(_VERIFY_REQUEST), "example": {"problem": PROBLEM_EXAMPLE, "plan": PLAN_EXAMPLE}}}
-)
-VERDICT_ANSWER: dict[str, Any] = {
-    "description": "The verdict.",
-    "content": {JSON: {"schema": _ref(_VERDICT), "example": {"valid": True, "violations": []}}},
 }
 
 

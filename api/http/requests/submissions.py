@@ -1,4 +1,4 @@
-"""Submissions of clients: a problem with options, or a problem and a plan to verify."""
+"""Submissions of clients: a problem with options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.bodies import FORMAT_OF, JSON
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.kinds.bodies import plan_of, problem_of
+from memplan.api.service.kinds.bodies import problem_of
 from memplan.api.service.kinds.kind import Subject
 from memplan.api.settings import Settings
 from memplan.capabilities.sizes import with_capacities
@@ -32,7 +32,6 @@ from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.liveness.expansion import TOO_MANY
 from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.entries import FIELDS
-from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 _LEAST_COUNTED = 5_000
@@ -108,13 +107,6 @@ def _extent(content: object) -> tuple[int, bool]:
 def is_bare(content: dict[str, Any]) -> bool:
     """Return True if JSON is a problem alone, and not an object that holds one."""
     return "buffers" in content or not {"problem", "options"} & content.keys()
-
-
-def read_verification(body: bytes) -> tuple[Problem, Plan]:
-    """Read the body of `POST /v1/verify`; raises InputError."""
-    content = read_object(body)
-    _check_fields(content, required=("problem", "plan"), optional=())
-    return problem_of(content), plan_of(content)
 
 
 def check_time_limit(where: str, time_limit_s: float, most_s: float) -> None:

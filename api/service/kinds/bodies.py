@@ -41,7 +41,7 @@ def parsed_fields(kind: JobKind[Any], media: str, body: bytes) -> dict[str, Any]
         raise InputError(f"body: must be an object, got {shown(content)}")
     if len(content) > _MOST_FIELDS:
         raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
-    is_bare = not content.keys() & {*kind.fields, "options"}
+    is_bare = len(kind.needed) < 2 and not content.keys() & {*kind.fields, "options"}
     return {kind.fields[0]: content} if is_bare else content
 
 

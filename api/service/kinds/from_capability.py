@@ -35,4 +35,5 @@ def kind_of(capability: Capability[Any, Any]) -> JobKind[Question]:
         answer=capability.answer,
         example=capability.example,
         media=media_of(capability),
+        most_bytes=capability.most_bytes,
     )

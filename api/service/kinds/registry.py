@@ -12,8 +12,7 @@ from memplan.api.service.kinds.kind import JobKind
 from memplan.capabilities.registry import CAPABILITIES
 
 _MODULES = (
-    *("certificate", "compare", "imports", "replan", "sweep"),
-    "plans.replay",
+    "imports",
     *("operations.cascade", "operations.liveness", "operations.order"),
 )
 """The modules of this package that have a `KIND`."""

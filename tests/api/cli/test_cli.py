@@ -103,7 +103,8 @@ def test_verify_says_whether_a_plan_is_valid(two: str, tmp_path: Path, capfd: Ca
     assert main(["plan", two, "-o", str(plan)]) == 0
     assert main(["verify", two, str(plan)]) == 0
     out, err = capfd.readouterr()
-    assert (out, err) == ('{"valid":true,"violations":[]}\n', "memplan: valid, 2 placements\n")
+    assert json.loads(out) == {"valid": True, "violations": [], "findings": [], "placements": 2, "unrepeated": None}
+    assert err == "memplan: valid, 2 placements\n"
 
 
 def test_verify_names_every_violation_and_exits_with_3(two: str, tmp_path: Path, capfd: Captured) -> None:
@@ -246,7 +247,7 @@ def test_a_directory_is_no_file(two: str, tmp_path: Path, capfd: Captured) -> No
 
 def test_standard_input_has_room_for_one_file(capfd: Captured) -> None:
     assert refused(["verify", "-", "-"], capfd) == [
-        "memplan: error: PLAN: must be a file where PROBLEM is standard input, got -"
+        "memplan: error: files: only one of them must be standard input, got - twice"
     ]
 
 

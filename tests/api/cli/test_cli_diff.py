@@ -39,34 +39,27 @@ def test_a_kept_plan_moves_what_it_must_and_says_so(files: Path, capfd: Captured
     assert "0 of 3 buffers moved, 0 bytes; proved to be the fewest" in capfd.readouterr().err
 
 
-def test_a_difference_names_what_came_went_and_moved(files: Path, capfd: Captured) -> None:
+def test_tables_hold_their_problems(files: Path, capfd: Captured) -> None:
     (files / "next.csv").write_text("id,lower,upper,size,offset\na,0,4,8,8\nb,0,5,12,16\nd,0,4,8,0\n")
     assert main(["diff", str(files / "old.csv"), str(files / "next.csv"), "--format", "json"]) == 1
-    told = json.loads(capfd.readouterr().out)["diff"]
-    assert (told["added"], told["removed"]) == (["d"], ["c"])
-    assert told["resized"] == [{"id": "b", "from": 8, "to": 12}]
-    assert told["lifetime"] == [{"id": "b", "from": [[0, 4]], "to": [[0, 5]]}]
-    assert [(row["id"], row["from"], row["to"], row["reason"]) for row in told["moved"]] == [
-        ("a", 0, 8, "taken"),
-        ("b", 8, 16, "taken"),
-    ]
-    assert told["moved"][0]["why"] == 'its old bytes are now those of "d"'
-    assert (told["peak_before"], told["peak"], told["moved_bytes"], told["stayed"]) == (16, 28, 20, 0)
-
-
-def test_equal_plans_differ_in_nothing(files: Path, capfd: Captured) -> None:
+    told = json.loads(capfd.readouterr().out)
+    assert (told["added"], told["removed"], told["growth"]["default"]["used"]) == (["d"], ["c"], 28)
     assert main(["diff", str(files / "old.csv"), str(files / "old.csv"), "--format", "table"]) == 0
     assert capfd.readouterr().out.splitlines() == ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
 
 
-def test_plans_without_problems_tell_of_places_only(files: Path, capfd: Captured) -> None:
-    for name, at in (("one", 0), ("two", 4)):
-        plan = {"placements": [{"id": 1, "pool": "p", "offset": at}]}
-        (files / f"{name}.json").write_text(json.dumps(plan))
-    assert main(["diff", str(files / "one.json"), str(files / "two.json"), "--format", "json"]) == 1
-    told = json.loads(capfd.readouterr().out)["diff"]
-    assert told["moved"] == [{"id": 1, "from": 0, "to": 4, "bytes": None, "reason": "unknown", "why": None}]
-    assert (told["resized"], told["peak"]) == (None, None)
+def test_the_problem_of_a_plan_alone_comes_beside_it(files: Path, capfd: Captured) -> None:
+    plan = files / "old.json"
+    assert main(["plan", str(files / "old.csv"), "-o", str(plan), "-q"]) == 0
+    assert main(["diff", str(plan), str(plan), "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["growth"] is None
+    page = ["--page", str(files / "page.html")]
+    assert main(["diff", str(plan), str(plan), *page]) == 2
+    assert "page: needs the problem of" in capfd.readouterr().err
+    its = ["--old-problem", str(files / "old.csv"), "--new-problem", str(files / "old.csv")]
+    assert main(["diff", str(plan), str(plan), *its, *page, "--format", "json"]) == 0
+    assert json.loads(capfd.readouterr().out)["growth"]["default"]["causes"] == []
+    assert b"<html" in (files / "page.html").read_bytes()
 
 
 def test_options_of_the_solve_hold_for_the_best_peak(files: Path) -> None:

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.api.cli.progress import sentence
-from memplan.api.cli.report import headline, live_bytes_chart
+from memplan.api.cli.report import live_bytes_chart
+from memplan.capabilities.plans.planning import headline
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.result import Progress
 

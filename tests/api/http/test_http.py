@@ -119,7 +119,8 @@ def test_a_problem_without_buffers_has_a_plan(server: Running) -> None:
 
 def test_a_plan_is_verified(server: Running) -> None:
     answer = server.client.post("/v1/verify", json={"problem": PROBLEM_EXAMPLE, "plan": PLAN_EXAMPLE})
-    assert answer.json() == {"valid": True, "violations": []}
+    told = {"valid": True, "violations": [], "findings": [], "placements": 2, "unrepeated": None}
+    assert answer.json() == told
 
 
 def test_a_wrong_plan_is_told_what_is_wrong(server: Running) -> None:
@@ -135,7 +136,7 @@ def test_a_wrong_plan_is_told_what_is_wrong(server: Running) -> None:
 
 def test_every_plan_of_the_service_is_valid_for_it(server: Running) -> None:
     content = {"problem": TOO_TIGHT, "plan": plan(server, TOO_TIGHT)}
-    assert server.client.post("/v1/verify", json=content).json() == {"valid": True, "violations": []}
+    assert server.client.post("/v1/verify", json=content).json()["valid"]
 
 
 def test_the_solvers_are_listed(server: Running) -> None:
@@ -179,4 +180,4 @@ def test_options_in_the_schema_are_those_of_the_query(server: Running) -> None:
 def test_any_problem_has_an_answer_that_verifies(server: Running, problem: dict[str, Any]) -> None:
     found = plan(server, {"problem": problem, "options": {"solver": "greedy", "time_limit_s": 5}})
     verdict = server.client.post("/v1/verify", json={"problem": problem, "plan": found}).json()
-    assert verdict == {"valid": True, "violations": []}
+    assert (verdict["valid"], verdict["violations"]) == (True, [])

@@ -116,7 +116,7 @@ def test_sizes_of_several_pools_are_combined() -> None:
         sized = with_sizes(problem, dict(zip(("fast", "middle"), point.sizes, strict=True)))
         assert verify(sized, point.plan) == ()
         assert score(point.plan) == oracle.best_score(sized)
-    assert points[4].facts(("fast", "middle"))["sizes"] == {"fast": 4, "middle": 3}
+    assert points[4].sizes == (4, 3)
 
 
 @pytest.mark.parametrize("sizes", [{}, {"fast": range(40), "slow": range(40)}])

@@ -11,9 +11,11 @@ import pytest
 
 from memplan import Buffer, OperationGraph, Pool, Problem, order_and_place, recompute_frontier, solve
 from memplan.api.cli.main import main
-from memplan.api.reports.page.comparison import PlanOf, comparison_facts, comparison_page
+from memplan.api.reports.page.comparison import PlanOf, comparison_page
 from memplan.api.reports.page.file_page import plan_page
 from memplan.api.reports.page.studies import order_page, recompute_page, sweep_page
+from memplan.capabilities.plans.baseline import Baseline
+from memplan.capabilities.plans.diff import diff
 from tests.support.browser import DROP, Tab, chromium, tab
 
 pytestmark = pytest.mark.slow
@@ -77,17 +79,10 @@ def both() -> tuple[PlanOf, PlanOf]:
     return PlanOf(OLD, solve(OLD), "build 1"), PlanOf(NEW, solve(NEW), "build 2")
 
 
-def test_a_difference_tells_the_causes_of_growth() -> None:
-    before, after = both()
-    facts = comparison_facts(before, after)
-    grown = facts["growth"]["sram"]
-    assert grown["live"] - grown["live_before"] == sum(cause["bytes"] for cause in grown["causes"]) + grown["rest"]
-    assert {(cause["buffer"], cause["kind"]) for cause in grown["causes"]} == {("b", "grown"), ("new", "new")}
-    assert (facts["added"], facts["removed"]) == (("new",), ("gone",))
-
-
 def test_two_plans_are_drawn_with_what_moved(opened: Any) -> None:
-    shown = opened(comparison_page(*both()))
+    before, after = both()
+    found = diff(*(Baseline(one.plan, one.problem) for one in (before, after)))
+    shown = opened(comparison_page(before, after, found))
     assert "Moved" in shown.page.inner_text(".causes")
     assert "larger" in shown.page.inner_text(".causes")
     assert shown.serious_violations() == []

@@ -234,7 +234,7 @@ class Live {
     return this.guarded(async () => {
       if (!this.before) return;
       const after = { problem: this.problem, plan: this.plan, name: this.name, names: this.names };
-      const facts = await this.service.post("/v1/compare", { old: pair(this.before), new: pair(after) });
+      const facts = await this.service.post("/v1/diff", { old: pair(this.before), new: pair(after) });
       const [one, two] = [this.before, after].map(({ problem, plan, name, names }) => planView(problem, plan, name, names));
       this.shown = openComparison(this.view, { kind: "comparison", title: "", before: one, after: two, facts }, style);
     });

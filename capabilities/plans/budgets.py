@@ -1,13 +1,16 @@
-"""Budgets of pools, and how much they may grow."""
+"""Budgets of pools, how much they may grow, and plans that keep them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 from memplan.capabilities.sizes import named_size, parse_size, with_capacities
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 
 _MOST_PERCENT = 1_000_000
@@ -38,10 +41,6 @@ class Tolerance:
         return self.bytes + int(self.part * before)
 
 
-NOTHING_MORE = Tolerance()
-"""No pool may grow at all."""
-
-
 def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[str, int]]:
     """Read `SIZE` for the only pool, or `NAME=SIZE` for each; return the problem with these pools, and their budgets.
 
@@ -68,3 +67,41 @@ def within(problem: Problem, budgets: Mapping[str, int]) -> Problem:
         if sizes:
             limits.append(f"{pool.name}={min(sizes)}")
     return with_capacities(problem, limits)
+
+
+class PlanOne(Protocol):
+    """Plans a problem in a share of the time that is left."""
+
+    def __call__(self, problem: Problem, /, *, share: float) -> Plan:
+        """Return its plan."""
+
+
+def plan_within(problem: Problem, budgets: Mapping[str, int], plan_one: PlanOne) -> Plan:
+    """Return a plan of the problem that keeps the budgets if one is found; else one that shows by how much it does not.
+
+    Budgets are no sizes: first nothing is held to them, as the bounds of such a plan are bounds of the problem. Only
+    where the objective looks at more than the pool's own peak, a second plan is held to them, and has half of the time.
+    """
+    is_once = not budgets or (len(problem.pools) == 1 and problem.objective == "peak")
+    plan = plan_one(problem, share=1 if is_once else 0.5)
+    if is_once or not _is_over(plan, budgets):
+        return plan
+    held = plan_one(within(problem, budgets), share=1)
+    return plan if held.peak is None else _of_problem(held, problem)
+
+
+def _is_over(plan: Plan, budgets: Mapping[str, int]) -> bool:
+    return any(use.used is not None and use.used > budgets.get(use.name, use.used) for use in plan.pools)
+
+
+def _of_problem(plan: Plan, problem: Problem) -> Plan:
+    """Return a plan of the problem in smaller pools as one of the problem: what was proved of it is not so any more."""
+    pools = tuple(
+        use.model_copy(update={"size": pool.size, "lower_bound": None})
+        for use, pool in zip(plan.pools, problem.pools, strict=True)
+    )
+    unknown = dict.fromkeys(("lower_bound", "gap", "cost_lower_bound", "proof"))
+    changes = {"status": "feasible", "pools": pools, "problem_hash": problem_hash(problem), **unknown}
+    if plan.stop_reason == "proved":
+        changes["stop_reason"] = None
+    return plan.model_copy(update=changes)

@@ -1,0 +1,68 @@
+"""What `memplan check` alone has: reports, the plan and the next baseline in files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memplan.api.checks.reports import REPORTS
+from memplan.api.cli.arguments import PlanOutput, SaveBaseline
+from memplan.api.cli.flags import flag, keyword
+from memplan.api.cli.from_capability import Given, Local
+from memplan.api.cli.streams import format_for, refuse_unwritable, say, write
+from memplan.api.reports.plan_formats import write_plan
+from memplan.capabilities.plans.baseline import write_baseline
+from memplan.capabilities.plans.budgets import read_budgets
+from memplan.capabilities.plans.check import lines
+from memplan.planner.errors import OptionError, shown
+
+_REPORT = f"Write a report: {', '.join(REPORTS)}; repeat it."
+
+
+def _prepare(given: Given) -> None:
+    for path in given.flags["report"] or ():
+        if Path(path).suffix not in REPORTS:
+            raise OptionError(f"report: must end in {', '.join(REPORTS)}, got {shown(path)}")
+        refuse_unwritable(path)
+    refuse_unwritable(given.flags["save_baseline"])
+    format_for(given.flags["output"], None)
+    if given.flags["subject"] is None:
+        given.change(subject=given.files["problem"])
+    given.change(with_plan=given.flags["output"] is not None or given.flags["save_baseline"] is not None)
+
+
+def _finish(given: Given, answer: Any) -> Sequence[str]:
+    if answer.plan is None:
+        return ()
+    problem, _ = read_budgets(given.flags["budgets"] or (), given.question["problem"])
+    if (path := given.flags["output"]) is not None:
+        write(path, write_plan(answer.plan, problem, format_for(path, None)))
+    if given.flags["save_baseline"] is not None and answer.pools:
+        write(given.flags["save_baseline"], write_baseline(problem, answer.plan))
+    return ()
+
+
+def _shows(given: Given, answer: Any) -> bool:
+    """Write the reports in place of the JSON on standard output, where there are some."""
+    for path in given.flags["report"] or ():
+        write(path, REPORTS[Path(path).suffix](answer))
+    if not given.flags["report"]:
+        return False
+    for line in () if given.flags["quiet"] else lines(answer):
+        say(f"memplan: {line}")
+    return True
+
+
+LOCAL = Local(
+    (
+        keyword("output", PlanOutput, None),
+        flag("report", list[str] | None, None, "--report", metavar="REPORT", help=_REPORT),
+        keyword("save_baseline", SaveBaseline, None),
+    ),
+    _prepare,
+    _finish,
+    _shows,
+    owns_output=True,
+    says_lines=True,
+)

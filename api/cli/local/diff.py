@@ -1,0 +1,41 @@
+"""What `memplan diff` alone has: the page of two plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memplan.api.cli.arguments import StudyPage
+from memplan.api.cli.flags import keyword
+from memplan.api.cli.from_capability import Given, Local
+from memplan.api.cli.streams import refuse_unwritable, write
+from memplan.planner.audit import verify
+from memplan.planner.errors import OptionError
+
+
+def _prepare(given: Given) -> None:
+    """Raise OptionError where a problem is not known, or a plan is not one of it."""
+    refuse_unwritable(given.flags["page_file"])
+    if given.flags["page_file"] is None:
+        return
+    for word in ("old", "new"):
+        side, path = given.question[word], given.files[word]
+        if side.problem is None:
+            raise OptionError(f"page: needs the problem of {path}: give --{word}-problem")
+        if violations := verify(side.problem, side.plan):
+            raise OptionError(f"page: {path}: {violations[0].message}")
+
+
+def _finish(given: Given, answer: Any) -> Sequence[str]:
+    if given.flags["page_file"] is not None:
+        # Imported here: few differences are looked at.
+        from memplan.api.reports.page.comparison import PlanOf, comparison_page
+
+        names = {word: Path(str(given.files[word])).name for word in ("old", "new")}
+        sides = (PlanOf(given.question[word].problem, given.question[word].plan, names[word]) for word in names)
+        write(given.flags["page_file"], comparison_page(*sides, answer))
+    return ()
+
+
+LOCAL = Local((keyword("page_file", StudyPage, None),), _prepare, _finish)

@@ -1,0 +1,82 @@
+"""What `memplan sweep` alone has: the points as CSV, and a page in which each opens its plan."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from enum import StrEnum
+
+from memplan.api.cli.arguments import StudyPage
+from memplan.api.cli.flags import flag, keyword
+from memplan.api.cli.from_capability import Given, Local
+from memplan.api.cli.streams import format_for, refuse_unwritable, write
+from memplan.capabilities.plans.sweep import Sweep
+from memplan.planner.errors import OptionError
+from memplan.planner.model.problem import Problem
+
+_COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
+
+
+class SweepDisplay(StrEnum):
+    """The ways to show a sweep."""
+
+    json = "json"
+    csv = "csv"
+    table = "table"
+
+
+def _prepare(given: Given) -> None:
+    format_for(given.flags["output"], None)
+    refuse_unwritable(given.flags["page_file"])
+    if given.flags["page_file"] is not None and given.server is not None:
+        raise OptionError("page: must not be given with a server, which sends no plans of a sweep")
+
+
+def _finish(given: Given, answer: Sweep) -> Sequence[str]:
+    if given.flags["page_file"] is not None:
+        write(given.flags["page_file"], _page(given.question["problem"], answer))
+    return ()
+
+
+def _shows(given: Given, answer: Sweep) -> bool:
+    display = given.flags["display"]
+    if (display or format_for(given.flags["output"], None)) != "csv":
+        return False
+    write(given.flags["output"], as_csv(answer))
+    return True
+
+
+def as_csv(answer: Sweep) -> bytes:
+    """Write the points as a table, with what is used of each pool and its bound in columns of their own."""
+    text = io.StringIO(newline="")
+    names = [use.name for use in answer.points[0].pools] if answer.points else []
+    pools = list(answer.points[0].sizes) if answer.points else []
+    sizes = ["size"] if len(pools) == 1 else [f"{name} size" for name in pools]
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow([*sizes, *_COLUMNS, *(f"{name} {what}" for name in names for what in ("used", "lower bound"))])
+    for point in answer.points:
+        uses = (value for use in point.pools for value in (use.used, use.lower_bound))
+        out.writerow([*point.sizes.values(), *(getattr(point, name) for name in _COLUMNS), *uses])
+    return text.getvalue().encode()
+
+
+def _page(problem: Problem, answer: Sweep) -> bytes:
+    """Return the page of a sweep, in which each size opens its plan; of several pools, over the sum of their sizes."""
+    # Imported here: few sweeps are looked at.
+    from memplan.api.reports.page.studies import sweep_page
+
+    pairs = zip(answer.points, answer.plans or (), strict=True)
+    rows = [(sum(point.sizes.values()), problem.with_capacity(point.sizes), plan) for point, plan in pairs]
+    return sweep_page(problem.name or "sweep", " + ".join(answer.points[0].sizes if answer.points else ()), rows)
+
+
+LOCAL = Local(
+    (
+        flag("display", SweepDisplay | None, None, "--format", help="A table on a terminal, else JSON."),
+        keyword("page_file", StudyPage, None),
+    ),
+    _prepare,
+    _finish,
+    _shows,
+)

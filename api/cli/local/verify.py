@@ -1,0 +1,7 @@
+"""What `memplan verify` alone has: its sentences for people beside the JSON."""
+
+from __future__ import annotations
+
+from memplan.api.cli.from_capability import Local
+
+LOCAL = Local(says_lines=True)

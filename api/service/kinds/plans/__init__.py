@@ -1,1 +1,0 @@
-"""Kinds of jobs about plans that were made before."""

@@ -1,0 +1,97 @@
+"""The capability `certificate`: what proves a plan, to be checked without memplan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control, Question, Seconds
+from memplan.capabilities.inputs import PLAN, PROBLEM
+from memplan.planner.audit import verify
+from memplan.planner.errors import PlanError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+from memplan.solvers.certificates.certify import TIME_LIMIT_S, certify
+from memplan.solvers.portfolio.solve import solve
+
+_MOST_TOLD = 10
+
+
+class CertificateOptions(CapabilityOptions):
+    """Options of a certificate."""
+
+    proof_s: Seconds = Field(TIME_LIMIT_S, description="Of these, the seconds for the proof.")
+
+
+class CertificateAnswer(Answer):
+    """The certificate of a plan, and the plan; `text` is what `checkers/check.py` reads, empty with a `reason`."""
+
+    kind: Literal["live-set", "lemmas", "multipliers", "none"]
+    text: str
+    lemmas: int
+    buffers: tuple[Id, ...]
+    reason: str | None
+    sha256: str | None
+    plan: Plan
+
+
+def certificate(
+    problem: Problem,
+    plan: Plan | None = None,
+    options: CertificateOptions = CertificateOptions(),
+    control: Control = Control(),
+) -> CertificateAnswer:
+    """Certify a plan: what proves that it is the best, or that nothing fits, to be checked without memplan.
+
+    Where no plan is given, one is made first.
+    """
+    running = control.begun(options)
+    if plan is not None and (violations := verify(problem, plan)):
+        raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
+    proof_s = min(options.proof_s, running.left_s / 2)
+    if plan is None:
+        plan = solve(problem, time_limit_s=running.left_s - proof_s, control=running.searching(keeping_s=proof_s))
+    left_s = min(options.proof_s, running.left_s)
+    found = certify(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
+    return CertificateAnswer(
+        kind=found.kind,
+        text=found.text,
+        lemmas=found.lemmas,
+        buffers=found.buffers,
+        reason=found.reason,
+        sha256=found.facts().sha256,
+        plan=plan,
+    )
+
+
+def lines(found: CertificateAnswer) -> Iterator[str]:
+    """Yield the lines for people: what proves which claim."""
+    if found.reason is not None:
+        yield f"no certificate: {found.reason}"
+        return
+    claim = "nothing fits" if found.plan.peak is None else f"a peak of {found.plan.peak:,} bytes is the least"
+    yield f"{claim}: by {found.kind}, {found.lemmas:,} lemmas about {len(found.buffers):,} buffers"
+    yield f"sha256 {found.sha256}, {len(found.text.encode()):,} bytes"
+
+
+def _refuted(question: Question, answer: CertificateAnswer) -> str | None:
+    violations = verify(question["problem"], answer.plan)
+    return f"plan: is not one of this problem: {violations[0].message}" if violations else None
+
+
+CAPABILITY = Capability(
+    certificate,
+    inputs=(PROBLEM, replace(PLAN, required=False, help="A plan of it, JSON or CSV; without one, it is planned.")),
+    options=CertificateOptions,
+    answer=CertificateAnswer,
+    lines=lines,
+    exit_status=lambda found: 1 if found.reason is not None else 0,
+    exits={0: "there is a certificate", 1: "there is none"},
+    status=lambda found: found.kind,
+    refutes=_refuted,
+    example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
+)

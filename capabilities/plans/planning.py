@@ -1,0 +1,105 @@
+"""A plan as every entrance makes it, and writes it: the solve, and the reason where nothing fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from memplan.capabilities.capability import Question, Running
+from memplan.capabilities.sizes import size_text
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference.table import PREFIX
+
+_LEAST_S = 0.05
+"""With fewer seconds left, the reason is the one that the solve found."""
+
+
+def planned(
+    problem: Problem,
+    options: SolveOptions,
+    running: Running,
+    *,
+    share: float = 1.0,
+    reason: bool = True,
+    **control: Any,
+) -> Plan:
+    """Return the plan of a problem by the end of a call, or in a share of its time, unless work is counted.
+
+    Where nothing fits, the `reason` is looked into. `control` are further fields of the control of the solve.
+    """
+    limit_s = running.left_s if running.counted_s is not None else share * running.left_s
+    if ":" in options.solver and not options.solver.startswith(PREFIX) and not running.is_local:
+        raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(options.solver)}")
+    given = {name: getattr(options, name) for name in SolveOptions.model_fields} | {"time_limit_s": limit_s}
+    plan = solve(problem, **given, control=running.searching(keeping_s=running.left_s - limit_s, **control))
+    return with_reason(problem, plan, running) if reason else plan
+
+
+def with_reason(problem: Problem, plan: Plan, running: Running) -> Plan:
+    """Return a plan with the reason looked into, where nothing fits and there is time for that."""
+    left_s = running.left_s
+    if plan.status != "infeasible" or running.cancelled.is_set() or left_s < _LEAST_S:
+        return plan
+    # Imported here: most problems fit.
+    from memplan.solvers.studies.explanation import explain
+    from memplan.solvers.studies.explanation.options import EXPLAIN_S, ExplainOptions
+
+    limit_s, counts_work = min(EXPLAIN_S, left_s), running.counted_s is not None
+    options = ExplainOptions(limit_s, cancelled=running.cancelled, deterministic=counts_work)
+    return explain.with_reason(problem, plan, options)
+
+
+def plan_status(plan: Plan) -> int:
+    """Return the exit status: 0 for a plan."""
+    return 0 if plan.status in ("optimal", "feasible") else 1
+
+
+PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
+_ANY = Problem(buffers=())
+
+
+def write_plan(plan: Plan) -> bytes:
+    """Write a plan as JSON, which says the same of it whatever the problem is."""
+    return memplan_json.write_plan(plan, _ANY)
+
+
+def plan_refuted(question: Question, plan: Plan) -> str | None:
+    """Return why a plan is not one of the problem in a question, if so."""
+    violations = verify(question["problem"], plan)
+    return f"plan: is not one of this problem: {violations[0].message}" if violations else None
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield the lines for people: what is known, the use of each pool, and what was kept."""
+    yield headline(plan)
+    for pool in plan.pools if plan.peak is not None else ():
+        size = "" if pool.size is None else f" of {pool.size:,}"
+        bound = "" if pool.lower_bound is None else f", lower bound {pool.lower_bound:,}"
+        name = pool.name if pool.name.isprintable() else shown(pool.name)
+        yield f"{name}: {pool.used or 0:,} bytes ({size_text(pool.used or 0)}){size}{bound}"
+    yield from kept_lines(plan)
+    for finding in plan.findings:
+        yield f"warning: {finding.rule}: {finding.message}"
+
+
+def headline(plan: Plan) -> str:
+    """Say in one line what is known of a plan, or why there is none."""
+    if plan.peak is None:
+        return f"{plan.status}: {plan.explanation.message if plan.explanation else plan.stop_reason}"
+    bound = "" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}"
+    gap = "" if plan.gap is None else f", gap {plan.gap:.2%}"
+    spent = "" if plan.wall_time_s is None else f", {plan.wall_time_s:.2f} s"
+    return f"{plan.status}: peak {plan.peak:,} bytes{bound}{gap}, by {plan.solver}{spent}"
+
+
+def kept_lines(plan: Plan) -> Iterator[str]:
+    """Yield the sentence about the places of an old plan, where some were to be kept."""
+    if (kept := plan.kept) is not None:
+        rule = "proved to be the fewest" if kept.proved else f"at least {kept.least_moves:,} must"
+        yield f"{kept.moved:,} of {kept.moved + kept.stayed:,} buffers moved, {kept.moved_bytes:,} bytes; {rule}"

@@ -1,0 +1,77 @@
+"""The capability `replan`: a plan for a changed problem that moves few buffers of an old plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Capability, Control, Question, SearchOptions
+from memplan.capabilities.inputs import PLAN, PROBLEM
+from memplan.capabilities.plans.baseline import read_baseline_parts
+from memplan.capabilities.plans.planning import PLAN_EXITS, plan_lines, plan_refuted, plan_status, write_plan
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.studies.replanning import replan as study
+from memplan.solvers.studies.replanning.questions import read_eps
+from memplan.solvers.studies.replanning.replan import DEFAULT_EPS
+
+
+class ReplanOptions(SearchOptions, SolveOptions):
+    """Options of a re-plan: those of the solve for the best peak, and how near that the peaks are to be."""
+
+    eps: float | str = Field(DEFAULT_EPS, description="How far above the best peak the plan may be: 2%, or 0.02.")
+    least: Literal["buffers", "bytes"] = Field("buffers", description="What is to be small of what moves.")
+
+
+def replan(
+    problem: Problem, plan: Plan, options: ReplanOptions = ReplanOptions(), control: Control = Control()
+) -> Plan:
+    """Plan again with few moves: as many buffers as can be stay where an old plan of a similar problem has them.
+
+    The peak of each pool is at most so far above the best one. Where any plan that fits is accepted, pools may be
+    filled to their ends.
+    """
+    check_options({}, options)
+    running = control.begun(options)
+    given = {name: getattr(options, name) for name in SolveOptions.model_fields}
+    return study.replan(
+        problem,
+        plan,
+        eps=options.eps,
+        least=options.least,
+        options=SolveOptions.model_construct(**given),
+        control=running.searching(),
+    )
+
+
+def check_options(_question: Question, options: ReplanOptions) -> None:
+    """Raise OptionError for options that are wrong in ways that their types do not tell."""
+    read_eps(options.eps)
+    options.target()
+
+
+_OLD = {"placements": [{"id": "conv1", "pool": "default", "offset": 0}]}
+CAPABILITY = Capability(
+    replan,
+    inputs=(
+        PROBLEM,
+        replace(
+            PLAN,
+            help="The old plan, JSON or CSV, or a baseline that holds problem and plan; or -.",
+            from_file=lambda _reader, data, name, _question: read_baseline_parts(data, name).plan,
+            metavar="OLD_PLAN",
+        ),
+    ),
+    options=ReplanOptions,
+    answer=Plan,
+    lines=plan_lines,
+    exit_status=plan_status,
+    exits=PLAN_EXITS,
+    check=check_options,
+    refutes=plan_refuted,
+    write=write_plan,
+    example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}, "plan": _OLD},
+)

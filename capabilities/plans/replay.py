@@ -1,0 +1,121 @@
+"""The capability `replay`: the solve of a replay bundle once more, and whether it says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Seconds
+from memplan.capabilities.inputs import Input, object_in, problem_subject
+from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.planner.errors import FormatError
+from memplan.planner.importers import detect
+from memplan.planner.importers.imported import ModelOptions
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.studies.replay import bundle as study
+from memplan.solvers.studies.replay.bundle import ReplayBundle, ReplayResult, bundle_from, read_bundle
+from memplan.solvers.studies.replay.source_file import SourceFile
+
+_EXITS = {"bytes": 0, "peak": 4, "nothing": 5}
+_WORDS = {"bytes": "the same bytes", "peak": "another plan of the same peak", "nothing": "another peak"}
+_REPLAY_S = 600.0
+
+
+class ReplayOptions(CapabilityOptions):
+    """Options of a replay."""
+
+    # What counted its work may take longer on another machine, and is another answer where it is cut short.
+    time_limit_s: Seconds = Field(_REPLAY_S, description="Seconds until the answer, all in all.")
+    with_plan: bool = Field(False, description="Answer with the new plan, too.")
+
+
+class Replay(ReplayResult):
+    """The outcome of a replay; `plan` is there where it was asked for.
+
+    `disturbed_by` is why the old answer was not said to be reproducible, None where it was not deterministic.
+    """
+
+    disturbed_by: str | None = None
+    plan: Plan | None = None
+
+
+def replay(bundle: ReplayBundle, options: ReplayOptions = ReplayOptions(), control: Control = Control()) -> Replay:
+    """Solve once more what a replay bundle holds, and compare the answers: the same bytes, the same peak, or another.
+
+    What else differs is told: versions of packages, the machine, the compiled kernels.
+    """
+    running = control.begun(options)
+    found, plan = study.replay(bundle, problem_in, SolveControl(running.deadline, running.cancelled))
+    return Replay(
+        **dict(found),
+        disturbed_by=None if bundle.reproducible else bundle.answer.disturbed_by,
+        plan=plan if options.with_plan else None,
+    )
+
+
+def problem_in(file: SourceFile) -> Problem:
+    """Return the problem in a bundle's file, read as it was read then; raises InputError."""
+    model = {name: getattr(file.model, name) for name in ModelOptions.model_fields}
+    options = ReadOptions.model_construct(**model, capacity=file.capacity, inclusive=file.inclusive)
+    return Reader(options).problem(file.data, file.name or "")
+
+
+def lines(found: Replay) -> Iterator[str]:
+    """Yield the lines for people: what is the same, and what differs."""
+    why = found.disturbed_by or "the search was not deterministic"
+    yield _WORDS[found.same] + ("" if found.reproducible else f"; it was not said to be reproducible ({why})")
+    if found.same == "nothing":
+        yield f"peak {found.peak_before} ({found.status_before}) then, {found.peak} ({found.status}) now"
+    if not found.is_valid:
+        yield "the answer in the bundle is not valid for its problem"
+    for name, (then, now) in found.environment.items():
+        yield f"{name}: {then or 'none'} then, {now or 'none'} now"
+
+
+def _bundle_field(value: object) -> ReplayBundle:
+    """Return the bundle in a field of a body; raises FormatError, for a model, too: strangers send bodies."""
+    bundle = bundle_from(object_in(value, "bundle", FormatError))
+    file = bundle.problem.file
+    if (found := detect(file.data, file.name)) is not None:
+        raise FormatError(f"problem.content: must be a problem, not a model ({found}), which `memplan replay` reads")
+    problem_in(file)
+    return bundle
+
+
+_FILE = '{"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}'
+_BUNDLE = {
+    "format": "memplan-replay/1",
+    "problem": {
+        "name": "problem.json",
+        "content": _FILE,
+        "sha256": "422fd4c4fff3852b7cda2d884e29feb7019069c1f60d4240bad1c8030f019bb8",
+    },
+    "problem_hash": "sha256:5fdbeb480810b042e9a9695af176f32a207e3164cb554ba64eef2a13eddf66f0",
+    "options": {"time_limit_s": 5, "deterministic": True},
+    "answer": {"status": "feasible", "peak": 64, "placements": [{"id": "conv1", "pool": "default", "offset": 0}]},
+    "answer_sha256": "5eef18bf6cbbeb225837e9e2b04b2db6747a4beed258912753dccb9a657f387a",
+    "reproducible": False,
+}
+CAPABILITY = Capability(
+    replay,
+    inputs=(
+        Input(
+            "bundle",
+            ReplayBundle,
+            _bundle_field,
+            lambda bundle: bundle.model_dump(mode="json"),
+            "What `memplan plan --bundle` wrote, or - for standard input.",
+            from_file=lambda _reader, data, _name, _question: read_bundle(data),
+            subject=lambda bundle: problem_subject(problem_in(bundle.problem.file)),
+        ),
+    ),
+    options=ReplayOptions,
+    answer=Replay,
+    lines=lines,
+    exit_status=lambda found: _EXITS[found.same],
+    exits={0: "the same bytes", 4: "another plan of the same peak", 5: "another peak"},
+    example={"bundle": _BUNDLE},
+)
