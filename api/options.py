@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from memplan.api.reports.plan_formats import PLAN_FORMATS
+from memplan.capabilities.plans.plan import PlanOptions
 from memplan.planner.errors import MAX_SHOWN, OptionError, path_of, sentences, shown
-from memplan.solvers.portfolio.options import SolveOptions
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
@@ -19,14 +19,10 @@ else:
     PlanFormatName = Literal[tuple(PLAN_FORMATS)]
 
 
-class Options(SolveOptions):
-    """Options of a plan: time limit, solver, acceptable gap (`"fit"`, or percent above the bound), seed.
+class Options(PlanOptions):
+    """Options of a plan over HTTP; `format` is how it is written, whatever the caller's Accept says."""
 
-    `deterministic` gives the same plan on every machine. `format` is how the plan is written, whatever the caller's
-    Accept says.
-    """
-
-    format: PlanFormatName | None = None
+    format: PlanFormatName | None = Field(None, description="How the plan is written, whatever the Accept header says.")
 
 
 NO_OPTIONS = Options.model_construct()

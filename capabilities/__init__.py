@@ -1,6 +1,7 @@
 """Capabilities: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
 
 MODULES = {
+    "plan": "plans.plan",
     "explain": "reasons.explain",
     "repairs": "reasons.repairs",
     "scenarios": "reasons.scenarios",

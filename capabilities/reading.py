@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
@@ -72,6 +73,11 @@ class Reader:
     own_plan: Plan | None = None
     own_peak: int | None = None
     own_graph: OperationGraph | None = None
+
+    @property
+    def file_name(self) -> str | None:
+        """The name of the file without its folder; None for standard input."""
+        return None if self.name is None or self.name == "-" else Path(self.name).name
 
     def problem(self, data: bytes, name: str | None = None) -> Problem:
         """Return the problem in the bytes of a file, or that a model or operations pose; raises InputError."""

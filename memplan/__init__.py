@@ -26,6 +26,7 @@ _MODULE_OF = {name.replace("-", "_"): f"capabilities.{module}" for name, module 
     "AuditOptions": "capabilities.plans.audit",
     "CertificateOptions": "capabilities.plans.certificate",
     "CheckOptions": "capabilities.plans.check",
+    "PlanOptions": "capabilities.plans.plan",
     "ReplanOptions": "capabilities.plans.replan",
     "ReplayOptions": "capabilities.plans.replay",
     "SweepOptions": "capabilities.plans.sweep",
@@ -75,7 +76,7 @@ _MODULE_OF = {name.replace("-", "_"): f"capabilities.{module}" for name, module 
     "read_plan": "files",
     "read_problem": "files",
     "recompute_frontier": "solvers.order.recompute.frontier",
-    "solve": "solvers.portfolio.solve",
+    "solve": "capabilities.plans.plan",
     "verify": "planner.audit",
     "write_plan": "files",
     "write_problem": "files",
@@ -92,6 +93,9 @@ if TYPE_CHECKING:
     from memplan.capabilities.plans.check import CheckOptions as CheckOptions
     from memplan.capabilities.plans.check import check as check
     from memplan.capabilities.plans.diff import diff as diff
+    from memplan.capabilities.plans.plan import PlanOptions as PlanOptions
+    from memplan.capabilities.plans.plan import plan as plan
+    from memplan.capabilities.plans.plan import solve as solve
     from memplan.capabilities.plans.replan import ReplanOptions as ReplanOptions
     from memplan.capabilities.plans.replan import replan as replan
     from memplan.capabilities.plans.replay import ReplayOptions as ReplayOptions
@@ -149,7 +153,6 @@ if TYPE_CHECKING:
     from memplan.solvers.order.solve import OrderResult as OrderResult
     from memplan.solvers.order.solve import order_operations as order_operations
     from memplan.solvers.portfolio.options import SolveControl as SolveControl
-    from memplan.solvers.portfolio.solve import solve as solve
     from memplan.solvers.search.result import Progress as Progress
     from memplan.solvers.studies.what_if.values import WhatIf as WhatIf
 else:  # type checkers would take any name for one of these

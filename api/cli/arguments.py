@@ -60,23 +60,12 @@ Inclusive = Annotated[
 PlanOutput = Annotated[
     str | None, typer.Option("--output", "-o", metavar="PLAN", help=f"Write the plan here: {SUFFIXES}.")
 ]
-Deterministic = Annotated[bool, typer.Option(help="The same plan on every machine: count work, not time.")]
-ProfileName = Annotated[
-    str | None, typer.Option("--profile", help="What several pools are for: speed, balanced (the default) or size.")
-]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors to people.")]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")]
 
 # Of plan
 TimeLimit = Annotated[float, seconds_limit("Seconds until the answer")]
-SolverName = Annotated[
-    str, typer.Option(help="Which solver; `memplan solvers` lists them. A planner of your own: MODULE:FUNCTION.")
-]
-Accepted = Annotated[
-    str | None, typer.Option(metavar="fit|GAP%", help="Be content with any plan that fits, or with this gap.")
-]
-Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For what the search leaves to chance.")]
 PictureFile = Annotated[
     str | None, typer.Option("--picture", metavar="FILE", help="Draw the plan: .svg, .png or .pdf.")
 ]
@@ -89,21 +78,6 @@ PageFile = Annotated[
 CertificateFile = Annotated[
     str | None,
     typer.Option("--certificate", metavar="FILE", help="Write what proves the plan here; checkers/ checks it."),
-]
-SweepOf = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--sweep",
-        metavar="[NAME=]FROM:TO:STEP",
-        help="Cost and peaks for each size of a pool; for several pools, repeat it.",
-    ),
-]
-KeptPlan = Annotated[
-    str | None,
-    typer.Option("--keep", metavar="OLD_PLAN", help="Keep as many buffers as can be where this plan has them."),
-]
-Eps = Annotated[
-    str, typer.Option("--eps", metavar="PERCENT%", help="With --keep: how far above the best peak the plan may be.")
 ]
 Reorder = Annotated[bool, typer.Option("--reorder", help="Plan operations in the order that needs the fewest bytes.")]
 OrderFile = Annotated[
@@ -122,23 +96,6 @@ ServerUrl = Annotated[
     typer.Option(metavar="URL", envvar="MEMPLAN_SERVER", help="Ask this service, with the key in MEMPLAN_KEY, if any."),
 ]
 
-# Of check
-Budgets = Annotated[
-    list[str] | None,
-    typer.Option("--budget", metavar="[NAME=]SIZE", help="What a pool may use: 256KiB, or sram=256KiB; repeat it."),
-]
-BaselineFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="What was used before: a plan, or what --save-baseline wrote.")
-]
-BaselineProblem = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The problem of a baseline that is only a plan.")
-]
-ToleranceOption = Annotated[
-    str, typer.Option(metavar="SIZE|PERCENT%", help="How much a pool may use beyond the baseline.")
-]
-CheckedPlan = Annotated[
-    str | None, typer.Option("--plan", metavar="PLAN", help="Check this plan instead of making one.")
-]
 SaveBaseline = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write problem and plan here, whatever the check says.")
 ]

@@ -12,7 +12,6 @@ from memplan.capabilities import MODULES
 from memplan.planner import __version__
 
 COMMANDS = {
-    "plan": "plans.plan",
     "look": "plans.look",
     "convert": "files.convert",
     "export": "files.export",
@@ -33,10 +32,14 @@ COMMANDS = {
 }
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
 LOCALS = {
-    name: f"local.{name}" for name in ("audit", "certificate", "check", "diff", "explain", "replay", "sweep", "verify")
+    name: f"local.{name}"
+    for name in (
+        *("audit", "certificate", "check", "diff", "explain"),
+        *("plan", "replan", "replay", "sweep", "verify"),
+    )
 }
 """From a capability to the module of this package that has what its command alone has, as `LOCAL`."""
-_NAMES = (*COMMANDS, *(name for name in MODULES if name not in COMMANDS))
+_NAMES = (*(name for name in MODULES if name not in COMMANDS), *COMMANDS)
 
 
 def app(arguments: Sequence[str]) -> typer.Typer:

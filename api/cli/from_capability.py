@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -12,12 +14,13 @@ import typer
 from memplan.api.cli.arguments import ListFormat, Quiet, ServerUrl
 from memplan.api.cli.flags import dashed, flag, flags_of, keyword, options_given, signed, spelled
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
-from memplan.api.cli.progress import run_in_thread
-from memplan.api.cli.streams import STANDARD, read_as, refuse_unwritable, say, wants_table, warn, write
+from memplan.api.cli.progress import ProgressLine, run_in_thread
+from memplan.api.cli.streams import STANDARD, is_terminal, read_as, refuse_unwritable, say, wants_table, warn, write
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Question
 from memplan.capabilities.inputs import Input
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.errors import OptionError
+from memplan.solvers.search.deadline import Deadline
 
 JsonFile = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
@@ -45,18 +48,24 @@ class Given:
 class Local:
     """What a command has that no other entrance has: flags of its own, with files that it writes beside the answer.
 
-    `prepare` raises InputError before work is spent; `finish` writes what was asked for, and returns what to say.
+    `reads` may read the question in a way of its own, else it returns None. `prepare` raises InputError before work is
+    spent; `begin` does work of its own on the question, in the time of the answer; `finish` writes what was asked for,
+    and returns what to say.
     `shows` writes the answer in a form of the command's own, and returns False where it is to be written as ever. Where
     the command `owns_output`, its flag `output` names another file than that of the JSON. One that `says_lines` writes
-    them to standard error where JSON goes to standard output: builds show the one, and programs read the other.
+    them to standard error where JSON goes to standard output: builds show the one, and programs read the other. One
+    that `draws_progress` draws it on one line of a terminal, instead of a line for each event.
     """
 
     flags: Sequence[inspect.Parameter] = ()
+    reads: Callable[[Reader, Mapping[str, Any]], Question | None] = lambda _reader, _given: None
+    begin: Callable[[Given, Control], None] = lambda _given, _control: None
     prepare: Callable[[Given], None] = lambda _: None
     finish: Callable[[Given, Any], Sequence[str]] = lambda _given, _answer: ()
     shows: Callable[[Given, Any], bool] = lambda _given, _answer: False
     owns_output: bool = False
     says_lines: bool = False
+    draws_progress: bool = False
 
 
 def command_of(capability: Capability[Any, Any], local: Local | None = None) -> Callable[..., None]:
@@ -88,18 +97,30 @@ def command_of(capability: Capability[Any, Any], local: Local | None = None) -> 
 
 def run(capability: Capability[Any, Any], local: Local, given: dict[str, Any]) -> int:
     """Read files and flags, answer, and write the answer; return the exit status. Raises MemplanError."""
+    started = time.monotonic()
     refuse_unwritable(given["output"])
     options = options_given(capability.options, given)
     reader = Reader(options_given(ReadOptions, given))
-    question = _read_files(capability, reader, given)
+    question = local.reads(reader, given)
+    question = _read_files(capability, reader, given) if question is None else question
     paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
     found = Given(paths, given, reader, question, options, given["server"])
     local.prepare(found)
     if not given["quiet"]:
         warn(reader.warnings)
+    line = ProgressLine(sys.stderr if local.draws_progress and is_terminal(sys.stderr) and not given["quiet"] else None)
+    # Reading is a part of the time, unless work is counted instead.
+    deadline = None if found.options.counts_work else Deadline.after(found.options.time_limit_s, started)
     with graceful_interrupts() as cancelled:
-        control = Control(cancelled=cancelled, report=_reporter(capability, given["quiet"]), is_local=True)
-        answer = run_in_thread(lambda: answered(capability, found, control), lambda: None)
+        hear = _reporter(capability, line.take if local.draws_progress else _say_line, given["quiet"])
+        control = Control(deadline, cancelled, hear, is_local=True)
+
+        def work() -> Any:
+            local.begin(found, control)
+            return answered(capability, found, control)
+
+        answer = run_in_thread(work, lambda: line.draw(time.monotonic() - started))
+        line.erase()
     show(capability, local, found, answer)
     return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer)
 
@@ -186,9 +207,15 @@ def _refuse_standard_twice(paths: Sequence[str | None]) -> None:
         raise OptionError("files: only one of them must be standard input, got - twice")
 
 
-def _reporter(capability: Capability[Any, Any], quiet: bool) -> Callable[[Mapping[str, Any]], None]:
+def _say_line(line: str) -> None:
+    say(f"memplan: {line}")
+
+
+def _reporter(
+    capability: Capability[Any, Any], take: Callable[[str], None], quiet: bool
+) -> Callable[[Mapping[str, Any]], None]:
     def report(event: Mapping[str, Any]) -> None:
         if not quiet and (line := capability.progress(event)) is not None:
-            say(f"memplan: {line}")
+            take(line)
 
     return report

@@ -8,30 +8,28 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TextIO, TypeVar
 
-from memplan.solvers.search.result import Progress
-
 Result = TypeVar("Result")
 _DRAW_EVERY_S = 0.1
 _ERASE = "\r\033[K"
 
 
 class ProgressLine:
-    """One line on a terminal, drawn over and over: time, best peak, bound and gap."""
+    """One line on a terminal, drawn over and over: the time, and how far the work is."""
 
     def __init__(self, terminal: TextIO | None) -> None:
         self.terminal = terminal
-        self.latest: Progress | None = None
+        self.latest: str | None = None
 
-    def take(self, progress: Progress) -> None:
+    def take(self, text: str) -> None:
         """Remember how far the search is; called from its threads."""
-        self.latest = progress
+        self.latest = text
 
     def draw(self, elapsed_s: float) -> None:
         """Draw what is known, if there is a terminal."""
         if self.terminal is None or self.latest is None:
             return
         width = shutil.get_terminal_size().columns - 1  # the last column stays free: some terminals wrap after it
-        self.terminal.write(f"{_ERASE}{f'{elapsed_s:6.1f} s  {sentence(self.latest)}'[:width]}")
+        self.terminal.write(f"{_ERASE}{f'{elapsed_s:6.1f} s  {self.latest}'[:width]}")
         self.terminal.flush()
 
     def erase(self) -> None:
@@ -39,13 +37,6 @@ class ProgressLine:
         if self.terminal is not None:
             self.terminal.write(_ERASE)
             self.terminal.flush()
-
-
-def sentence(progress: Progress) -> str:
-    """Say best peak, bound and gap."""
-    peak = "none yet" if progress.peak is None else f"{progress.peak:,}"
-    gap = "" if progress.gap is None else f"  gap {progress.gap:.2%}"
-    return f"best peak {peak}  bound {progress.lower_bound:,}{gap}  {progress.by}"
 
 
 def run_in_thread(work: Callable[[], Result], meanwhile: Callable[[], None]) -> Result:

@@ -11,11 +11,17 @@ import httpx
 from memplan.api.client.errors import AwayError, ServiceError
 from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.patience import PATIENCE_S
+from memplan.api.options import Options
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Question
 from memplan.planner.errors import InputError, shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1
+_PLAN = "plan"
+_TRIES, _TRY_EVERY_S = 12, 0.25
+"""The tries, after an interrupt, to get the plan of the search that was ended."""
 
 
 class ServerError(InputError):
@@ -40,11 +46,30 @@ async def _asked(
     server: str, capability: Capability[Any, Any], question: Question, options: CapabilityOptions, control: Control
 ) -> Any:
     async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
-        asking = asyncio.create_task(client.answer(capability, question, options))
+        asking = asyncio.create_task(_asking(client, capability, question, options))
         while not asking.done() and not control.cancelled.is_set():
             await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
         if asking.done():
             return asking.result()
         asking.cancel()  # which closes the connection, and so ends the search there
         await asyncio.wait({asking})
+        if capability.name == _PLAN:
+            return (await _known(client, question["problem"])).model_copy(update={"stop_reason": "cancelled"})
         raise ServerError(f"{capability.name}: was interrupted before the service had answered")
+
+
+async def _asking(
+    client: AsyncClient, capability: Capability[Any, Any], question: Question, options: CapabilityOptions
+) -> Any:
+    if capability.name == _PLAN:  # large problems are written at once
+        return await client.plan(question["problem"], Options.model_construct(**options.model_dump()))
+    return await client.answer(capability, question, options)
+
+
+async def _known(client: AsyncClient, problem: Problem) -> Plan:
+    """Return the best plan that a service knows of a problem whose search was ended."""
+    for _ in range(_TRIES):
+        if (plan := await client.known_plan(problem)) is not None:
+            return plan
+        await asyncio.sleep(_TRY_EVERY_S)
+    return Plan(status="unknown")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -53,8 +54,13 @@ def problem_in(
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
     """Return what a reader makes of the bytes of a file, or of standard input for `-`; errors name the file."""
     data = _read(path)
-    with named(_name(path)):
+    with named_as(path):
         return reader(data)
+
+
+def named_as(path: str) -> AbstractContextManager[None]:
+    """Put the name of a file, or of standard input for `-`, before what is wrong with what is in it."""
+    return named(_name(path))
 
 
 def read_plan(path: str, problem: Problem) -> Plan:

@@ -29,6 +29,7 @@ from memplan.api.service.cache.compiled_problem import Readings
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.long_places import LongPlaces
 from memplan.api.service.plan_service import PlanService
+from memplan.api.service.reasoned_plans import ReasonedPlans
 from memplan.api.service.work_service import WorkService
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
@@ -60,7 +61,7 @@ class Service:
     store: Store
     cluster: Cluster
     cache: PlanCache
-    solving: PlanService
+    solving: ReasonedPlans
     working: WorkService
     jobs: JobParts
     """These are there while the service is open."""
@@ -99,8 +100,9 @@ class Service:
         self.cluster = await Cluster.open(settings, self.metrics.lost_worker, self._workers_at)
         stack.push_async_callback(self.cluster.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store, settings))
-        self.solving = PlanService(self.cache, self.cluster, self.queue, self.metrics, settings.solves)
         self.working = WorkService(self.cluster, self.queue, self.metrics)
+        plans = PlanService(self.cache, self.cluster, self.queue, self.metrics, settings.solves)
+        self.solving = ReasonedPlans(plans, self.working)
         services = Services(self.solving, self.working)
         self.jobs = await stack.enter_async_context(open_jobs(self.store, services, self.queue, self.metrics, settings))
         self._enders.append(self.jobs.stop)

@@ -9,6 +9,7 @@ from pydantic_core import from_json
 
 from memplan.api.cluster.task import WorkAnswer
 from memplan.api.store.job import PackedPlan
+from memplan.capabilities.plans.planning import write_plan
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -34,7 +35,7 @@ def problem_json(data: bytes) -> bytes:
 
 def pack_plan(plan: Plan) -> PackedPlan:
     """Write a plan for the store, as it is answered."""
-    content = plan.model_dump_json().encode() + b"\n"
+    content = write_plan(plan)
     return PackedPlan(zlib.compress(content, _LEVEL), plan.status, _hash(content))
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
 
 from anyio import to_thread
-from pydantic_core import from_json
 
 from memplan.api.cluster.task import WorkAnswer
 from memplan.api.jobs.serialization import pack_answer, pack_plan, unpack_plan, unpack_problem, unpack_request
@@ -22,14 +20,11 @@ from memplan.api.service.kinds.registry import PLAN
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.job import Claim, JobProgress, PackedPlan, WorkProgress
-from memplan.planner.errors import MemplanError
-from memplan.planner.model.plan import Explanation, Plan
+from memplan.planner.model.plan import Plan
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.result import Progress
 
 _LOG = logging.getLogger("memplan")
-_REASON_S = 4.0
-"""The time that is spent on the reason why nothing fits, where a job's deadline leaves as much."""
 _LEAST_S = 0.05
 """The time of a job whose deadline has passed between its claim and its start."""
 Hear = Callable[[JobProgress, Plan | None], None]
@@ -43,10 +38,11 @@ class Solves(Protocol):
         self,
         request: PlanRequest,
         cancelled: asyncio.Event,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[Progress | Mapping[str, Any]], None] | None = None,
     ) -> Plan:
         """Return a verified plan by the deadline, or soon after `cancelled` is set the best one so far.
 
+        `on_progress` hears of better plans and bounds, and of the stages of the reason where nothing fits.
         The time limit counts from when a worker is free. Raises FullError where none was until the deadline.
         """
 
@@ -118,51 +114,17 @@ async def _planned(
     start = None if known is None else await to_thread.run_sync(unpack_plan, known)
     request = PlanRequest(problem, options, deadline, claim.job.priority, start=start, key_id=claim.job.key_id)
 
-    def tell(progress: Progress) -> None:
-        hear(progress, None if progress.found is None else progress.found.plan)
-
-    plan = await services.solving.plan(request, cancelled, tell)
-    if plan.status == "infeasible" and not cancelled.is_set() and left_for_a_reason(deadline):
-        plan = await _with_reason(claim, plan, services.working, cancelled, hear)
-    packed, was_cancelled = await to_thread.run_sync(pack_plan, plan), plan.stop_reason == "cancelled"
-    return Worked(packed if plan.placements or not was_cancelled else None, _progress(plan), was_cancelled)
-
-
-def left_for_a_reason(deadline: Deadline) -> bool:
-    """Return True if a job whose plan is that nothing fits has time left to find out why."""
-    return deadline.left_s >= _REASON_S
-
-
-async def _with_reason(claim: Claim, plan: Plan, working: Works, cancelled: asyncio.Event, hear: Hear) -> Plan:
-    """Return a plan with the reason why nothing fits, told in stages as it is found; or as it was, where there is none.
-
-    The problem is solved again where the reason is looked for, since nothing is believed that is sent along.
-    """
     began = time.monotonic()
 
-    def tell(content: Mapping[str, Any]) -> None:
-        hear(WorkProgress(time.monotonic() - began, content), None)
+    def tell(progress: Progress | Mapping[str, Any]) -> None:
+        if isinstance(progress, Progress):
+            hear(progress, None if progress.found is None else progress.found.plan)
+        else:  # a stage of the reason why nothing fits
+            hear(WorkProgress(time.monotonic() - began, progress), None)
 
-    body = await to_thread.run_sync(lambda: b'{"problem":' + zlib.decompress(claim.problem).strip() + b"}")
-    limit_s = max(_REASON_S, min(2 * _REASON_S, claim.time_limit_s))
-    options = {"time_limit_s": limit_s, "explain_s": limit_s / 2}
-    asked = WorkRequest(
-        "explain",
-        "application/json",
-        body,
-        options,
-        limit_s,
-        Deadline.after(limit_s),
-        claim.job.priority,
-        key_id=claim.job.key_id,
-    )
-    try:
-        answer = from_json((await working.work(asked, cancelled, tell)).content)
-        if answer["status"] == "infeasible" and answer["explanation"] is not None:
-            return plan.model_copy(update={"explanation": Explanation.model_validate(answer["explanation"])})
-    except MemplanError as error:  # the plan is an answer without it
-        _LOG.warning("job %s has no more of a reason: %s", claim.job.id, error)
-    return plan
+    plan = await services.solving.plan(request, cancelled, tell)
+    packed, was_cancelled = await to_thread.run_sync(pack_plan, plan), plan.stop_reason == "cancelled"
+    return Worked(packed if plan.placements or not was_cancelled else None, _progress(plan), was_cancelled)
 
 
 def _progress(plan: Plan) -> Progress | None:

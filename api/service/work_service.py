@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkTask
+from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkControl, WorkTask
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError, NotInTimeError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
@@ -37,7 +37,8 @@ class WorkRequest:
     """One caller's request of a kind: its body, checked, its options, and the deadline of the answer.
 
     A request that may be refused gets a FullError where the admission queue is full, or no worker becomes free in time.
-    For the others the time limit counts from when they have a worker, so that their deadline may be infinite.
+    For the others the time limit counts from when they have a worker, so that their deadline may be infinite. `run` is
+    the function, one of a module, that answers in the worker.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class WorkRequest:
     priority: int = 0
     may_be_refused: bool = False
     key_id: str | None = None
+    run: Callable[[WorkTask, WorkControl], WorkAnswer] = perform
 
 
 class WorkService:
@@ -88,7 +90,7 @@ class WorkService:
             deadline = Deadline(taken.began, min(taken.at, deadline.at))
         deadline = Deadline(deadline.began, max(deadline.at, time.monotonic() + _LEAST_S))
         grace_s = _SOON_S if request.may_be_refused else _LATER_S
-        task = WorkTask(perform, request.kind, request.media, request.body, request.options, deadline, grace_s)
+        task = WorkTask(request.run, request.kind, request.media, request.body, request.options, deadline, grace_s)
         try:
             return await self._workers.work(
                 task, priority=min(0, request.priority), on_progress=on_progress, cancelled=cancelled

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control, Question, Seconds
+from memplan.capabilities.capability import Answer, Capability, Control, Question, SearchOptions, Seconds
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.planner.audit import verify
 from memplan.planner.errors import PlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
-from memplan.solvers.certificates.certify import TIME_LIMIT_S, certify
+from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, certify, with_certificate
 from memplan.solvers.portfolio.solve import solve
 
 _MOST_TOLD = 10
 
 
-class CertificateOptions(CapabilityOptions):
+class CertificateOptions(SearchOptions):
     """Options of a certificate."""
 
     proof_s: Seconds = Field(TIME_LIMIT_S, description="Of these, the seconds for the proof.")
@@ -54,7 +55,12 @@ def certificate(
         raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
     proof_s = min(options.proof_s, running.left_s / 2)
     if plan is None:
-        plan = solve(problem, time_limit_s=running.left_s - proof_s, control=running.searching(keeping_s=proof_s))
+        plan = solve(
+            problem,
+            time_limit_s=running.left_s - proof_s,
+            deterministic=options.deterministic,
+            control=running.searching(keeping_s=proof_s),
+        )
     left_s = min(options.proof_s, running.left_s)
     found = certify(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
     return CertificateAnswer(
@@ -66,6 +72,14 @@ def certificate(
         sha256=found.facts().sha256,
         plan=plan,
     )
+
+
+def certified(
+    problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
+) -> tuple[Plan, Certificate]:
+    """Return a plan with what it says of its certificate, to be written to a file, and the certificate."""
+    found = certify(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
+    return with_certificate(plan, found, file if found.text else None), found
 
 
 def lines(found: CertificateAnswer) -> Iterator[str]:

@@ -304,5 +304,5 @@ CAPABILITY = Capability(
     exit_status=lambda found: 0 if found.passed else 1,
     exits={0: "within", 1: "over budget, grown beyond the tolerance or no plan"},
     status=lambda found: "passed" if found.passed else "failed",
-    example={"problem": {"buffers": _BUFFERS}, "options": {"budgets": ["1KiB"]}},
+    example={"problem": {"buffers": _BUFFERS}, "options": {"budgets": ["1KiB"], "subject": "model.json"}},
 )

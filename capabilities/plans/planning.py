@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from memplan.capabilities.capability import Question, Running
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.formats import memplan_json
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import Explanation, Plan
+from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.table import PREFIX
+from memplan.solvers.studies.explanation.options import EXPLAIN_S
 
-_LEAST_S = 0.05
+REASON_S = EXPLAIN_S
+LEAST_REASON_S = 0.05
 """With fewer seconds left, the reason is the one that the solve found."""
 
 
@@ -26,33 +31,43 @@ def planned(
     running: Running,
     *,
     share: float = 1.0,
-    reason: bool = True,
+    reason_s: float = REASON_S,
     **control: Any,
 ) -> Plan:
     """Return the plan of a problem by the end of a call, or in a share of its time, unless work is counted.
 
-    Where nothing fits, the `reason` is looked into. `control` are further fields of the control of the solve.
+    Where nothing fits, the reason is looked into for `reason_s`. `control` are further fields of the solve's control.
     """
     limit_s = running.left_s if running.counted_s is not None else share * running.left_s
-    if ":" in options.solver and not options.solver.startswith(PREFIX) and not running.is_local:
+    if is_own_planner(options.solver) and not running.is_local:
         raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(options.solver)}")
     given = {name: getattr(options, name) for name in SolveOptions.model_fields} | {"time_limit_s": limit_s}
     plan = solve(problem, **given, control=running.searching(keeping_s=running.left_s - limit_s, **control))
-    return with_reason(problem, plan, running) if reason else plan
+    return with_reason(problem, plan, running, reason_s)
 
 
-def with_reason(problem: Problem, plan: Plan, running: Running) -> Plan:
+def is_own_planner(solver: str) -> bool:
+    """Return True for the name of a planner of the caller's own, module:function."""
+    return ":" in solver and not solver.startswith(PREFIX)
+
+
+def with_reason(problem: Problem, plan: Plan, running: Running, reason_s: float = REASON_S) -> Plan:
     """Return a plan with the reason looked into, where nothing fits and there is time for that."""
-    left_s = running.left_s
-    if plan.status != "infeasible" or running.cancelled.is_set() or left_s < _LEAST_S:
+    limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
+    if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     # Imported here: most problems fit.
     from memplan.solvers.studies.explanation import explain
-    from memplan.solvers.studies.explanation.options import EXPLAIN_S, ExplainOptions
+    from memplan.solvers.studies.explanation.options import ExplainOptions
 
-    limit_s, counts_work = min(EXPLAIN_S, left_s), running.counted_s is not None
-    options = ExplainOptions(limit_s, cancelled=running.cancelled, deterministic=counts_work)
-    return explain.with_reason(problem, plan, options)
+    def report(stage: str, found: Explanation) -> None:
+        running.report({"stage": stage, "explanation": to_jsonable_python(found)})
+
+    if plan.explanation is not None:
+        report("infeasible", plan.explanation)
+    counts_work = running.counted_s is not None
+    options = ExplainOptions(limit_s, report, running.cancelled, counts_work)
+    return with_problem(explain.with_reason(problem, plan, options), problem)
 
 
 def plan_status(plan: Plan) -> int:

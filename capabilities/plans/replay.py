@@ -14,7 +14,7 @@ from memplan.planner.importers import detect
 from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import SolveControl
+from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.studies.replay import bundle as study
 from memplan.solvers.studies.replay.bundle import ReplayBundle, ReplayResult, bundle_from, read_bundle
 from memplan.solvers.studies.replay.source_file import SourceFile
@@ -61,6 +61,13 @@ def problem_in(file: SourceFile) -> Problem:
     model = {name: getattr(file.model, name) for name in ModelOptions.model_fields}
     options = ReadOptions.model_construct(**model, capacity=file.capacity, inclusive=file.inclusive)
     return Reader(options).problem(file.data, file.name or "")
+
+
+def bundle_of(reader: Reader, problem: Problem, options: SolveOptions, answer: Plan) -> bytes:
+    """Write the replay bundle of a plan whose problem was read from a file."""
+    read = reader.options
+    file = SourceFile(reader.data, reader.file_name, read.capacity, read.inclusive, read.of_model())
+    return study.write_bundle(file, problem, options, answer)
 
 
 def lines(found: Replay) -> Iterator[str]:

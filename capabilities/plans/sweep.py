@@ -84,7 +84,7 @@ def sweep(
     points: list[SweepPoint] = []
 
     def plan_one(sized: Problem, start: Plan | None) -> Plan:
-        return planned(sized, options, running.within(options.each_s), start=start, reason=False)
+        return planned(sized, options, running.within(options.each_s), reason_s=0, start=start)
 
     for point in study.sweep(problem, sizes, plan_one):
         points.append(point)

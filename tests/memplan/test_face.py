@@ -42,6 +42,7 @@ OFFERED = sorted(
         "Placement",
         "Plan",
         "PlanError",
+        "PlanOptions",
         "Pool",
         "Problem",
         "ProblemError",

@@ -60,9 +60,9 @@ LOCAL = Local(
         flag("report", list[str] | None, None, "--report", metavar="REPORT", help=_REPORT),
         keyword("save_baseline", SaveBaseline, None),
     ),
-    _prepare,
-    _finish,
-    _shows,
+    prepare=_prepare,
+    finish=_finish,
+    shows=_shows,
     owns_output=True,
     says_lines=True,
 )

@@ -38,4 +38,4 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
     return ()
 
 
-LOCAL = Local((keyword("page_file", StudyPage, None),), _prepare, _finish)
+LOCAL = Local((keyword("page_file", StudyPage, None),), prepare=_prepare, finish=_finish)

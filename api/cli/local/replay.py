@@ -25,4 +25,6 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
     return ()
 
 
-LOCAL = Local((keyword("output", PlanOutput, None),), _prepare, _finish, owns_output=True, says_lines=True)
+LOCAL = Local(
+    (keyword("output", PlanOutput, None),), prepare=_prepare, finish=_finish, owns_output=True, says_lines=True
+)

@@ -76,7 +76,7 @@ LOCAL = Local(
         flag("display", SweepDisplay | None, None, "--format", help="A table on a terminal, else JSON."),
         keyword("page_file", StudyPage, None),
     ),
-    _prepare,
-    _finish,
-    _shows,
+    prepare=_prepare,
+    finish=_finish,
+    shows=_shows,
 )

@@ -20,7 +20,7 @@ PLAN = "plan"
 """The kind of jobs that end in a plan; it has a way of its own, by the cache and shared searches."""
 KINDS: dict[str, JobKind[Any]] = {
     kind.name: kind for kind in (import_module(f"{__package__}.{name}").KIND for name in _MODULES)
-} | {name: kind_of(capability) for name, capability in CAPABILITIES.items()}
+} | {name: kind_of(CAPABILITIES[name]) for name in CAPABILITIES if name != PLAN}
 
 
 def perform(task: WorkTask, control: WorkControl) -> WorkAnswer:

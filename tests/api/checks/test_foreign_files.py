@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from memplan.api.checks.audited import Audited, read_audited
 
+from memplan.capabilities.plans.any_plan import read_audited
+from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
-from memplan.planner.importers.imported import ImportOptions
+from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support.foreign_files import files
 
@@ -109,8 +110,9 @@ REFUSED = {
 FILES = dict(files())
 
 
-def read(name: str, data: bytes) -> Audited:
-    return read_audited(data, name, ImportOptions(), needs_plan=False)
+def read(name: str, data: bytes) -> tuple[Problem, Reader]:
+    reader = Reader()
+    return read_audited(reader, data, name), reader
 
 
 def test_every_file_has_its_row() -> None:
@@ -121,9 +123,9 @@ def test_every_file_has_its_row() -> None:
 
 @pytest.mark.parametrize("name", READ)
 def test_a_file_is_read_with_the_plan_inside(name: str) -> None:
-    found = read(name, FILES[name])
-    is_valid = None if found.plan is None else verify(found.problem, found.plan) == ()
-    assert (len(found.problem.buffers), found.own_peak, is_valid) == READ[name]
+    problem, found = read(name, FILES[name])
+    is_valid = None if found.own_plan is None else verify(problem, found.own_plan) == ()
+    assert (len(problem.buffers), found.own_peak, is_valid) == READ[name]
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -138,7 +140,7 @@ def test_models_of_onnx_are_read_or_refused_alike() -> None:
     from tests.support.onnx_models import choice, loop, model, node, scan, value
 
     x, y = value("x", (4,)), value("y", (4,))
-    counts = [len(read("m.onnx", data).problem.buffers) for data in (choice(), loop(), loop(swaps=True), scan())]
+    counts = [len(read("m.onnx", data)[0].buffers) for data in (choice(), loop(), loop(swaps=True), scan())]
     assert counts == [7, 13, 14, 7]
     relu = [node("Relu", "x", "y")]
     for data, sentence in {

@@ -16,7 +16,6 @@ import pytest
 from memplan.api.cli.progress import ProgressLine
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.search.result import Progress
 from tests.support import public_problems
 
 MEMPLAN = [sys.executable, "-m", "memplan.api.cli.main"]
@@ -114,7 +113,7 @@ def test_the_line_of_progress_keeps_to_the_width_of_its_terminal(monkeypatch: py
     monkeypatch.setenv("COLUMNS", "40")
     drawn = io.StringIO()
     line = ProgressLine(drawn)
-    line.take(Progress(1.0, 10**15, 10**14, "a-solver-with-a-long-name"))
+    line.take("best peak 1,000,000,000,000,000  bound 100,000,000,000,000")
     line.draw(1.0)
     assert len(drawn.getvalue().removeprefix("\r\033[K")) == 39
 

@@ -66,7 +66,7 @@ def test_a_graph_is_planned_in_its_best_order(tmp_path: Path) -> None:
             [str(EXAMPLES / "mobilenet_v2.csv"), "--reorder"],
             "reorder: must be asked for a model, operations",
         ),
-        (["PROGRAM", "--reorder", "--sweep", "a=0:1:1"], "sweep: must not be given with reorder, got a=0:1:1"),
+        (["PROGRAM", "--reorder", "--half-open"], "inclusive: must not be given with reorder, got False"),
         (["PROGRAM", "--order-file", "x.json"], "order-file: must be given with reorder only, got x.json"),
         (["PROGRAM", "--problem-file", "x.json"], "problem-file: must be given with reorder only, got x.json"),
     ],

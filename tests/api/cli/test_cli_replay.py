@@ -57,6 +57,6 @@ def test_exit_statuses_tell_what_is_the_same(bundle: Path, capfd: Captured) -> N
 
 def test_what_makes_plans_in_other_ways_has_no_bundle(bundle: Path, capfd: Captured) -> None:
     table = str(bundle.parent / "p.csv")
-    assert main(["plan", table, "--keep", table, "--bundle", str(bundle)]) == 2
-    assert "bundle: must not be given with keep" in capfd.readouterr().err
+    assert main(["plan", table, "--server", "http://127.0.0.1:1", "--bundle", str(bundle)]) == 2
+    assert "bundle: must not be given with server" in capfd.readouterr().err
     assert main(["replay", table]) == 2

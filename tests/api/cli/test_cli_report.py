@@ -3,11 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.api.cli.progress import sentence
 from memplan.api.cli.report import live_bytes_chart
+from memplan.capabilities.plans.plan import progress
 from memplan.capabilities.plans.planning import headline
 from memplan.planner.model.plan import Plan
-from memplan.solvers.search.result import Progress
 
 
 def test_a_chart_shows_each_live_set_as_a_bar() -> None:
@@ -32,5 +31,6 @@ def test_a_headline_says_why_there_is_no_plan() -> None:
 
 
 def test_progress_is_said_with_peak_bound_and_gap() -> None:
-    assert sentence(Progress(1.0, 1500, 1000, "greedy")) == "best peak 1,500  bound 1,000  gap 50.00%  greedy"
-    assert sentence(Progress(1.0, None, 1000, "")).strip() == "best peak none yet  bound 1,000"
+    event = {"peak": 1500, "lower_bound": 1000, "gap": 0.5, "solver": "greedy"}
+    assert progress(event) == "best peak 1,500  bound 1,000  gap 50.00%  greedy"
+    assert progress(event | {"peak": None, "gap": None, "solver": ""}).strip() == "best peak none yet  bound 1,000"

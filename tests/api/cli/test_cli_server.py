@@ -38,8 +38,25 @@ def test_a_service_plans_what_the_command_reads_and_writes(server: Running, tmp_
 def test_a_service_keeps_the_places_of_an_older_plan(server: Running, tmp_path: Path, capfd: Captured) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
-    assert main(["plan", str(EXAMPLE), "--keep", str(old), "--server", url(server), "-o", str(new), "-q"]) == 0
+    assert main(["replan", str(EXAMPLE), str(old), "--server", url(server), "-o", str(new), "-q"]) == 0
     assert json.loads(new.read_text())["kept"]["moved"] == 0
+
+
+def test_a_profile_goes_to_the_service_with_an_older_plan(server: Running, tmp_path: Path, capfd: Captured) -> None:
+    old = tmp_path / "old.json"
+    assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
+    for where in ([], ["--server", url(server)]):
+        assert main(["replan", str(EXAMPLE), str(old), "--profile", "speed", *where]) == 2
+        assert 'profile: must be size where an old plan is kept, got "speed"' in capfd.readouterr().err
+
+
+def test_the_reason_is_the_same_here_and_there(server: Running, capfd: Captured) -> None:
+    told = []
+    for where in ([], ["--server", url(server)]):
+        assert main(["plan", str(EXAMPLE), "--capacity", "1MiB", "--deterministic", "-q", *where]) == 1
+        told.append(json.loads(capfd.readouterr().out))
+    assert told[0] == told[1]
+    assert (told[0]["explanation"]["kind"], told[0]["explanation"]["irreducible"]) == ("live-set", True)
 
 
 def test_the_service_may_be_named_by_the_environment(
@@ -49,7 +66,7 @@ def test_the_service_may_be_named_by_the_environment(
     assert main(["plan", str(EXAMPLE), "--capacity", "1kB"]) == 1
     out, err = capfd.readouterr()
     assert json.loads(out)["status"] == "infeasible"
-    assert "(150528 bytes) fits no pool" in err
+    assert "alone does not fit; 1505280 bytes would do" in err
 
 
 @pytest.mark.parametrize(
@@ -57,8 +74,7 @@ def test_the_service_may_be_named_by_the_environment(
     [
         (["--solver", "best"], "server: solver: must be one of auto, "),
         (["--accept", "soon"], 'server: accept: must be fit or a percentage such as 5%, got "soon"'),
-        (["--time-limit", "0"], "time_limit_s: must be greater than 0.0, got 0.0"),
-        (["--sweep", "1MB:2MB:1MB"], "server: must not be asked for a sweep, which is many plans"),
+        (["--time-limit", "0"], "time-limit: must be greater than 0.0, got 0.0"),
     ],
 )
 def test_what_the_service_refuses_is_one_line(
@@ -73,7 +89,7 @@ def test_what_the_service_refuses_is_one_line(
 
 @pytest.mark.parametrize("where", ["http://127.0.0.1:1", "nowhere", "http://[", "ftp://127.0.0.1"])
 def test_a_service_that_is_not_there_is_one_line(where: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memplan.api.cli.plans.remote.PATIENCE_S", 0.0)
+    monkeypatch.setattr("memplan.api.cli.remote.PATIENCE_S", 0.0)
     assert main(["plan", str(EXAMPLE), "--server", where]) == 2
     err = capfd.readouterr().err
     assert err.startswith("memplan: error: server: ")

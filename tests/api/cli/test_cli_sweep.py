@@ -1,4 +1,4 @@
-"""`memplan plan --sweep`: what is told of each size, and every way to ask wrongly."""
+"""`memplan sweep`: what is told of each size, and every way to ask wrongly."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def one_pool(tmp_path: Path) -> str:
 
 
 def test_each_size_has_cost_peaks_and_bounds(problem: str, capfd: Captured) -> None:
-    assert main(["plan", problem, "--sweep", "sram=32:96:32"]) == 0
+    assert main(["sweep", problem, "--size", "sram=32:96:32"]) == 0
     out, err = capfd.readouterr()
-    rows = json.loads(out)
+    rows = json.loads(out)["points"]
     assert err == ""
     assert [(row["size"], row["status"], row["cost"], row["cost_lower_bound"]) for row in rows] == [
         (32, "optimal", 64.0, 64.0),
@@ -52,25 +52,23 @@ def test_each_size_has_cost_peaks_and_bounds(problem: str, capfd: Captured) -> N
 
 def test_a_sweep_is_a_table_for_programs_and_for_people(problem: str, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "sweep.csv"
-    assert main(["plan", problem, "--sweep", "sram=64B:0.125KiB:64", "-o", str(file)]) == 0
+    assert main(["sweep", problem, "--size", "sram=64B:0.125KiB:64", "-o", str(file)]) == 0
     assert capfd.readouterr() == ("", "")
     assert file.read_text().splitlines() == [
         "size,status,cost,cost_lower_bound,peak,lower_bound,sram used,sram lower bound,dram used,dram lower bound",
         "64,optimal,32.0,32.0,96,96,64,64,32,32",
         "128,optimal,0.0,0.0,96,96,96,96,0,0",
     ]
-    assert main(["plan", problem, "--sweep", "sram=64:64:1", "--format", "table"]) == 0
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert [line.split() for line in err.splitlines()] == [
+    assert main(["sweep", problem, "--size", "sram=64:64:1", "--format", "table"]) == 0
+    assert [line.split() for line in capfd.readouterr().out.splitlines()] == [
         ["size", "of", "sram", "status", "cost", "at", "least", "sram", "used", "dram", "used"],
         ["64", "B", "optimal", "32", "32", "64", "32"],
     ]
 
 
 def test_where_there_is_one_pool_it_need_not_be_named(one_pool: str, capfd: Captured) -> None:
-    assert main(["plan", one_pool, "--sweep", "64:96:32"]) == 0
-    rows = json.loads(capfd.readouterr().out)
+    assert main(["sweep", one_pool, "--size", "64:96:32"]) == 0
+    rows = json.loads(capfd.readouterr().out)["points"]
     assert [(row["size"], row["status"], row["peak"], row["cost"]) for row in rows] == [
         (64, "infeasible", None, None),
         (96, "optimal", 96, None),
@@ -78,50 +76,71 @@ def test_where_there_is_one_pool_it_need_not_be_named(one_pool: str, capfd: Capt
 
 
 def test_exit_status_1_says_that_nothing_fits_at_any_size(one_pool: str, capfd: Captured) -> None:
-    assert main(["plan", one_pool, "--sweep", "default=0:95:95"]) == 1
-    assert [row["status"] for row in json.loads(capfd.readouterr().out)] == ["infeasible", "infeasible"]
+    assert main(["sweep", one_pool, "--size", "default=0:95:95"]) == 1
+    assert [row["status"] for row in json.loads(capfd.readouterr().out)["points"]] == ["infeasible", "infeasible"]
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["sram=1:2"], 'sweep: must be [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, got "sram=1:2"'),
-        (["=1:2:1"], 'sweep: must be [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, got "=1:2:1"'),
+        (["sram=1:2"], 'size: must be [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, got "sram=1:2"'),
+        (["=1:2:1"], 'size: must be [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, got "=1:2:1"'),
         (
             ["1:2:1"],
-            "sweep: must name its pool where there are several, as [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, "
+            "size: must name its pool where there are several, as [NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB, "
             'got "1:2:1"',
         ),
-        (["flash=1:2:1"], 'sweep: must name a pool of the problem (sram, dram), got "flash"'),
-        (["sram=1:2:1P"], 'sweep: must be a size such as 4096, 64kB or 1MiB, got "1P"'),
-        (["sram=1:2:0"], 'sweep: must go in steps of at least 1 byte, got "0"'),
-        (["sram=2:1:1"], 'sweep: must not end below "2", where it starts, got "1"'),
-        (["sram=1:1MiB:1"], "sweep: must have at most 1000 sizes, got 1048576"),
-        (["sram=1:2:1", "--format", "exir"], "format: must be json, csv or table for a sweep, got exir"),
-        (["sram=1:2:1", "--picture", "a.svg"], "picture: must not be asked of a sweep, which is many plans"),
+        (["flash=1:2:1"], 'size: must name a pool of the problem (sram, dram), got "flash"'),
+        (["sram=1:2:1P"], 'size: must be a size such as 4096, 64kB or 1MiB, got "1P"'),
+        (["sram=1:2:0"], 'size: must go in steps of at least 1 byte, got "0"'),
+        (["sram=2:1:1"], 'size: must not end below "2", where it starts, got "1"'),
+        (["sram=1:1MiB:1"], "size: must have at most 1000 sizes, got 1048576"),
+        (
+            ["sram=1:2:1", "--page", "a.html", "--server", "http://127.0.0.1:1"],
+            "page: must not be given with a server, which sends no plans of a sweep",
+        ),
     ],
 )
 def test_what_cannot_be_swept_is_one_sentence(problem: str, options: list[str], sentence: str, capfd: Captured) -> None:
-    assert main(["plan", problem, "--sweep", *options]) == 2
+    assert main(["sweep", problem, "--size", *options]) == 2
     assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")
 
 
 def test_sizes_of_several_pools_are_combined(problem: str, capfd: Captured) -> None:
-    assert main(["plan", problem, "--sweep", "sram=32:96:64", "--sweep", "dram=32:64:32"]) == 0
-    rows = json.loads(capfd.readouterr().out)
+    assert main(["sweep", problem, "--size", "sram=32:96:64", "--size", "dram=32:64:32"]) == 0
+    rows = json.loads(capfd.readouterr().out)["points"]
     assert [(*row["sizes"].values(), row["status"], row["cost"]) for row in rows] == [
         (32, 32, "infeasible", None),
         (32, 64, "optimal", 64.0),
         (96, 32, "optimal", 0.0),
         (96, 64, "optimal", 0.0),
     ]
-    assert main(["plan", problem, "--sweep", "sram=1:1:1", "--sweep", "sram=1:1:1"]) == 2
-    assert 'sweep: must be given once for each pool, got "sram" again' in capfd.readouterr().err
-    assert main(["plan", problem, "--sweep", "sram=1:500:1", "--sweep", "dram=1:3:1"]) == 2
-    assert "sweep: must have at most 1000 combinations of sizes, got 1500" in capfd.readouterr().err
+    assert main(["sweep", problem, "--size", "sram=1:1:1", "--size", "sram=1:1:1"]) == 2
+    assert 'size: must be given once for each pool, got "sram" again' in capfd.readouterr().err
+    assert main(["sweep", problem, "--size", "sram=1:500:1", "--size", "dram=1:3:1"]) == 2
+    assert "size: must have at most 1000 combinations, got 1500" in capfd.readouterr().err
 
 
 def test_columns_that_say_nothing_are_left_out(one_pool: str, capfd: Captured) -> None:
-    assert main(["plan", one_pool, "--sweep", "96:96:1", "--format", "table"]) == 0
-    heading = capfd.readouterr().err.splitlines()[0].split()
+    assert main(["sweep", one_pool, "--size", "96:96:1", "--format", "table"]) == 0
+    heading = capfd.readouterr().out.splitlines()[0].split()
     assert heading == ["size", "of", "default", "status", "default", "used"]
+
+
+def test_the_former_way_to_ask_works_with_a_word(one_pool: str, capfd: Captured) -> None:
+    assert main(["plan", one_pool, "--sweep", "64:96:32", "--time-limit", "5"]) == 0
+    told = capfd.readouterr()
+    assert [row["status"] for row in json.loads(told.out)["points"]] == ["infeasible", "optimal"]
+    assert told.err == "memplan: warning: plan --sweep is `memplan sweep` now, and goes with the next release\n"
+
+
+def test_sizes_are_needed(one_pool: str, capfd: Captured) -> None:
+    assert main(["sweep", one_pool]) == 2
+    assert capfd.readouterr().err == "memplan: error: size: is required\n"
+
+
+def test_a_page_shows_each_size(one_pool: str, tmp_path: Path, capfd: Captured) -> None:
+    page = tmp_path / "sweep.html"
+    assert main(["sweep", one_pool, "--size", "64:96:32", "--page", str(page), "--format", "csv"]) == 0
+    assert page.read_text().startswith("<!doctype html>")
+    assert capfd.readouterr().out.startswith("size,status,cost,")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memplan.capabilities.reading import Reader
 from memplan.planner.errors import InputError
 from memplan.planner.importers import detect
 from memplan.planner.importers.model_graph import read_model_graph
@@ -10,25 +11,24 @@ from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.solve import cascade
 from memplan.solvers.kernels import built
 from memplan.solvers.kernels.groups import CASCADE
-from memplan.solvers.studies.replay.source_file import SourceFile
 
 LIMIT_S = 5.0
 
 
-def cascade_hint(problem: Problem, file: SourceFile, limit_s: float = LIMIT_S) -> str | None:
+def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> str | None:
     """Return the sentence that tells the cascade with the fewest multiplications that fits, a verified plan.
 
     None where the file is no model, its problem has several memories or one without a size, none is found in time, or
     the kernels for it would run as Python.
     """
     size = problem.pools[0].size if len(problem.pools) == 1 else None
-    if size is None or detect(file.data, file.name) is None:
+    if size is None or detect(reader.data, reader.name) is None:
         return None
     if built.find(CASCADE) is None:
         return None
     alignment = int(problem.buffers.alignment.max(initial=1))
     try:
-        graph = read_model_graph(file.data, file.name, file.model).graph
+        graph = read_model_graph(reader.data, reader.name, reader.options.of_model()).graph
         found = cascade(graph, CascadeOptions(fit=size, alignment=alignment), time_limit_s=limit_s)
     except InputError:
         return None
@@ -36,4 +36,5 @@ def cascade_hint(problem: Problem, file: SourceFile, limit_s: float = LIMIT_S) -
         return None
     point = found.points[0]
     more = f"{100 * (point.macs_ratio - 1):+.1f} % MACs"
-    return f"with cascades {point.peak:,} bytes at {more}: memplan cascade {file.name or 'MODEL'} --fit {size}"
+    name = reader.file_name or "MODEL"
+    return f"with cascades {point.peak:,} bytes at {more}: memplan cascade {name} --fit {size}"

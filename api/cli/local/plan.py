@@ -1,0 +1,82 @@
+"""What `memplan plan` alone has: the files of a plan, a replay bundle, and operations in a better order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memplan.api.cli.arguments import BundleFile, OrderFile, Reorder, ReorderedProblem
+from memplan.api.cli.flags import keyword
+from memplan.api.cli.from_capability import Given, Local
+from memplan.api.cli.local.plan_output import FLAGS, refuse_outputs, show_plan
+from memplan.api.cli.streams import read_as, refuse_unwritable, say, write
+from memplan.capabilities.capability import Control, Question
+from memplan.capabilities.plans.planning import is_own_planner
+from memplan.capabilities.reading import Reader
+from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan
+
+
+def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
+    """Read no problem where operations pose it only once they are in order."""
+    if given["reorder"] or given["order_file"] is not None or given["problem_file"] is not None:
+        # Imported here, and below: few plans are of another order.
+        from memplan.api.cli.local.reordering import is_asked
+
+        if is_asked(given):
+            reader.name = given["problem"]
+            reader.data = read_as(given["problem"], lambda data: data)
+            return {}
+    return None
+
+
+def _begin(given: Given, control: Control) -> None:
+    if given.flags["reorder"]:
+        from memplan.api.cli.local.reordering import reordered
+
+        given.question = reordered(given, control)
+
+
+def _prepare(given: Given) -> None:
+    refuse_outputs(given)
+    refuse_unwritable(given.flags["bundle_file"])
+    named = {"bundle": given.flags["bundle_file"], "server": given.server, "reorder": given.flags["reorder"] or None}
+    names = [name for name, value in named.items() if value is not None]
+    solver = given.flags["solver"]
+    if is_own_planner(solver) and (both := {"bundle", "server"}.intersection(names)):
+        raise OptionError(f"{min(both)}: must not be given with a planner of your own, got solver {solver}")
+    if len(names) > 1 and "bundle" in names:
+        raise OptionError(f"{names[0]}: must not be given with {' and '.join(names[1:])}")
+
+
+def _shows(given: Given, answer: Plan) -> bool:
+    show_plan(given, answer)
+    if given.flags["bundle_file"] is not None:
+        # Imported here: few plans are to be replayed.
+        from memplan.capabilities.plans.replay import bundle_of
+
+        write(given.flags["bundle_file"], bundle_of(given.reader, given.question["problem"], given.options, answer))
+    if answer.status == "infeasible" and not given.flags["quiet"]:
+        # Imported here: most problems fit.
+        from memplan.capabilities.plans.cascade_hint import cascade_hint
+
+        if (hint := cascade_hint(given.question["problem"], given.reader)) is not None:
+            say(f"memplan: {hint}")
+    return True
+
+
+LOCAL = Local(
+    (
+        *FLAGS,
+        keyword("reorder", Reorder, False),
+        keyword("order_file", OrderFile, None),
+        keyword("problem_file", ReorderedProblem, None),
+        keyword("bundle_file", BundleFile, None),
+    ),
+    reads=_reads,
+    begin=_begin,
+    prepare=_prepare,
+    shows=_shows,
+    owns_output=True,
+    draws_progress=True,
+)

@@ -1,0 +1,96 @@
+"""What commands with a plan for an answer have: the plan in each format, a picture, a page, a certificate."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from memplan.api.cli.arguments import TABLE, CertificateFile, PageFile, PictureFile, PlanFormat, PlanOutput
+from memplan.api.cli.flags import keyword
+from memplan.api.cli.from_capability import Given
+from memplan.api.cli.interrupts import graceful_interrupts
+from memplan.api.cli.progress import run_in_thread
+from memplan.api.cli.streams import format_for, is_terminal, refuse_unwritable, say, warn, write
+from memplan.api.reports import picture
+from memplan.api.reports.plan_formats import write_plan
+from memplan.capabilities.plans.planning import kept_lines
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+FLAGS = (
+    keyword("output", PlanOutput, None),
+    keyword("display", PlanFormat, None),
+    keyword("picture_file", PictureFile, None),
+    keyword("page_file", PageFile, None),
+    keyword("certificate_file", CertificateFile, None),
+)
+
+
+def refuse_outputs(given: Given) -> None:
+    """Raise InputError for a file that cannot be written, or a picture or a plan of no known format."""
+    for name in ("picture_file", "page_file", "certificate_file"):
+        refuse_unwritable(given.flags[name])
+    if given.flags["picture_file"] is not None:
+        picture.format_of_name(given.flags["picture_file"])
+    _plan_format(given)
+
+
+def _plan_format(given: Given) -> str:
+    display = given.flags["display"]
+    return format_for(given.flags["output"], None if display == TABLE else display)
+
+
+def show_plan(given: Given, answer: Plan) -> bool:
+    """Write a plan as it was asked for, what belongs to it, and what people are told of it."""
+    flags, problem = given.flags, given.question["problem"]
+    is_quiet, output, display = flags["quiet"], flags["output"], flags["display"]
+    is_shown = display is None and output is None and not is_quiet and is_terminal(sys.stdout)
+    is_table = display == TABLE or is_shown
+    answer = _certified(given, problem, answer)
+    if output is not None or not is_table:
+        write(output, write_plan(answer, problem, _plan_format(given)))
+    _draw(given, problem, answer)
+    if not is_quiet:
+        warn(answer.findings)
+        for line in kept_lines(answer):
+            say(f"memplan: {line}")
+    if is_table or (is_terminal(sys.stdout) and not is_quiet):
+        # Tables for people need a library that a program's caller does not wait for.
+        from memplan.api.cli import report
+
+        report.show_plan(problem, answer, sys.stdout if is_table else sys.stderr)
+    elif not is_quiet and answer.explanation is not None:
+        say(f"memplan: {answer.explanation.message}")
+    return True
+
+
+def _certified(given: Given, problem: Problem, answer: Plan) -> Plan:
+    """Write the certificate of a plan, where a file is given, and return the plan with what it says of that."""
+    file = given.flags["certificate_file"]
+    if file is None:
+        return answer
+    # Imported here: few plans are to be proved.
+    from memplan.capabilities.plans.certificate import certified
+
+    with graceful_interrupts() as cancelled:
+        limit_s = given.options.time_limit_s
+        plan, found = run_in_thread(lambda: certified(problem, answer, file, limit_s, cancelled), lambda: None)
+    if found.text:
+        write(file, found.text.encode())
+    elif not given.flags["quiet"]:
+        say(f"memplan: no certificate: {found.reason}")
+    return plan
+
+
+def _draw(given: Given, problem: Problem, answer: Any) -> None:
+    """Write the picture and the page of a plan, where they are asked for."""
+    reader, file = given.reader, given.flags["page_file"]
+    if (target := given.flags["picture_file"]) is not None:
+        write(target, picture.draw(problem, answer, picture.format_of_name(target)))
+    if file is not None:
+        # Imported here: few plans are looked into.
+        from memplan.api.reports.page.file_page import plan_page
+        from memplan.api.reports.page.program_names import names_in
+
+        names = names_in(reader.data, reader.name, problem, reader.options.of_model())
+        write(file, plan_page(problem, answer, title=problem.name or reader.file_name or "", names=names))
