@@ -22,7 +22,7 @@ from memplan.api.service.kinds.bodies import plan_of, problem_of
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
-from memplan.capabilities.plans.replan import DEFAULT_EPS
+from memplan.capabilities.plans.replan import ReplanOptions
 from memplan.planner.errors import InputError, OptionError, sentences, shown
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
@@ -46,7 +46,7 @@ def _hash(text: str) -> str:
 class Keep(WireValue):
     """What to keep: the plan of a job by its `plan_hash`, or a `plan` that comes along; and how, as for `replan`."""
 
-    eps: float | str = DEFAULT_EPS
+    eps: float | str = ReplanOptions().eps
     least: Literal["buffers", "bytes"] = "buffers"
     plan_hash: Annotated[str, AfterValidator(_hash)] | None = None
     plan: dict[str, Any] | None = None

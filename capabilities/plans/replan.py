@@ -27,7 +27,7 @@ class ReplanOptions(SearchOptions, SolveOptions):
 
 
 def replan(
-    problem: Problem, plan: Plan, options: ReplanOptions = ReplanOptions(), control: Control = Control()
+    problem: Problem, plan: Plan | None, options: ReplanOptions = ReplanOptions(), control: Control = Control()
 ) -> Plan:
     """Plan again with few moves: as many buffers as can be stay where an old plan of a similar problem has them.
 

@@ -32,9 +32,11 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
         # Imported here: few differences are looked at.
         from memplan.api.reports.page.comparison import PlanOf, comparison_page
 
-        names = {word: Path(str(given.files[word])).name for word in ("old", "new")}
-        sides = (PlanOf(given.question[word].problem, given.question[word].plan, names[word]) for word in names)
-        write(given.flags["page_file"], comparison_page(*sides, answer))
+        before, after = (
+            PlanOf(given.question[word].problem, given.question[word].plan, Path(str(given.files[word])).name)
+            for word in ("old", "new")
+        )
+        write(given.flags["page_file"], comparison_page(before, after, answer))
     return ()
 
 

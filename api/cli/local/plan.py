@@ -55,7 +55,8 @@ def _shows(given: Given, answer: Plan) -> bool:
         # Imported here: few plans are to be replayed.
         from memplan.capabilities.plans.replay import bundle_of
 
-        write(given.flags["bundle_file"], bundle_of(given.reader, given.question["problem"], given.options, answer))
+        options: Any = given.options
+        write(given.flags["bundle_file"], bundle_of(given.reader, given.question["problem"], options, answer))
     if answer.status == "infeasible" and not given.flags["quiet"]:
         # Imported here: most problems fit.
         from memplan.capabilities.plans.cascade_hint import cascade_hint

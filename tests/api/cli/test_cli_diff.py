@@ -80,9 +80,7 @@ def test_options_of_the_solve_hold_for_the_best_peak(files: Path) -> None:
         (["--eps", "many"], "eps: must be a part of the peak"),
     ],
 )
-def test_what_does_not_go_with_it_is_refused(
-    files: Path, capfd: Captured, option: list[str], sentence: str
-) -> None:
+def test_what_does_not_go_with_it_is_refused(files: Path, capfd: Captured, option: list[str], sentence: str) -> None:
     assert main(["replan", str(files / "new.csv"), str(files / "old.csv"), *option]) == 2
     assert sentence in capfd.readouterr().err
 

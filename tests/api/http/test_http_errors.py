@@ -136,7 +136,7 @@ def test_a_wrong_problem_is_told_every_break(server: Running, content: object, s
         ({"time_limit_s": 0}, "time_limit_s: must be greater than 0.0, got 0"),
         ({"time_limit_s": "2"}, 'time_limit_s: must be a number, got "2"'),
         ({"time_limit_s": True}, "time_limit_s: must be a number, got true"),
-        ({"time_limit_s": 1e9}, "time_limit_s: must be at most 3600 on this server, got 1000000000.0"),
+        ({"time_limit_s": 7200.0}, "time_limit_s: must be at most 3600 on this server, got 7200.0"),
         ({"solver": None}, "solver: must be a string, got null"),
         ({"accept": "good"}, 'accept: must be fit or a percentage such as 5%, got "good"'),
         ({"accept": -1}, "accept: must be fit or a percentage such as 5%, got -1"),

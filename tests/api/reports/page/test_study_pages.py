@@ -81,7 +81,7 @@ def both() -> tuple[PlanOf, PlanOf]:
 
 def test_two_plans_are_drawn_with_what_moved(opened: Any) -> None:
     before, after = both()
-    found = diff(*(Baseline(one.plan, one.problem) for one in (before, after)))
+    found = diff(Baseline(before.plan, before.problem), Baseline(after.plan, after.problem))
     shown = opened(comparison_page(before, after, found))
     assert "Moved" in shown.page.inner_text(".causes")
     assert "larger" in shown.page.inner_text(".causes")
