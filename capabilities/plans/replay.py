@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pydantic import Field
 
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Seconds
 from memplan.capabilities.inputs import Input, object_in, problem_subject
+from memplan.capabilities.plans.planning import with_reason
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import detect
@@ -48,7 +50,14 @@ def replay(bundle: ReplayBundle, options: ReplayOptions = ReplayOptions(), contr
     What else differs is told: versions of packages, the machine, the compiled kernels.
     """
     running = control.begun(options)
-    found, plan = study.replay(bundle, problem_in, SolveControl(running.deadline, running.cancelled))
+    counted_s = bundle.options.time_limit_s if bundle.options.deterministic else None
+
+    def finish(problem: Problem, plan: Plan) -> Plan:
+        said = bundle.answer.explanation
+        is_reasoned = said is not None and said.kind is not None
+        return with_reason(problem, plan, replace(running, counted_s=counted_s)) if is_reasoned else plan
+
+    found, plan = study.replay(bundle, problem_in, SolveControl(running.deadline, running.cancelled), finish)
     return Replay(
         **dict(found),
         disturbed_by=None if bundle.reproducible else bundle.answer.disturbed_by,

@@ -82,8 +82,8 @@ OFFERED = sorted(
 def test_it_offers_these_names_and_no_others() -> None:
     assert memplan.__all__ == OFFERED
     assert set(OFFERED) <= set(dir(memplan))
-    with pytest.raises(AttributeError, match="module 'memplan' has no attribute 'plan'"):
-        memplan.plan  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match="module 'memplan' has no attribute 'planned'"):
+        memplan.planned  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize("name", OFFERED)

@@ -121,8 +121,13 @@ def bundle_from(value: object) -> ReplayBundle:
     return bundle
 
 
-def replay(bundle: ReplayBundle, read: ReadProblem, control: SolveControl | None = None) -> tuple[ReplayResult, Plan]:
-    """Solve once more as a bundle says, and compare; `read` makes a problem of a file.
+def replay(
+    bundle: ReplayBundle,
+    read: ReadProblem,
+    control: SolveControl | None = None,
+    finish: Callable[[Problem, Plan], Plan] = lambda _problem, plan: plan,
+) -> tuple[ReplayResult, Plan]:
+    """Solve once more as a bundle says, and compare; `read` makes a problem of a file, `finish` an answer of a plan.
 
     What was reproducible may take as long as it needs, unless `control` has a deadline. Raises InputError where the
     bundle contradicts itself.
@@ -138,7 +143,7 @@ def replay(bundle: ReplayBundle, read: ReadProblem, control: SolveControl | None
         deadline = Deadline.after(MAX_TIME_LIMIT_S)
     cancelled = None if control is None else control.cancelled
     result = solve_request(problem, bundle.options, SolveControl(deadline, cancelled, start=bundle.start))
-    plan = without_time(result.answer(bundle.options.deterministic))
+    plan = without_time(finish(problem, result.answer(bundle.options.deterministic)))
     same: Same = "bytes" if memplan_json.write_plan(plan, problem) == before else "nothing"
     if same != "bytes" and _value(plan) == _value(bundle.answer):
         same = "peak"

@@ -60,3 +60,10 @@ def test_what_makes_plans_in_other_ways_has_no_bundle(bundle: Path, capfd: Captu
     assert main(["plan", table, "--server", "http://127.0.0.1:1", "--bundle", str(bundle)]) == 2
     assert "bundle: must not be given with server" in capfd.readouterr().err
     assert main(["replay", table]) == 2
+
+
+def test_that_nothing_fits_is_replayed_with_its_reason(bundle: Path, capfd: Captured) -> None:
+    table = str(bundle.parent / "p.csv")
+    assert main(["plan", table, "--capacity", "8", "--deterministic", "--bundle", str(bundle), "-q"]) == 1
+    assert json.loads(bundle.read_text())["answer"]["explanation"]["irreducible"]
+    assert main(["replay", str(bundle), "-q"]) == 0

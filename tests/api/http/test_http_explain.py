@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from memplan.api.settings import Settings
+from memplan.capabilities.plans.plan import CAPABILITY, PlanOptions, plan
+from memplan.planner.model.problem import Problem
 from tests.support.server import Running, running
 
 TIGHT: dict[str, Any] = {
@@ -65,6 +67,18 @@ def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -
     assert answer.headers["link"] == '</v1/explain>; rel="explanation", </v1/certificate>; rel="certificate"'
     assert server.client.get(links["result"]).headers["link"] == answer.headers["link"]
     assert (sorted(plan["explanation"]["buffers"]), plan["explanation"]["irreducible"]) == (["a", "b"], True)
+
+
+def test_the_reason_of_a_deterministic_plan_is_the_same_everywhere(server: Running) -> None:
+    asked = {"problem": TIGHT, "options": {"deterministic": True}}
+    answers = [server.client.post("/v1/plan", json=asked).content for _ in range(2)]
+    links = server.client.post("/v1/jobs", json=asked).json()["links"]
+    give_up = time.monotonic() + 30
+    while server.client.get(links["self"]).json()["finished_at"] is None:
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    here = CAPABILITY.write(plan(Problem.model_validate(TIGHT), options=PlanOptions(deterministic=True)))
+    assert [*answers, server.client.get(links["result"]).content] == [here] * 3
 
 
 def test_what_is_claimed_is_certified(server: Running) -> None:
