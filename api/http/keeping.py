@@ -18,10 +18,10 @@ from memplan.api.http.requests.bodies import JSON, plan_answer
 from memplan.api.http.requests.submissions import check_size, check_time_limit, read_object
 from memplan.api.jobs.serialization import plan_json
 from memplan.api.options import Options, read_options
-from memplan.api.service.kinds.bodies import plan_of, problem_of
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
+from memplan.capabilities.inputs import read_plan_field, read_problem_field
 from memplan.capabilities.plans.replan import ReplanOptions
 from memplan.planner.errors import InputError, OptionError, sentences, shown
 from memplan.planner.formats.memplan_json import write_problem
@@ -44,7 +44,7 @@ def _hash(text: str) -> str:
 
 
 class Keep(WireValue):
-    """What to keep: the plan of a job by its `plan_hash`, or a `plan` that comes along; and how, as for `replan`."""
+    """The plan to keep: that of a job by its `plan_hash`, or a `plan` that comes along; and how, as for `replan`."""
 
     eps: float | str = ReplanOptions().eps
     least: Literal["buffers", "bytes"] = "buffers"
@@ -76,11 +76,9 @@ def read_keeping(body: bytes, query: QueryParams, settings: Settings) -> Keeping
         raise OptionError("options: must not name a solver, deterministic or accept beside keep")
     check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
     keep = _keep(content["keep"])
-    problem = problem_of(content)
+    problem = read_problem_field(content["problem"])
     check_size(problem, settings)
-    return Keeping(
-        problem, options, keep, None if keep.plan is None else plan_of({"keep.plan": keep.plan}, "keep.plan")
-    )
+    return Keeping(problem, options, keep, None if keep.plan is None else read_plan_field(keep.plan, "keep.plan"))
 
 
 def _keep(value: object) -> Keep:

@@ -76,12 +76,11 @@ def plan_status(plan: Plan) -> int:
 
 
 PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
-_ANY = Problem(buffers=())
 
 
 def write_plan(plan: Plan) -> bytes:
     """Write a plan as JSON, which says the same of it whatever the problem is."""
-    return memplan_json.write_plan(plan, _ANY)
+    return memplan_json.write_plan(plan, Problem.model_construct())
 
 
 def plan_refuted(question: Question, plan: Plan) -> str | None:

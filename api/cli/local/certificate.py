@@ -1,4 +1,4 @@
-"""What `memplan certificate` alone has: the text that `checkers/check.py` reads, in a file."""
+"""Flags of `memplan certificate` alone: the text that `checkers/check.py` reads, in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `memplan check` alone has: reports, the plan and the next baseline in files."""
+"""Flags of `memplan check` alone: reports, the plan and the next baseline in files."""
 
 from __future__ import annotations
 

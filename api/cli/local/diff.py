@@ -1,4 +1,4 @@
-"""What `memplan diff` alone has: the page of two plans."""
+"""Flags of `memplan diff` alone: the page of two plans."""
 
 from __future__ import annotations
 

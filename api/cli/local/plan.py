@@ -1,4 +1,4 @@
-"""What `memplan plan` alone has: the files of a plan, a replay bundle, and operations in a better order."""
+"""Flags of `memplan plan` alone: the files of a plan, a replay bundle, and operations in a better order."""
 
 from __future__ import annotations
 

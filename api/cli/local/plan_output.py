@@ -1,4 +1,4 @@
-"""What commands with a plan for an answer have: the plan in each format, a picture, a page, a certificate."""
+"""Flags of commands with a plan for an answer: the plan in each format, a picture, a page, a certificate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from memplan.api.cli.from_capability import Given
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
 from memplan.api.cli.streams import format_for, is_terminal, refuse_unwritable, say, warn, write
-from memplan.api.reports import picture
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.plans.planning import kept_lines
 from memplan.planner.model.plan import Plan
@@ -31,6 +30,9 @@ def refuse_outputs(given: Given) -> None:
     for name in ("picture_file", "page_file", "certificate_file"):
         refuse_unwritable(given.flags[name])
     if given.flags["picture_file"] is not None:
+        # Imported here, and below: few plans are drawn.
+        from memplan.api.reports import picture
+
         picture.format_of_name(given.flags["picture_file"])
     _plan_format(given)
 
@@ -86,9 +88,10 @@ def _draw(given: Given, problem: Problem, answer: Any) -> None:
     """Write the picture and the page of a plan, where they are asked for."""
     reader, file = given.reader, given.flags["page_file"]
     if (target := given.flags["picture_file"]) is not None:
+        from memplan.api.reports import picture
+
         write(target, picture.draw(problem, answer, picture.format_of_name(target)))
     if file is not None:
-        # Imported here: few plans are looked into.
         from memplan.api.reports.page.file_page import plan_page
         from memplan.api.reports.page.program_names import names_in
 

@@ -1,4 +1,4 @@
-"""What `memplan replan` alone has: the files of a plan."""
+"""Flags of `memplan replan` alone: the files of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `memplan replay` alone has: the new plan in a file, and its sentences for people beside the JSON."""
+"""Flags of `memplan replay` alone: the new plan in a file, and its sentences for people beside the JSON."""
 
 from __future__ import annotations
 

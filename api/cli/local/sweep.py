@@ -1,4 +1,4 @@
-"""What `memplan sweep` alone has: the points as CSV, and a page in which each opens its plan."""
+"""Flags of `memplan sweep` alone: the points as CSV, and a page in which each opens its plan."""
 
 from __future__ import annotations
 

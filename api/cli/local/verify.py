@@ -1,4 +1,4 @@
-"""What `memplan verify` alone has: its sentences for people beside the JSON."""
+"""Sentences of `memplan verify` beside its JSON."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.bodies import FORMAT_OF, JSON
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.kinds.bodies import problem_of
 from memplan.api.service.kinds.kind import Subject
 from memplan.api.settings import Settings
+from memplan.capabilities.inputs import read_problem_field
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import (
     MAX_SHOWN,
@@ -91,7 +91,9 @@ def _begun(content: dict[str, Any], query: QueryParams) -> BegunSubmission:
     if "options" in content:
         options = read_options(content["options"])
     extent = _extent(content["problem"])
-    return BegunSubmission(options, lambda: with_capacities(problem_of(content), capacities), *extent)
+    return BegunSubmission(
+        options, lambda: with_capacities(read_problem_field(content["problem"]), capacities), *extent
+    )
 
 
 def _extent(content: object) -> tuple[int, bool]:

@@ -7,23 +7,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from memplan.api.service.kinds.kind import JSON, JobKind, KindOptions, Subject
+from memplan.api.service.kinds.kind import JSON, JobKind, KindOptions
 from memplan.planner.errors import (
     MAX_SHOWN,
     FormatError,
     InputError,
     OptionError,
-    PlanError,
-    ProblemError,
     path_of,
     sentences,
     shown,
 )
 from memplan.planner.formats import memplan_json
-from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.model.constraints.bank import bank_pairs
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 
 _MOST_FIELDS = 64
 """More fields than any body has."""
@@ -71,27 +65,3 @@ def read_options(kind: JobKind[Any], content: Mapping[str, Any], query: Mapping[
     if kind.check is not None:
         kind.check(options)
     return options
-
-
-def problem_of(content: Mapping[str, Any]) -> Problem:
-    """Return the problem of a body; raises InputError."""
-    value = content["problem"]
-    if not isinstance(value, dict):
-        raise ProblemError(f"problem: must be an object, got {shown(value)}")
-    return Problem.model_validate(value)
-
-
-def plan_of(content: Mapping[str, Any], name: str = "plan") -> Plan:
-    """Return a plan of a body; raises InputError."""
-    value = content[name]
-    if not isinstance(value, dict):
-        raise PlanError(f"{name}: must be an object, got {shown(value)}")
-    try:
-        return Plan.model_validate(value)
-    except PlanError as error:
-        raise PlanError(*(f"{name}.{sentence}" for sentence in error.sentences)) from error
-
-
-def problem_subject(problem: Problem) -> Subject:
-    """Return the facts of a problem that jobs are listed by."""
-    return Subject(problem_hash(problem), problem.name, len(problem.buffers), len(problem.pools), bank_pairs(problem))
