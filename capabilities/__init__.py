@@ -1,5 +1,7 @@
 """Capabilities: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
 
+from keyword import iskeyword
+
 MODULES = {
     "plan": "plans.plan",
     "explain": "reasons.explain",
@@ -14,5 +16,20 @@ MODULES = {
     "sweep": "plans.sweep",
     "replay": "plans.replay",
     "certificate": "plans.certificate",
+    "order": "operations.order",
+    "recompute": "operations.recompute",
+    "cascade": "operations.cascade",
+    "liveness": "operations.liveness",
+    "shadow": "operations.shadow",
+    "compare": "files.compare",
+    "convert": "files.convert",
+    "export": "files.export",
+    "import": "files.import_",
 }
 """From the name of a capability to the module of this package that has it as `CAPABILITY`."""
+
+
+def python_name(name: str) -> str:
+    """Return the name of a capability's function: words are joined by `_`, and what Python keeps has `_` behind it."""
+    word = name.replace("-", "_")
+    return f"{word}_" if iskeyword(word) else word

@@ -109,7 +109,8 @@ class Capability(Generic[O, A]):
     the command, `status` what jobs are listed with. One of the inputs in `any_of` is given, where it names some.
     `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
     What `is_brief` needs no worker; bodies of requests have `most_bytes`. `refutes` verifies an answer that came from
-    elsewhere: it returns what is wrong. `example` is a body of JSON, `exits` say what exit statuses mean.
+    elsewhere by the question and its `options`: it returns what is wrong. `example` is a body of JSON, `exits` say what
+    exit statuses mean, `moved` what to do with fields that the call took in the release before.
     """
 
     function: Callable[..., A]
@@ -128,11 +129,12 @@ class Capability(Generic[O, A]):
     most_bytes: int = 32 * 2**20
     refutes: Callable[[Question, A], str | None] = lambda _question, _answer: None
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
+    moved: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """The name of the command and of the call."""
-        return self.function.__name__.replace("_", "-")
+        """The name of the command and of the call; a function whose name Python keeps has `_` behind it."""
+        return self.function.__name__.rstrip("_").replace("_", "-")
 
     @property
     def path(self) -> str:

@@ -15,12 +15,15 @@ from memplan.capabilities.capability import Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.errors import FormatError, InputError, OperationsError, PlanError, ProblemError, shown
 from memplan.planner.formats import memplan_json
+from memplan.planner.formats.other_documents import refuse_unless_operations
 from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.liveness.expansion import expanded_count
 from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.planner.operations.operations import Operations, operations_from
 
 T = TypeVar("T")
 JSON, BYTES = "application/json", "application/octet-stream"
@@ -50,7 +53,8 @@ class Input(Generic[T]):
     `to_json` writes it for a service. `absent` gives the value where the command has no file for it, from what other
     files say; without, a file that is not `required` may be left out. Where it is `named_by_flag`, the command has a
     flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
-    about, `reading` has the options for reading the file.
+    about, `reading` has the options for reading the file. What `is_foreign` is a file of another system that the
+    capability itself reads: a service does that in a process of its own.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Input(Generic[T]):
     reading: type[ModelOptions] | None = None
     named_by_flag: bool = False
     reads_last: bool = False
+    is_foreign: bool = False
 
 
 def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
@@ -98,6 +103,24 @@ def problem_subject(problem: Problem) -> Subject:
 def graph_subject(graph: OperationGraph) -> Subject:
     """Return the facts of a graph of operations."""
     return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
+
+
+def read_operations_field(value: object) -> Operations:
+    """Return the program in a field of a body; raises InputError."""
+    content = object_in(value, "operations", OperationsError)
+    refuse_unless_operations(content)
+    return operations_from(content)
+
+
+def operations_subject(operations: Operations) -> Subject:
+    """Return the facts of a program."""
+    return Subject(
+        f"sha256:{sha256(operations.model_dump_json().encode()).hexdigest()}",
+        operations.name,
+        sum(len(function.buffers) for function in operations.functions.values()),
+        len(operations.pools),
+        n_expanded=expanded_count(operations),
+    )
 
 
 def problem_json(problem: Problem) -> Any:
@@ -141,17 +164,28 @@ GRAPH = Input(
 )
 
 
-def _file_field(value: object) -> bytes:
+OPERATIONS = Input(
+    "operations",
+    Operations,
+    read_operations_field,
+    lambda operations: operations.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+    "A file, JSON, or - for standard input.",
+    from_file=lambda _reader, data, _name, _: read_operations_field(memplan_json.parse(data)),
+    subject=operations_subject,
+)
+
+
+def _file_field(value: object, name: str = "file") -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, dict):  # a body of JSON that is the file itself
         return to_json(value)
     if not isinstance(value, str):
-        raise FormatError(f"file: must be base64 or an object, got {shown(value)}")
+        raise FormatError(f"{name}: must be base64 or an object, got {shown(value)}")
     try:
         return b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise FormatError(f"file: must be base64, got {shown(value)}") from None
+        raise FormatError(f"{name}: must be base64, got {shown(value)}") from None
 
 
 FILE = Input(
@@ -164,7 +198,19 @@ FILE = Input(
     subject=lambda data: Subject(f"sha256:{sha256(data).hexdigest()}", None, 0),
     metavar="MODEL",
     takes_bytes=True,
-    reading=ModelOptions,
+    is_foreign=True,
+)
+
+
+MODEL = Input(
+    "model",
+    str,
+    lambda value: _file_field(value, "model"),
+    FILE.to_json,
+    "The file of the model that posed the problem.",
+    absent=lambda reader, _question: None if reader.imported is None else reader.data,
+    required=False,
+    is_foreign=True,
 )
 
 

@@ -18,9 +18,9 @@ A name is imported when it is first asked for: importing memplan loads nothing e
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from memplan.capabilities import MODULES
+from memplan.capabilities import MODULES, python_name
 
-_MODULE_OF = {name.replace("-", "_"): f"capabilities.{module}" for name, module in MODULES.items()} | {
+_MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MODULES.items()} | {
     "Control": "capabilities.capability",
     "Audit": "capabilities.plans.audit",
     "AuditOptions": "capabilities.plans.audit",
@@ -36,10 +36,25 @@ _MODULE_OF = {name.replace("-", "_"): f"capabilities.{module}" for name, module 
     "Repairs": "capabilities.reasons.repairs",
     "RepairsOptions": "capabilities.reasons.repairs",
     "WhatIfOptions": "capabilities.reasons.what_if",
+    "CascadeAnswer": "capabilities.operations.cascade_answer",
+    "CascadeOptions": "capabilities.operations.cascade",
+    "CompareOptions": "capabilities.files.compare",
+    "ConvertOptions": "capabilities.files.convert",
+    "Converted": "capabilities.files.convert",
+    "ExportOptions": "capabilities.files.export",
+    "Exported": "capabilities.files.export",
+    "ImportAnswer": "capabilities.files.import_",
+    "ImportCallOptions": "capabilities.files.import_",
+    "LivenessAnswer": "capabilities.operations.liveness",
+    "LivenessOptions": "capabilities.operations.liveness",
+    "ModelComparison": "capabilities.files.compare",
+    "OrderAnswer": "capabilities.operations.order",
+    "OrderOptions": "capabilities.operations.order",
+    "RecomputeAnswer": "capabilities.operations.recompute",
+    "RecomputeOptions": "capabilities.operations.recompute",
+    "Shadow": "capabilities.operations.shadow",
     "BankUse": "planner.model.problem_fields",
     "Buffer": "planner.model.rows",
-    "CascadeOptions": "solvers.cascade.options",
-    "CascadeResult": "solvers.cascade.solve",
     "Certificate": "solvers.certificates.certify",
     "Explanation": "planner.model.plan",
     "FileError": "planner.errors",
@@ -66,7 +81,6 @@ _MODULE_OF = {name.replace("-", "_"): f"capabilities.{module}" for name, module 
     "Violation": "planner.verify.violation",
     "WhatIf": "solvers.studies.what_if.values",
     "__version__": "planner",
-    "cascade": "solvers.cascade.solve",
     "certify": "solvers.certificates.certify",
     "certify_order": "solvers.order.certificate",
     "infeasible_core": "solvers.certificates.certify",
@@ -85,6 +99,32 @@ __all__ = sorted(_MODULE_OF)
 
 if TYPE_CHECKING:
     from memplan.capabilities.capability import Control as Control
+    from memplan.capabilities.files.compare import CompareOptions as CompareOptions
+    from memplan.capabilities.files.compare import ModelComparison as ModelComparison
+    from memplan.capabilities.files.compare import compare as compare
+    from memplan.capabilities.files.convert import Converted as Converted
+    from memplan.capabilities.files.convert import ConvertOptions as ConvertOptions
+    from memplan.capabilities.files.convert import convert as convert
+    from memplan.capabilities.files.export import Exported as Exported
+    from memplan.capabilities.files.export import ExportOptions as ExportOptions
+    from memplan.capabilities.files.export import export as export
+    from memplan.capabilities.files.import_ import ImportAnswer as ImportAnswer
+    from memplan.capabilities.files.import_ import ImportCallOptions as ImportCallOptions
+    from memplan.capabilities.files.import_ import import_ as import_
+    from memplan.capabilities.operations.cascade import CascadeOptions as CascadeOptions
+    from memplan.capabilities.operations.cascade import cascade as cascade
+    from memplan.capabilities.operations.cascade_answer import CascadeAnswer as CascadeAnswer
+    from memplan.capabilities.operations.liveness import LivenessAnswer as LivenessAnswer
+    from memplan.capabilities.operations.liveness import LivenessOptions as LivenessOptions
+    from memplan.capabilities.operations.liveness import liveness as liveness
+    from memplan.capabilities.operations.order import OrderAnswer as OrderAnswer
+    from memplan.capabilities.operations.order import OrderOptions as OrderOptions
+    from memplan.capabilities.operations.order import order as order
+    from memplan.capabilities.operations.recompute import RecomputeAnswer as RecomputeAnswer
+    from memplan.capabilities.operations.recompute import RecomputeOptions as RecomputeOptions
+    from memplan.capabilities.operations.recompute import recompute as recompute
+    from memplan.capabilities.operations.shadow import Shadow as Shadow
+    from memplan.capabilities.operations.shadow import shadow as shadow
     from memplan.capabilities.plans.audit import Audit as Audit
     from memplan.capabilities.plans.audit import AuditOptions as AuditOptions
     from memplan.capabilities.plans.audit import audit as audit
@@ -139,9 +179,6 @@ if TYPE_CHECKING:
     from memplan.planner.model.rows import Relative as Relative
     from memplan.planner.operations.graph import OperationGraph as OperationGraph
     from memplan.planner.verify.violation import Violation as Violation
-    from memplan.solvers.cascade.options import CascadeOptions as CascadeOptions
-    from memplan.solvers.cascade.solve import CascadeResult as CascadeResult
-    from memplan.solvers.cascade.solve import cascade as cascade
     from memplan.solvers.certificates.certify import Certificate as Certificate
     from memplan.solvers.certificates.certify import certify as certify
     from memplan.solvers.certificates.certify import infeasible_core as infeasible_core

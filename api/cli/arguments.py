@@ -39,7 +39,6 @@ ProblemFile = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="A file: JSON, CSV or a model, or - for standard input.")
 ]
 PlanFile = Annotated[str, typer.Argument(metavar="PLAN", help="A file, JSON or CSV, or -.")]
-OperationsFile = Annotated[str, typer.Argument(metavar="OPERATIONS", help="A file, JSON, or - for standard input.")]
 Capacities = Annotated[
     list[str] | None,
     typer.Option(
@@ -102,10 +101,8 @@ SaveBaseline = Annotated[
 
 
 if TYPE_CHECKING:
-    FileFormat = str
     PlanDisplay = str
 else:  # of each name that the tables of formats have, a member: what typer asks for
-    FileFormat = StrEnum("FileFormat", {name: name for name in FORMATS})
     PlanDisplay = StrEnum("PlanDisplay", {name: name for name in dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS))})
 
 

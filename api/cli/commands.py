@@ -13,13 +13,6 @@ from memplan.planner import __version__
 
 COMMANDS = {
     "look": "plans.look",
-    "convert": "files.convert",
-    "export": "files.export",
-    "compare": "studies.compare",
-    "liveness": "operations.liveness",
-    "order": "operations.order",
-    "cascade": "operations.cascade",
-    "shadow": "operations.shadow",
     "solvers": "solvers.solver_list",
     "model": "files.model",
     "bench": "solvers.bench",
@@ -32,11 +25,14 @@ COMMANDS = {
 }
 """From a command that is no capability's, or is made by hand, to the module of this package with its function."""
 LOCALS = {
-    name: f"local.{name}"
-    for name in (
-        *("audit", "certificate", "check", "diff", "explain"),
-        *("plan", "replan", "replay", "sweep", "verify"),
-    )
+    **{
+        name: f"local.{name}"
+        for name in (
+            *("audit", "cascade", "certificate", "check", "convert", "diff", "explain", "export", "liveness", "order"),
+            *("plan", "recompute", "replan", "replay", "sweep", "verify"),
+        )
+    },
+    **dict.fromkeys(("compare", "import"), "local.foreign"),
 }
 """From a capability to the module of this package that has what its command alone has, as `LOCAL`."""
 _NAMES = (*(name for name in MODULES if name not in COMMANDS), *COMMANDS)

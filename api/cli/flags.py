@@ -23,7 +23,9 @@ _SPELLED = {
     "inclusive": ("--inclusive/--half-open",),
     "budgets": ("--budget",),
     "dims": ("--dim",),
+    "display": ("--format",),
     "kinds": ("--kind",),
+    "pools": ("--pool",),
     "sizes": ("--size",),
 }
 """The flags that do not follow from the name of their field."""
@@ -33,7 +35,12 @@ _METAVARS = {
     "capacity": "[NAME=]SIZE[@ADDRESS]",
     "dims": "NAME=SIZE",
     "eps": "PERCENT%",
+    "extra_cost": "PERCENT%",
+    "macs": "+PERCENT%",
+    "objectives": "peak,macs[,traffic]",
+    "pools": "NAME=SIZE",
     "scratch": "OPERATOR=BYTES",
+    "stripe": "ROWS[xCOLUMNS]",
     "tolerance": "SIZE|PERCENT%",
 }
 
@@ -46,7 +53,7 @@ def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) ->
 def signed(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
     """Return a function of keywords with the signature that typer reads."""
     unique = {parameter.name: parameter for parameter in parameters}  # a flag of a command's own comes after, and wins
-    command.__signature__ = inspect.Signature(list(unique.values()))  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature(sorted(unique.values(), key=lambda each: each.kind))  # type: ignore[attr-defined]
     command.__annotations__ = {name: parameter.annotation for name, parameter in unique.items()}
     return command
 
@@ -103,10 +110,12 @@ def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
         described |= {"parser": seconds, "metavar": "SECONDS"}
         described["help"] = f"{about.description} 10, 10s, 500ms or 2min."
         kind = float
+    elif origin in (list, dict) or (origin is tuple and ... in get_args(kind)):
+        kind, default = list[str], None
+    elif _takes_text(about):
+        kind, default = str, None
     elif kind is int and _is_bytes(about):
         described |= {"parser": _bytes, "metavar": "BYTES"}
-    elif origin in (tuple, list, dict):
-        kind, default = list[str], None
     elif origin is not Literal and kind not in (int, float, bool):
         kind = str
     annotated = kind if default is not None and kind is not list[str] else kind | None
@@ -131,6 +140,11 @@ def _is_bytes(about: FieldInfo) -> bool:
     """True for numbers that may be as large as sizes are."""
     text = f"{about.annotation}{about.metadata}"
     return str(MAX_BYTES) in text
+
+
+def _takes_text(about: FieldInfo) -> bool:
+    """True for values that a validator of their own reads from text."""
+    return "BeforeValidator" in f"{about.annotation}{about.metadata}"
 
 
 def _bytes(text: str | int) -> int:

@@ -19,6 +19,7 @@ from memplan.api.cli.streams import STANDARD, is_terminal, read_as, refuse_unwri
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Question
 from memplan.capabilities.inputs import Input
 from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.files import named
 from memplan.planner.errors import OptionError
 from memplan.solvers.search.deadline import Deadline
 
@@ -30,7 +31,10 @@ EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 
 @dataclass(eq=False)
 class Given:
-    """What a command was given: its files by the names of inputs, its own flags, and what was read of both."""
+    """What a command was given: its files by the names of inputs, its own flags, and what was read of both.
+
+    `prepared` is what the command's own part keeps for after the answer.
+    """
 
     files: Mapping[str, str | None]
     flags: Mapping[str, Any]
@@ -38,6 +42,13 @@ class Given:
     question: Question
     options: CapabilityOptions
     server: str | None
+    prepared: Any = None
+
+    def refuse_remote(self, *flags: str) -> None:
+        """Raise OptionError for flags of the command's own that need more than what a service answers."""
+        for name in flags:
+            if self.server is not None and self.flags.get(name) is not None:
+                raise OptionError(f"{dashed(name)}: must not be given with --server, whose answer is not enough for it")
 
     def change(self, **options: Any) -> None:
         """Change options, for what a flag of the command's own needs of the answer."""
@@ -81,7 +92,7 @@ def command_of(capability: Capability[Any, Any], local: Local | None = None) -> 
         ),
         *flags_of(capability.options),
         *(flag for each in files if each.reading is not None for flag in flags_of(each.reading)),
-        keyword("display", ListFormat, None),
+        *(() if "format" in capability.options.model_fields else (keyword("display", ListFormat, None),)),
         *own.flags,
         keyword("server", ServerUrl, None),
         keyword("quiet", Quiet, False),
@@ -98,7 +109,8 @@ def command_of(capability: Capability[Any, Any], local: Local | None = None) -> 
 def run(capability: Capability[Any, Any], local: Local, given: dict[str, Any]) -> int:
     """Read files and flags, answer, and write the answer; return the exit status. Raises MemplanError."""
     started = time.monotonic()
-    refuse_unwritable(given["output"])
+    if not local.owns_output:
+        refuse_unwritable(given["output"])
     options = options_given(capability.options, given)
     reader = Reader(options_given(ReadOptions, given))
     question = local.reads(reader, given)
@@ -128,7 +140,10 @@ def run(capability: Capability[Any, Any], local: Local, given: dict[str, Any]) -
 def answered(capability: Capability[Any, Any], given: Given, control: Control) -> Any:
     """Return the answer, by this process or by the service that was named."""
     if given.server is None:
-        return capability.answered(given.question, given.options, control)
+        # What reads a file itself, and not before, says what is wrong with it without the name.
+        foreign = [given.files[each.name] for each in capability.inputs if each.is_foreign and each.name in given.files]
+        with named(foreign[0] if foreign else None):
+            return capability.answered(given.question, given.options, control)
     # Only a request over HTTP waits for these imports.
     from memplan.api.cli.remote import ask
 
@@ -143,7 +158,7 @@ def show(capability: Capability[Any, Any], local: Local, given: Given, answer: A
             say(f"memplan: {sentence}")
     if local.shows(given, answer):
         return
-    is_table = wants_table(given.flags["display"])
+    is_table = wants_table(given.flags.get("display"))
     if output is not None or not is_table:
         write(output, capability.write(answer))
     if is_table:

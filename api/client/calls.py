@@ -176,7 +176,7 @@ def answer(capability: Capability[Any, A], question: Question, options: Capabili
 
     def read(response: httpx.Response) -> A:
         found: A = TypeAdapter(capability.answer).validate_json(response.content)
-        if (wrong := capability.refutes(question, found)) is not None:
+        if (wrong := capability.refutes({**question, "options": options}, found)) is not None:
             raise WrongAnswerError(f"{capability.name}: {wrong}")
         return found
 
@@ -192,7 +192,7 @@ def answer(capability: Capability[Any, A], question: Question, options: Capabili
 
 def method(name: str, answer: Callable[[Capability[Any, Any], Question, Any], Any]) -> Callable[..., Any]:
     """Return the method of a client that asks for a capability; raises AttributeError where there is none."""
-    known = name.replace("_", "-")
+    known = name.rstrip("_").replace("_", "-")
     if known not in CAPABILITIES:
         raise AttributeError(f"client: has no call {name!r}")
     capability = CAPABILITIES[known]

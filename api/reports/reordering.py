@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memplan.api.reports.liveness_requests import read_operations
-from memplan.api.reports.orders import placed_facts
+from memplan.capabilities.inputs import read_operations_field
+from memplan.capabilities.operations.order import answer_of
 from memplan.planner import importers
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.formats import memplan_json
@@ -30,7 +30,7 @@ class Reordered:
 
     def facts(self) -> dict[str, Any]:
         """Return what a program is told: the order, and the operations in it where the file has a program."""
-        told = placed_facts(self.graph, self.placed)
+        told = answer_of(self.graph, self.placed).model_dump()
         if self.operations is not None:
             told["operations"] = self.operations.model_dump(mode="json", exclude_defaults=True)
         return told
@@ -72,7 +72,7 @@ def reorder(
             return Reordered(graph, placed, None)
         if "functions" not in fields:
             raise OptionError("reorder: must be asked for a model, operations or a graph of them, got another file")
-        operations = read_operations(data)
+        operations = read_operations_field(fields)
     found = reorder_program(
         operations,
         reading,

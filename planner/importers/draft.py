@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from memplan.planner.errors import FormatError, Location, shown
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts, plan_of
-from memplan.planner.liveness import analyse
+from memplan.planner.liveness import problem_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.operations import Operations, operations_from
@@ -165,11 +166,19 @@ class OperationsDraft:
         `own_offsets` are the places that the file gives its values.
         """
         operations = self.operations()
-        problem = analyse(operations, self.options.reading).problem
         facts = ProgramFacts(self._tensor_facts, dict(self._facts_in(self._blocks[0], ())))
         offsets: dict[int | str, int] = {f"main/{name}": offset for name, offset in (own_offsets or {}).items()}
-        own_plan = None if own_offsets is None else plan_of(problem, offsets)
-        return Imported(problem, operations, self.views, (*self.warnings, *warnings), own_peak, facts, own_plan)
+        found = Imported(
+            partial(problem_of, operations, self.options.reading),
+            operations,
+            self.views,
+            (*self.warnings, *warnings),
+            own_peak,
+            facts,
+        )
+        if own_offsets is None:
+            return found
+        return replace(found, posed=found.problem, own_plan=plan_of(found.problem, offsets))
 
     @property
     def views(self) -> ViewFacts:

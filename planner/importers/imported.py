@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo
@@ -102,18 +103,24 @@ class ViewFacts:
 class Imported:
     """A problem, and where it comes from.
 
+    `posed` is the problem, or what makes it when it is first asked for: orders and cascades of a model need none.
     `operations` is None where a file tells lifetimes only; `own_peak` is what the planner that wrote the file used,
     if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file tells of
     its operations beside their order.
     """
 
-    problem: Problem
+    posed: Problem | Callable[[], Problem]
     operations: Operations | None = None
     views: ViewFacts = ViewFacts()
     warnings: tuple[Finding, ...] = ()
     own_peak: int | None = None
     facts: ProgramFacts = field(default_factory=ProgramFacts)
     own_plan: Plan | None = None
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem; raises OperationsError where operations pose none."""
+        return self.posed if isinstance(self.posed, Problem) else self.posed()
 
     @property
     def has_scratch(self) -> bool:

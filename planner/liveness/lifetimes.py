@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import Field
+
 from memplan.planner.liveness.scopes import lifetime_by_scope
 from memplan.planner.liveness.timeline import NOWHERE, ProgramTimeline, Variable
 from memplan.planner.liveness.usage import Lifetime, lifetime_by_usage
@@ -24,10 +26,12 @@ class Reading(WireValue):
     for their own part of a call or operation (`nested`), or for the whole of it, as its arguments are (`lifted`).
     """
 
-    liveness: Liveness = "usage"
-    temporaries: Temporaries = "nested"
-    plan_inputs: bool = True
-    plan_outputs: bool = True
+    liveness: Liveness = Field("usage", description="From first to last use, or from alloc to free (scope).")
+    temporaries: Temporaries = Field(
+        "nested", description="Alive for their own part of a call, or for the whole of it (lifted)."
+    )
+    plan_inputs: bool = Field(True, description="Place the program's inputs, too.")
+    plan_outputs: bool = Field(True, description="Place the program's outputs, too.")
 
     @property
     def way(self) -> ReadingKind:

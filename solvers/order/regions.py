@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region
@@ -47,6 +47,26 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedReg
     ordering = _Ordering(order_of)
     found = ordering.graph(graph)
     return OrderedRegions(found.graph, found.slack, tuple(ordering.changed(graph, (), set())))
+
+
+def with_orders_inside(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
+    """Return a graph with its regions in orders that were found for them; raises OperationsError for one that is none.
+
+    Its operations need what is left of their work, as in the graph that `with_regions_ordered` returns.
+    """
+    known = {each.path: tuple(each.order) for each in orders}
+    return _Known(dict(_by_graph(graph, known, ()))).graph(graph).graph if known else graph
+
+
+def _by_graph(
+    graph: OperationGraph, known: Mapping[tuple[int, ...], tuple[int, ...]], path: tuple[int, ...]
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the identity of each region's graph that has another order than the given one, and that order."""
+    for v, row in enumerate(graph.ops):
+        for k, region in enumerate(row.regions):
+            if (*path, v, k) in known:
+                yield id(region.graph), known[*path, v, k]
+            yield from _by_graph(region.graph, known, (*path, v, k))
 
 
 def permuted(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
@@ -107,10 +127,25 @@ class _Ordering:
         known = self._done.get(id(inner))
         if known is None:
             drawn = self.graph(inner)
-            order, least = self._order_of(drawn)
+            order, least = self._found(inner, drawn)
             known = _OrderedRegion(inner, permuted(drawn.graph, order), tuple(order), least)
             self._done[id(inner)] = known
         return known
+
+    def _found(self, _inner: OperationGraph, drawn: OrderedRegions) -> tuple[Sequence[int], int]:
+        """Return the order of a region whose own regions are in order, and what no order of it is below."""
+        return self._order_of(drawn)
+
+
+class _Known(_Ordering):
+    """Puts regions in orders that are known by the identities of their graphs."""
+
+    def __init__(self, orders: Mapping[int, tuple[int, ...]]) -> None:
+        super().__init__(lambda _: ((), 0))
+        self._orders = orders
+
+    def _found(self, inner: OperationGraph, drawn: OrderedRegions) -> tuple[Sequence[int], int]:
+        return self._orders.get(id(inner), range(len(drawn.graph.ops))), 0
 
 
 def _given_peak(graph: OperationGraph) -> int:

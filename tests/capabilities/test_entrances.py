@@ -77,7 +77,7 @@ def test_every_entrance_gives_the_same_answer(name: str, server: Running, tmp_pa
     capability = CAPABILITIES[name]
     body = body_of(capability)
     question, options = read_question(capability, body), read_body_options(capability, body, {})
-    function = capability.function if name in FACES else getattr(memplan, name.replace("-", "_"))
+    function = capability.function if name in FACES else getattr(memplan, capability.function.__name__)
     python = without_times(capability.write(function(**question, options=options)))
 
     answer = server.client.post(capability.path, json=body)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import memplan
-from memplan.capabilities import MODULES
+from memplan.capabilities import MODULES, python_name
 
 OFFERED = sorted(
     [
@@ -20,23 +20,35 @@ OFFERED = sorted(
         "AuditOptions",
         "BankUse",
         "Buffer",
+        "CascadeAnswer",
         "CascadeOptions",
-        "CascadeResult",
         "CertificateOptions",
         "CheckOptions",
         "Certificate",
+        "CompareOptions",
         "Control",
+        "ConvertOptions",
+        "Converted",
         "ExplainOptions",
         "Explanation",
+        "ExportOptions",
+        "Exported",
         "FileError",
         "FormatError",
+        "ImportAnswer",
+        "ImportCallOptions",
         "InputError",
         "InvalidPlanError",
+        "LivenessAnswer",
+        "LivenessOptions",
         "MemplanError",
+        "ModelComparison",
         "OffsetMod",
         "OperationGraph",
         "OperationsError",
         "OptionError",
+        "OrderAnswer",
+        "OrderOptions",
         "OrderResult",
         "PlacedOrder",
         "Placement",
@@ -47,7 +59,9 @@ OFFERED = sorted(
         "Problem",
         "ProblemError",
         "Progress",
+        "RecomputeAnswer",
         "RecomputeFrontier",
+        "RecomputeOptions",
         "Relative",
         "Repairs",
         "ReplanOptions",
@@ -55,13 +69,13 @@ OFFERED = sorted(
         "RepairsOptions",
         "Scenarios",
         "ScenariosOptions",
+        "Shadow",
         "SolveControl",
         "SweepOptions",
         "Violation",
         "WhatIf",
         "WhatIfOptions",
         "__version__",
-        "cascade",
         "certify",
         "certify_order",
         "infeasible_core",
@@ -74,7 +88,7 @@ OFFERED = sorted(
         "solve",
         "write_plan",
         "write_problem",
-        *(name.replace("-", "_") for name in MODULES),
+        *map(python_name, MODULES),
     ]
 )
 

@@ -1,1 +1,1 @@
-"""Commands that write a problem or a plan in other forms."""
+"""Commands that write a problem in forms that are no answer."""

@@ -7,13 +7,14 @@ from typing import Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import write
+from memplan.api.cli.streams import refuse_unwritable, write
 from memplan.api.reports.plan_formats import write_plan
 
 _BETTER = "Write the plan that the moves lead to here."
 
 
 def _prepare(given: Given) -> None:
+    refuse_unwritable(given.flags["output"])
     if given.flags["output"] is not None:
         given.change(with_better=True)
 

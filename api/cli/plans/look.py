@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from memplan.api.cli.arguments import Capacities, Inclusive, Quiet, TimeLimit
+from memplan.api.cli.arguments import Quiet, TimeLimit
+from memplan.api.cli.flags import flag, flags_of, keyword, options_given, signed
 from memplan.api.cli.interrupts import graceful_interrupts
-from memplan.api.cli.streams import STANDARD, problem_in, read_as, read_plan, refuse_unwritable, say, write
+from memplan.api.cli.streams import STANDARD, read_as, read_plan, refuse_unwritable, say, write
 from memplan.api.reports.page.file_page import plan_page
-from memplan.api.reports.page.plan_view import NO_NAMES, ProgramNames
-from memplan.api.reports.page.program_names import program_names
-from memplan.capabilities.sizes import with_capacities
-from memplan.planner.importers.imported import ImportOptions
+from memplan.capabilities.files.program_names import NO_NAMES, program_names
+from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveControl
@@ -26,50 +26,32 @@ from memplan.solvers.portfolio.solve import solve
 LOOK_S = 5.0
 
 
-def look(
-    problem_file: Annotated[str, typer.Argument(metavar="FILE", help="A problem, a model or a dump; - for input.")],
-    plan_file: Annotated[
-        str | None, typer.Argument(metavar="[PLAN]", help="A plan of it; without one, it is planned.")
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the page here, to keep it.")
-    ] = None,
-    capacity: Capacities = None,
-    inclusive: Inclusive = None,
-    time_limit: TimeLimit = LOOK_S,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the page's path, open nothing.")] = False,
-    quiet: Quiet = False,
-) -> None:
+def _look(**given: Any) -> None:
     """Look into a plan: write its page as one HTML file and open it in a browser.
 
     A plan is looked into as it is, even a wrong one; `memplan verify` says what is wrong with it. Exit status: 0 the
     page is there, 2 wrong input.
     """
-    refuse_unwritable(output)
-    problem, own_plan, names = read_as(problem_file, lambda data: _read(data, problem_file, inclusive))
-    problem = with_capacities(problem, capacity or ())
-    if plan_file is not None:
-        plan = read_plan(plan_file, problem)
-    elif own_plan is not None and not capacity:
+    source, quiet = given["file"], given["quiet"]
+    refuse_unwritable(given["output"])
+    reader = Reader(options_given(ReadOptions, given), facts=True)
+    problem = read_as(source, lambda data: reader.problem(data, source))
+    own_plan = None if reader.imported is None else reader.imported.own_plan
+    if given["plan"] is not None:
+        plan = read_plan(given["plan"], problem)
+    elif own_plan is not None and not reader.options.capacity:
         plan = own_plan
         if not quiet:
             say("memplan: the plan is the one in the file; memplan plan makes another")
     else:
-        plan = _planned(problem, time_limit)
-    name = "standard input" if problem_file == STANDARD else Path(problem_file).name
-    path = _target(output)
+        plan = _planned(problem, given["time_limit"])
+    name = "standard input" if source == STANDARD else Path(source).name
+    names = NO_NAMES if reader.imported is None else program_names(reader.imported)
+    path = _target(given["output"])
     write(path, plan_page(problem, plan, title=problem.name or name, names=names))
     typer.echo(path)
-    if not no_browser and not webbrowser.open(Path(path).resolve().as_uri()) and not quiet:
+    if not given["no_browser"] and not webbrowser.open(Path(path).resolve().as_uri()) and not quiet:
         say("memplan: no browser was found; open the file in one")
-
-
-def _read(data: bytes, path: str, inclusive: bool | None) -> tuple[Problem, Plan | None, ProgramNames]:
-    """Return the problem in a file, the plan that the file has itself, if it has one, and the names it gives."""
-    problem, imported = problem_in(data, path, ImportOptions(facts=True), inclusive)
-    if imported is None:
-        return problem, None, NO_NAMES
-    return problem, imported.own_plan, program_names(imported)
 
 
 def _planned(problem: Problem, time_limit_s: float) -> Plan:
@@ -84,3 +66,24 @@ def _target(output: str | None) -> str:
     handle, path = tempfile.mkstemp(prefix="memplan-", suffix=".html")
     os.close(handle)
     return path
+
+
+def _argument(name: str, kind: Any, default: Any, **described: str) -> inspect.Parameter:
+    annotation = Annotated[kind, typer.Argument(**described)]
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default)
+
+
+look = signed(
+    _look,
+    [
+        _argument(
+            "file", str, inspect.Parameter.empty, metavar="FILE", help="A problem, a model or a dump; - for input."
+        ),
+        _argument("plan", str | None, None, metavar="[PLAN]", help="A plan of it; without one, it is planned."),
+        flag("output", str | None, None, "--output", "-o", metavar="FILE", help="Write the page here, to keep it."),
+        *flags_of(ReadOptions),
+        keyword("time_limit", TimeLimit, LOOK_S),
+        flag("no_browser", bool, False, "--no-browser", help="Print the page's path, open nothing."),
+        keyword("quiet", Quiet, False),
+    ],
+)

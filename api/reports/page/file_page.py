@@ -10,7 +10,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from memplan.api.reports.page.document import PageDocument
-from memplan.api.reports.page.plan_view import NO_NAMES, ProgramNames, add_plan
+from memplan.api.reports.page.plan_view import add_plan
+from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 

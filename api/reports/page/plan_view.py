@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from memplan.api.reports.page.document import PageDocument
+from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 
 _NAMED_AT_MOST = 10_000
-
-
-@dataclass(frozen=True)
-class NamedTime:
-    """The name of what runs from a time step on, until the next one."""
-
-    time: int
-    name: str
-
-
-@dataclass(frozen=True)
-class Span:
-    """A range of time with a name, half-open: a loop, or a region that runs in stripes."""
-
-    kind: str
-    name: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class ProgramNames:
-    """What a program tells beside the problem: names along time, and of each buffer its role, operation and type.
-
-    `roles` is one of `input`, `output`, `state`, `temporary`, `ring` for each buffer; `types` say shape and type of
-    elements. Each of the three is empty, or has one entry for each buffer of the problem.
-    """
-
-    steps: tuple[NamedTime, ...] = ()
-    spans: tuple[Span, ...] = ()
-    roles: Sequence[str] = ()
-    operations: Sequence[str] = ()
-    types: Sequence[str] = ()
-
-
-NO_NAMES = ProgramNames()
 
 
 def add_plan(

@@ -8,7 +8,8 @@ from typing import Any
 
 from memplan.api.reports.page.document import PageDocument
 from memplan.api.reports.page.file_page import file_page
-from memplan.api.reports.page.plan_view import NO_NAMES, NamedTime, ProgramNames, plan_view
+from memplan.api.reports.page.plan_view import plan_view
+from memplan.capabilities.files.program_names import NO_NAMES, NamedTime, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.cascade.regions import CascadeRegion, Stripes, held_name

@@ -35,7 +35,7 @@ def parsed_fields(kind: JobKind[Any], media: str, body: bytes) -> dict[str, Any]
         raise InputError(f"body: must be an object, got {shown(content)}")
     if len(content) > _MOST_FIELDS:
         raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
-    is_bare = len(kind.needed) < 2 and not content.keys() & {*kind.fields, "options"}
+    is_bare = not content.keys() & {*kind.fields, *kind.moved, "options"}
     return {kind.fields[0]: content} if is_bare else content
 
 
@@ -46,7 +46,9 @@ def check_fields(kind: JobKind[Any], content: Mapping[str, Any], more: Collectio
     if kind.any_of and content.keys().isdisjoint(kind.any_of):
         breaks.append(f"{' or '.join(kind.any_of)}: one of them is required, got neither")
     known = {*kind.fields, "options", *more}
-    breaks += [f"{path_of((name,))}: is not a known field" for name in content if name not in known]
+    breaks += [
+        f"{path_of((name,))}: {kind.moved.get(name, 'is not a known field')}" for name in content if name not in known
+    ]
     if breaks:
         raise InputError(*breaks[:MAX_SHOWN])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -50,6 +50,7 @@ class JobKind(Generic[S]):
     any_of: tuple[str, ...] = ()
     media: tuple[str, ...] = (JSON,)
     most_bytes: int = MOST_BYTES
+    moved: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def path(self) -> str:

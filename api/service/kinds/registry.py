@@ -12,8 +12,6 @@ from memplan.api.service.kinds.kind import JobKind
 from memplan.capabilities.registry import CAPABILITIES
 
 _MODULES = (
-    "imports",
-    *("operations.cascade", "operations.liveness", "operations.order"),
 )
 """The modules of this package that have a `KIND`."""
 PLAN = "plan"

@@ -23,7 +23,7 @@ from memplan.solvers.order.regions import RegionOrder
 from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult, order_operations
 
 MOST_POINTS = 1000
-_POINTS = 16
+POINTS = 16
 _BISECTIONS = 8
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
@@ -87,7 +87,7 @@ def recompute_frontier(
     *,
     budget: int | None = None,
     extra_cost: float | None = None,
-    points: int = _POINTS,
+    points: int = POINTS,
     time_limit_s: float = TIME_LIMIT_S,
     deterministic: bool = False,
     cancelled: threading.Event | None = None,

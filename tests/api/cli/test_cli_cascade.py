@@ -36,11 +36,14 @@ def test_ranges_are_told_in_closed_form(capfd: Captured) -> None:
 
 def test_a_table_is_for_people(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "cascades.json"
-    assert main(["cascade", SMALL, "--input", "streamed", "--json", str(target)]) == 0
-    told = capfd.readouterr().err
+    asked = ["cascade", SMALL, "--input", "streamed", "--json", str(target)]
+    assert main([*asked, "--format", "table"]) == 0
+    told = capfd.readouterr().out
     assert "layer by layer          23,040 bytes" in told
     assert "cascade 0                4,667 bytes     +0.00 % MACs" in told
     assert json.loads(target.read_text())["conventions"]["input"] == "streamed"
+    assert main(asked) == 0
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_point_is_told_alone(capfd: Captured) -> None:
@@ -102,11 +105,15 @@ def test_what_does_not_fit_is_status_1(capfd: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--fit", "lots"], "--fit: must be a size such as 4096, 64kB or 1MiB"),
-        (["--macs", "much"], "--macs: must be a share such as +10%, got 'much'"),
+        (["--fit", "lots"], "'--fit': must be a size such as 4096, 64kB or 1MiB"),
+        (["--macs", "much"], 'macs: must be a share such as +10%, got "much"'),
         (["--stripe", "0"], "stripe: must be at least 1 row"),
-        (["--stripe", "6*6"], "--stripe: must be rows, or rows x columns, such as 4 or 6x6, got '6*6'"),
+        (["--stripe", "6*6"], 'stripe: must be rows, or rows x columns, such as 4 or 6x6, got "6*6"'),
         (["--alignment", "3"], "alignment: must be a power of two"),
+        (["--pool", "4KiB"], 'must be NAME=SIZE, a fast memory and then a slow one, got "4KiB"'),
+        (["--pool", "fast=4KiB"], "pool: must be two with different names, fast and slow, got 1"),
+        (["--objectives", "macs"], "objectives: must be peak,macs or peak,macs,traffic, got 'macs'"),
+        (["--format", "svg", "--server", "http://127.0.0.1:1"], "format: must be json or table with --server, got svg"),
     ],
 )
 def test_wrong_options_are_status_2(arguments: list[str], told: str, capfd: Captured) -> None:

@@ -109,6 +109,16 @@ def test_wrong_options_are_said(file: str, capfd: Captured, arguments: list[str]
     assert capfd.readouterr().err == f"memplan: error: {sentence.replace('{file}', file)}\n"
 
 
+def test_what_an_import_over_http_answers_is_printed(file: str, capfd: Captured) -> None:
+    assert main(["import", file, "--names"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["format"], len(found["problem"]["buffers"]), found["plan"]) == ("tflite", 7, None)
+    assert len(found["names"]["roles"]) == 7
+    assert main(["import", file, "--format", "table"]) == 0
+    assert capfd.readouterr().out == "tflite: 7 buffers, 1 pool\n"
+    assert main(["import", str(Path(file).with_name("none"))]) == 2
+
+
 def test_a_problem_is_no_model(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "problem.json"
     path.write_text('{"buffers": []}')

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from memplan.api.cli.files.export import Target
 from memplan.api.cli.main import main
+from memplan.capabilities.files.export import Target
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.importers import read_model
 
@@ -26,7 +27,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_every_exporter_can_be_asked_for() -> None:
-    assert [target.value for target in Target] == list(EXPORTERS)
+    assert get_args(Target) == tuple(EXPORTERS)
 
 
 def test_a_header_is_written_beside_a_source(files: tuple[str, str], tmp_path: Path) -> None:
@@ -78,4 +79,4 @@ def test_options_of_models_are_for_models(files: tuple[str, str], capfd: Capture
 
 def test_only_one_of_problem_and_plan_is_standard_input(capfd: Captured) -> None:
     assert main(["export", "-", "-", "--to", "triples", "-o", "-"]) == 2
-    assert "PLAN: must be a file where PROBLEM is standard input, got -" in capfd.readouterr().err
+    assert "files: only one of them must be standard input, got - twice" in capfd.readouterr().err

@@ -57,17 +57,27 @@ def test_a_table_is_for_people(capfd: Captured) -> None:
     assert lines[5].endswith("1,223,040 bytes (25.0 %)")
 
 
-def test_the_json_is_written_to_a_file_and_people_are_told(tmp_path: Path, capfd: Captured) -> None:
+def test_the_json_is_written_to_a_file_and_people_get_a_table(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "order.json"
-    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target)]) == 0
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert "best peak" in err
+    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target), "--format", "table"]) == 0
+    assert "best peak" in capfd.readouterr().out
     assert json.loads(target.read_text())["wall_time_s"] is None
     first = target.read_bytes()
-    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target), "--quiet"]) == 0
+    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target)]) == 0
     assert capfd.readouterr() == ("", "")
     assert target.read_bytes() == first
+
+
+def test_what_proves_the_bound_is_written_and_why_nothing_does_is_said(tmp_path: Path, capfd: Captured) -> None:
+    model, proof = str(MODELS / "recorded" / "kws_dscnn_int8.tflite"), tmp_path / "order.proof"
+    assert main(["order", model, "--deterministic", "--certificate", str(proof), "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)["certificate"]
+    assert proof.read_text() == told["text"]
+    assert told["text"].startswith("memplan-order/1")
+    none = tmp_path / "none"
+    assert main(["order", RANDWIRE, "--deterministic", "--certificate", str(none), "--format", "json"]) == 0
+    assert "memplan: no certificate: the bound is by a complete search of" in capfd.readouterr().err
+    assert not none.exists()
 
 
 def test_a_model_is_ordered_and_its_graph_can_be_written(tmp_path: Path, capfd: Captured) -> None:
@@ -94,7 +104,7 @@ def test_a_model_is_written_in_its_new_order(tmp_path: Path, capfd: Captured) ->
     )
     asked = ["order", str(model), "--deterministic", "--format", "table", "--write"]
     assert main([*asked, str(target)]) == 0
-    assert "has not the metadata OfflineMemoryAllocation, a plan for the old order" in capfd.readouterr().out
+    assert "has not the metadata OfflineMemoryAllocation, a plan for the old order" in capfd.readouterr().err
     assert len(target.read_bytes()) == len(model.read_bytes())
     assert main([*asked, str(model)]) == 2
     assert "--write: must be another file than the model" in capfd.readouterr().err
@@ -138,12 +148,12 @@ def test_wrong_input_is_told_with_the_name_of_the_file(tmp_path: Path, capfd: Ca
         f"memplan: error: {path}: ops[0].in[0]: must be the position of one of the 1 tensors, got 1\n"
     )
     assert main(["order", RANDWIRE, "--time-limit", "-1"]) == 2
-    assert "time_limit_s: must be at least 0 and finite, got -1.0" in capfd.readouterr().err
+    assert "time-limit: must be greater than 0.0, got -1.0" in capfd.readouterr().err
 
 
 def test_recompute_gives_points_with_falling_peaks_and_rising_costs(capfd: Captured) -> None:
     graph = str(GRAPHS / "torch_resnet18_b1_sgd.json")
-    asked = ["order", graph, "--recompute", "--time-limit", "1", "--deterministic"]
+    asked = ["recompute", graph, "--time-limit", "1", "--deterministic"]
     assert main([*asked, "--extra-cost", "2%", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)
     peaks = [point["peak"] for point in told["points"]]
@@ -155,10 +165,26 @@ def test_recompute_gives_points_with_falling_peaks_and_rising_costs(capfd: Captu
     assert "nothing was found within the budget" in capfd.readouterr().out
 
 
-def test_budgets_of_recompute_are_refused_without_it_and_where_they_are_none(capfd: Captured) -> None:
+def test_recompute_of_the_release_before_is_answered_with_a_word(capfd: Captured) -> None:
+    assert main(["order", RANDWIRE, "--recompute", "--time-limit", "1", "--budget", "1GB", "--format", "json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["is_within"]
+    assert "order --recompute is `memplan recompute` now" in err
+
+
+def test_budgets_of_recompute_are_refused_where_they_are_none(capfd: Captured) -> None:
     assert main(["order", RANDWIRE, "--budget", "1"]) == 2
-    assert main(["order", RANDWIRE, "--recompute", "--extra-cost", "ten"]) == 2
-    assert main(["order", RANDWIRE, "--recompute", "--budget", "-4"]) == 2
+    assert main(["recompute", RANDWIRE, "--extra-cost", "ten"]) == 2
+    assert main(["recompute", RANDWIRE, "--budget", "-4"]) == 2
+    assert main(["recompute", RANDWIRE, "--budget", "1kB", "--extra-cost", "10%"]) == 2
     err = capfd.readouterr().err
-    assert "budget: must be given with --recompute" in err
+    assert "No such option: --budget" in err
     assert 'extra-cost: must be a part such as 10%, got "ten"' in err
+    assert "budget: must not be given together with extra_cost" in err
+
+
+@pytest.mark.parametrize("flag", ["--page", "--write"])
+def test_files_that_need_more_than_an_answer_are_not_written_of_a_services_one(flag: str, capfd: Captured) -> None:
+    assert main(["order", RANDWIRE, flag, "file.html", "--server", "http://127.0.0.1:1"]) == 2
+    name = flag.removeprefix("--")
+    assert f"{name}: must not be given with --server, whose answer is not enough for it" in capfd.readouterr().err

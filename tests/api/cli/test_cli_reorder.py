@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.api.reports.comparison import compare, lines
+from memplan.capabilities.files.compare import CompareOptions, compare, lines
 from memplan.planner.formats import read_problem
-from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.operations.operations import operations_from
 from memplan.solvers.order.placement.programs import reorder_program
 from tests.support.random_programs import random_program
@@ -92,11 +91,11 @@ def test_comparing_tells_what_the_order_adds() -> None:
     operators = [operator("RELU", [0], [1]), operator("RELU", [0], [2])]
     operators += [operator("RELU", [1], [3]), operator("RELU", [2], [4])]
     data = model(subgraph(tensors, [0], [3, 4], operators))
-    found = compare(data, "model.tflite", ImportOptions(), 1)
+    found = compare(data, CompareOptions(time_limit_s=6))
     assert found.memplan_reordered is not None
     assert (found.memplan.peak, found.memplan_reordered.peak, found.saved_by_order) == (1056, 576, 480)
-    assert lines(found)[-1].split(None, 2) == ["memplan,", "reordered", "576  optimal; the order saves 480"]
-    dump = compare(b"op,address,size\nmalloc,1,8\nfree,1,8\n", "trace.csv", ImportOptions(), 1)
+    assert [*lines(found)][-1].split(None, 2) == ["memplan,", "reordered", "576  optimal; the order saves 480"]
+    dump = compare(b"op,address,size\nmalloc,1,8\nfree,1,8\n", CompareOptions(time_limit_s=6))
     assert (dump.memplan_reordered, dump.saved_by_order) == (None, None)
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from pydantic_core import to_json
 
 from memplan.api.client import calls
 from memplan.api.client.calls import EventReader, refusal_of
@@ -21,6 +22,9 @@ from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.patience import Patience
 from memplan.api.client.values import RemoteEvent
 from memplan.api.options import Options
+from memplan.capabilities.operations.order import OrderOptions
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import graph_from, write_graph
 from memplan.planner.operations.order_check import peak_of
@@ -242,7 +246,7 @@ GRAPH = graph_from(
 def test_operations_are_ordered_and_checked(client: Client) -> None:
     found = client.order(GRAPH, time_limit_s=60.0)
     assert (found.status, found.peak, peak_of(GRAPH, found.order)) == ("optimal", 18, 18)
-    with pytest.raises(RefusedError, match="seed: is not a known field"):
+    with pytest.raises(OptionError, match="seed: is not a known field"):
         client.order(GRAPH, seed=1)
 
 
@@ -256,10 +260,13 @@ def test_a_request_of_a_kind_is_a_job_too(client: Client) -> None:
     assert result["peak"] == client.ask("order", fields)["peak"] == 18
 
 
-def test_an_order_that_is_wrong_is_refused() -> None:
-    call = calls.order(GRAPH, {})
-    right = {"status": "optimal", "peak": 18, "lower_bound": 18, "gap": 0.0, "given_peak": 33}
+def test_an_order_that_is_wrong_is_refused(client: Client) -> None:
+    asked, options = {"graph": GRAPH}, OrderOptions()
+    right = json.loads(to_json(client.order(GRAPH)))
+    call = calls.answer(CAPABILITIES["order"], asked, options)
     with pytest.raises(WrongAnswerError, match="order: has a peak of 33, and not of 18"):
         call.answer(httpx.Response(200, json=right | {"order": [0, 1, 2, 3, 4, 5]}))
     with pytest.raises(WrongAnswerError, match="order: is not one of this graph's operations"):
         call.answer(httpx.Response(200, json=right | {"order": [0, 1, 4]}))
+    with pytest.raises(WrongAnswerError, match="order: is not a legal one"):
+        call.answer(httpx.Response(200, json=right | {"order": [4, 0, 1, 2, 3, 5]}))

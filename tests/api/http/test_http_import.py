@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from lab.fuzz_importers import SEEDS, broken
 from memplan import verify
-from memplan.api.service.import_process import ImportTask, run_apart
+from memplan.api.service.import_process import ForeignTask, run_apart
 from memplan.api.settings import Settings
+from memplan.capabilities.files.import_ import ImportCallOptions
 from memplan.planner.errors import FormatError
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.importers import read_model
@@ -24,6 +25,7 @@ from tests.support.dump_files import INCLUSIVE, MEMORIES, recorded
 from tests.support.server import Running, running
 
 MODEL = (Path(__file__).parents[2] / "models" / "choice.tflite").read_bytes()
+VIEW = (Path(__file__).parents[2] / "models" / "view.tflite").read_bytes()
 BYTES = {"Content-Type": "application/octet-stream"}
 
 
@@ -33,8 +35,10 @@ def server() -> Iterator[Running]:
         yield found
 
 
-def read_apart(data: bytes) -> bytes:
-    return run_apart(ImportTask(data), Deadline.after(20), threading.Event())
+def read_apart(data: bytes, deadline_s: float = 20, most_bytes: int | None = None) -> bytes:
+    deadline = Deadline.after(deadline_s)
+    task = ForeignTask("import", {"file": data}, ImportCallOptions(), deadline)
+    return run_apart(task, deadline, threading.Event(), most_bytes)[0]
 
 
 def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: Running) -> None:
@@ -87,8 +91,8 @@ def test_the_format_is_told_by_the_bytes_or_the_name(
         (b"", "", "file: must not be empty"),
         (b"\x00\x01", "", "file: must be of a known format (json, csv, tflite, onnx, "),
         (MODEL[:200], "", "model.buffers: must lie in the file (200 bytes)"),
-        (MODEL, "dims=batch", 'dims: must be NAME=SIZE, with commas between, as in batch=1, got "batch"'),
-        (MODEL, "scratch=my_op", "scratch: must be OPERATOR=BYTES, with commas between, as in my_op=1024, got "),
+        (MODEL, "dims=batch", 'dims: must be NAME=SIZE, as in batch=1, got "batch"'),
+        (MODEL, "scratch=my_op", "scratch: must be OPERATOR=BYTES, as in my_op=1024, got "),
         (MODEL, "alignment=0", "alignment: must be "),
     ],
 )
@@ -112,9 +116,37 @@ def test_a_reader_ends_at_its_limits() -> None:
         read_apart(nested)
     many = b"id,lower,upper,size\n" + b"".join(b"%d,0,1,1\n" % k for k in range(100_000))
     with pytest.raises(FormatError, match="file: must be read with 1 bytes of memory, and needs more"):
-        run_apart(ImportTask(many), Deadline.after(20), threading.Event(), most_bytes=1)
+        read_apart(many, most_bytes=1)
     with pytest.raises(FormatError, match="file: must be read within its time limit, and was not"):
-        run_apart(ImportTask(many), Deadline.after(0.0), threading.Event())
+        read_apart(many, 0.0)
+
+
+def test_a_model_is_compared_apart_and_two_plans_are_sent_elsewhere(server: Running) -> None:
+    options = {"dims": {}, "time_limit_s": 10}
+    body = {"file": b64encode(VIEW).decode(), "options": options}
+    found = server.client.post("/v1/compare", json=body).json()
+    assert (found["format"], found["memplan"]["status"], found["views"]["aliases"]) == ("tflite", "optimal", 1)
+    assert server.client.post("/v1/compare", content=VIEW, headers=BYTES, params={"time_limit_s": 10}).json() == found
+    wrong = server.client.post("/v1/compare", content=MODEL[:200], headers=BYTES)
+    assert wrong.json()["errors"][0].startswith("model.buffers: must lie in the file (200 bytes)")
+    plans: dict[str, Any] = {"old": {}, "new": {}}
+    for moved in (plans, plans | {"options": {}}):
+        refused = server.client.post("/v1/compare", json=moved)
+        assert refused.status_code == 422
+        assert "old: must be sent to POST /v1/diff, which compares two plans now" in refused.text
+
+
+def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: Running) -> None:
+    problem = server.client.post("/v1/import", content=VIEW, headers=BYTES).json()["problem"]
+    plan = server.client.post("/v1/plan", json=problem).json()
+    body: dict[str, Any] = {"problem": problem, "plan": plan, "options": {"to": "tflm"}}
+    (file,) = server.client.post("/v1/export", json=body | {"model": b64encode(VIEW).decode()}).json()["files"]
+    assert file["suffix"] == ""
+    assert read_model(b64decode(file["base64"])).own_peak == plan["peak"]
+    broken_model = server.client.post("/v1/export", json=body | {"model": b64encode(VIEW[:200]).decode()})
+    assert (broken_model.status_code, server.client.post("/v1/export", json=body).status_code) == (400, 400)
+    converted = server.client.post("/v1/convert", json=problem).json()
+    assert (converted["format"], from_json(converted["text"])) == ("json", problem)
 
 
 @pytest.mark.parametrize("name", ["tflite", "tvm", "iree"])

@@ -13,6 +13,7 @@ from memplan.api.client.http import Client
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
 from memplan.api.service.kinds.registry import KINDS
 from memplan.api.settings import Settings
+from memplan.capabilities.operations.order import OrderOptions
 from memplan.planner.audit import verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -95,8 +96,7 @@ def test_what_is_wrong_is_said_in_a_sentence(server: Running, body: object, quer
 def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> None:
     job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": GRAPH, "deadline_s": 100}).json()
     assert (job["kind"], job["name"], job["priority"], job["buffers"]) == ("order", "sums", 3, 6)
-    options = {"time_limit_s": 10.0, "deterministic": False, "goal": "alive", "alignment": 1}
-    assert job["options"] == options
+    assert job["options"] == OrderOptions().model_dump(mode="json")
     assert (job["links"]["plan"], job["deadline_at"] > job["created_at"]) == (None, True)
     found = ended(server, job)
     assert (found["state"], found["plan_status"]) == ("succeeded", "optimal")
@@ -120,9 +120,25 @@ def test_the_points_of_a_cascade_come_as_they_are_planned(server: Running) -> No
     told = [line[6:] for line in server.client.get(job["links"]["events"]).text.splitlines() if "macs_ratio" in line]
     assert 4_667 in [json.loads(line)["peak"] for line in told]
     with Client(f"http://127.0.0.1:{server.port}") as client:
-        assert client.cascade(graph_from(body["graph"]), input="streamed", macs=1.1)["points"] == found["points"]
-    answer = server.client.post("/v1/cascade?alignment=3", json=body["graph"])
-    assert (answer.status_code, "alignment: must be a power of two" in answer.json()["detail"]) == (422, True)
+        assert client.cascade(graph_from(body["graph"]), input="streamed", macs=1.1).points[-1].peak == 4_667
+    for path in ("/v1/cascade?alignment=3", "/v1/jobs?kind=cascade&alignment=3"):
+        answer = server.client.post(path, json=body["graph"])
+        assert (answer.status_code, "alignment: must be a power of two" in answer.json()["detail"]) == (422, True)
+
+
+def test_all_options_of_cascades_are_taken_by_query_and_in_the_body_as_texts_or_numbers(server: Running) -> None:
+    graph = KINDS["cascade"].example["graph"]
+    texts = {"stripe": "6x6", "objectives": "peak,macs", "pools": "fast=8KiB,slow=1MiB", "macs": "+10%", "point": "-1"}
+    numbers = {"stripe": [6, 6], "objectives": ["peak", "macs"], "macs": 1.1, "point": -1}
+    numbers["pools"] = [{"name": "fast", "size": 8192}, {"name": "slow", "size": 1 << 20}]
+    by_query = server.client.post("/v1/cascade", params=texts, json=graph).json()
+    in_body = server.client.post("/v1/cascade", json={"graph": graph, "options": numbers}).json()
+    assert by_query["points"] == in_body["points"]
+    assert len(by_query["points"]) == 1
+    assert by_query["conventions"] == in_body["conventions"]
+    assert by_query["conventions"]["pools"] == numbers["pools"]
+    job = server.client.post("/v1/jobs?kind=cascade", json={"graph": graph, "options": numbers}).json()
+    assert ended(server, job)["state"] == "succeeded"
 
 
 def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> None:

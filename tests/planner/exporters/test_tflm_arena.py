@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.reports.comparison import compare
+from memplan.capabilities.files.compare import CompareOptions, compare
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out
@@ -76,9 +76,9 @@ def test_scratch_that_is_not_known_is_said_and_no_plan_is_exported_that_may_cost
 
 
 def test_no_saving_is_promised_where_scratch_is_not_known() -> None:
-    found = compare(CUSTOM, "custom.tflite", ImportOptions(), time_limit_s=0.2)
+    found = compare(CUSTOM, CompareOptions(time_limit_s=1))
     assert (found.saved, found.saved_percent, found.memplan_reordered) == (None, None, None)
-    assert compare(AVERAGES, "mean.tflite", ImportOptions(), time_limit_s=0.2).saved == 0
+    assert compare(AVERAGES, CompareOptions(time_limit_s=1)).saved == 0
 
 
 def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
@@ -122,7 +122,7 @@ def test_scratch_that_is_given_is_planned_and_a_saving_told() -> None:
     found = read_model(CUSTOM, None, options)
     assert not found.has_unknown_scratch
     assert [(row.id, row.size) for row in found.problem.buffers if "scratch" in str(row.id)] == [("scratch/0/0", 5008)]
-    assert compare(CUSTOM, "custom.tflite", options, time_limit_s=0.2).saved is not None
+    assert compare(CUSTOM, CompareOptions(scratch={"CUSTOM": 5000}, time_limit_s=1)).saved is not None
     with pytest.raises(OptionError, match=r'scratch: must be of operators of the model \(.*\), got "OTHER"'):
         read_model(CUSTOM, None, ImportOptions(scratch={"OTHER": 1}))
     with pytest.raises(OptionError, match="scratch: must be given for TensorFlow Lite models only"):

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from memplan.api.reports.cascades import facts
+from memplan.capabilities.operations.cascade_answer import answer_of
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.access.from_graph import access_graph
@@ -65,7 +65,7 @@ def test_two_dense_layers_take_less_without_more_multiplications() -> None:
     assert (point.peak, point.macs_ratio) == (16 + 4 * 8 + 1, 1.0)
     assert point.peak == point.estimate
     assert result.checked == (0,)
-    (told,) = facts(result)["points"][0]["regions"]
+    (told,) = answer_of(result).model_dump()["points"][0]["regions"]
     assert (told["kind"], told["channel_steps"]) == ("channels", 512)
     assert told["ranges"]["1"]["channels"] == {"A": 1, "B": 1, "top": 512, "steps": 512}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memplan.api.reports.cascades import facts, lines
+from memplan.capabilities.operations.cascade import lines
+from memplan.capabilities.operations.cascade_answer import answer_of
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.cascade.execution import check_by_value
 from memplan.planner.operations.cascade.regions import moved_of
@@ -44,10 +45,10 @@ def test_whole_tensors_go_to_the_slow_memory_and_what_moves_is_told() -> None:
     costs = [(point.peak, point.macs, point.slow_traffic) for point in result.points]
     for one in costs:
         assert not any(other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in costs)
-    told = facts(result)
+    told = answer_of(result).model_dump(mode="json")
     assert told["conventions"]["pools"] == [{"name": "fast", "size": 500}, {"name": "slow", "size": 100_000}]
     assert told["points"][0]["used"].keys() == {"fast", "slow"}
-    assert any("of it in slow" in line for line in lines(result))
+    assert any("of it in slow" in line for line in lines(answer_of(result)))
     assert result.exhausted.evaluated > 0
 
 

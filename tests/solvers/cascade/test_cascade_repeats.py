@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from memplan.api.reports.cascades import facts
+from memplan.capabilities.operations.cascade_answer import answer_of
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.access.repeated import repeated
 from memplan.planner.operations.cascade.values import values_by_layers
@@ -42,8 +42,8 @@ def test_a_block_that_scales_itself_is_made_twice_instead_of_kept() -> None:
     origins = lowest.cascade.graph.origins
     assert set(origins) == set(range(len(graph.ops)))
     assert lowest.macs_ratio == lowest.macs / result.graph.macs > 1
-    assert facts(result)["points"][-1]["origins"] == origins
-    assert "origins" not in facts(once)["points"][-1]
+    assert answer_of(result).model_dump()["points"][-1]["origins"] == origins
+    assert "origins" not in answer_of(once).model_dump()["points"][-1]
 
 
 @pytest.mark.drawn

@@ -13,7 +13,7 @@ import pytest
 
 from memplan import Buffer, Plan, Pool, Problem, solve
 from memplan.api.reports.page.file_page import plan_page
-from memplan.api.reports.page.plan_view import NamedTime, ProgramNames, Span
+from memplan.capabilities.files.program_names import NamedTime, ProgramNames, Span
 from tests.support.browser import Tab, chromium, tab
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]

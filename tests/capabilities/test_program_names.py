@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from memplan import read_problem
-from memplan.api.reports.page.program_names import names_in
+from memplan.capabilities.files.program_names import names_in
 
-MODELS = Path(__file__).parents[3] / "models"
+MODELS = Path(__file__).parents[1] / "models"
 
 
 def test_operations_are_names_of_time_and_loops_are_ranges_of_it() -> None:

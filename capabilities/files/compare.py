@@ -1,10 +1,15 @@
-"""The bytes of a model by its own planner and by memplan, and the lower bound."""
+"""The capability `compare`: the bytes of a model by its own planner and by memplan, and the lower bound."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
+from pydantic import Field
+
+from memplan.capabilities.capability import Answer, Capability, Control, Running, Seconds
+from memplan.capabilities.files.foreign import ForeignOptions
+from memplan.capabilities.inputs import FILE
 from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import detect, read_model
@@ -12,17 +17,26 @@ from memplan.planner.importers.imported import Imported, ImportOptions, ViewFact
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.order.placement.programs import reorder_program
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.studies.audit.audit import audit
 
 RECORDED = "the plan in the file"
 _OWN: Mapping[str, str] = {"tflite": "reference:tflite-micro-greedy"}
 """From a format to the planner that its runtime has, where the file has no plan of its own."""
+_PLANS = 6
+"""The plans and audits that a comparison makes at the most; each has an equal part of the time that is left."""
 
 
-@dataclass(frozen=True)
-class OwnPlan:
+class CompareOptions(ForeignOptions):
+    """Options of a comparison."""
+
+    time_limit_s: Seconds = Field(
+        _PLANS * DEFAULT_TIME_LIMIT_S, description="Seconds until the answer, which the plans share."
+    )
+
+
+class OwnPlan(Answer):
     """The peak of the model's own planner; None where it has no valid plan, and `message` says why."""
 
     name: str
@@ -30,8 +44,7 @@ class OwnPlan:
     message: str | None = None
 
 
-@dataclass(frozen=True)
-class OwnAudit:
+class OwnAudit(Answer):
     """The audit of that plan, where its offsets are known: what it breaks, and how little would mend it.
 
     `above_line` counts the buffers that end above the best peak, `fewest_moves` those that must leave their places to
@@ -49,8 +62,7 @@ class OwnAudit:
     proved: bool
 
 
-@dataclass(frozen=True)
-class OurPlan:
+class OurPlan(Answer):
     """The peak of memplan for the model's buffers, and its lower bound."""
 
     peak: int | None
@@ -60,8 +72,7 @@ class OurPlan:
     buffers: int
 
 
-@dataclass(frozen=True)
-class ModelComparison:
+class ModelComparison(Answer):
     """The comparison for one model. `own` plans each view as a buffer, so does `memplan`; `memplan_with_views` shares.
 
     `saved` counts from the model's own plan, or, where none is known, from `nothing_shared`. `memplan_reordered` plans
@@ -83,23 +94,26 @@ class ModelComparison:
     own_audit: OwnAudit | None = None
 
 
-def compare(
-    data: bytes, name: str | None, options: ImportOptions, time_limit_s: float = DEFAULT_TIME_LIMIT_S
-) -> ModelComparison:
-    """Plan a model in each way; each plan gets the time limit. Raises InputError."""
-    found = detect(data, name)
+def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:
+    """Compare a model's own memory planner with memplan: bytes used, the bound, and bytes saved.
+
+    A service reads the file in a process of its own, with limits of time and memory.
+    """
+    found = detect(file, options.name)
     if found is None:
-        raise FormatError(f"must be a model file, got {data[:20]!r}")
-    apart = read_model(data, name, options.model_copy(update={"views": "separate"}))
-    shared = read_model(data, name, options)
-    plan = _planned(apart.problem, time_limit_s)
-    in_place = _planned(shared.problem, time_limit_s) if shared.views.aliases else None
-    own, audited = _own(found, (apart, shared), time_limit_s)
+        raise FormatError(f"must be a model file, got {file[:20]!r}")
+    reading = options.of_model()
+    apart = read_model(file, options.name, reading.model_copy(update={"views": "separate"}))
+    shared = read_model(file, options.name, reading)
+    time = _SharedTime(control.begun(options))
+    plan = _planned(apart.problem, time)
+    in_place = _planned(shared.problem, time) if shared.views.aliases else None
+    own, audited = _own(found, (apart, shared), time)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
     before = everything if own is None or own.peak is None else own.peak
     after = (in_place or plan).peak
     # Another order is planned from the operations, which know nothing of scratch: it would promise too much.
-    reordered = None if shared.has_scratch else _reordered(shared, options, time_limit_s)
+    reordered = None if shared.has_scratch else _reordered(shared, reading, time)
     saved = None if after is None or shared.has_unknown_scratch else before - after
     return ModelComparison(
         format=found,
@@ -117,27 +131,57 @@ def compare(
     )
 
 
-def _planned(problem: Problem, time_limit_s: float) -> OurPlan:
-    plan = solve(problem, time_limit_s=time_limit_s)
-    return OurPlan(plan.peak, plan.lower_bound, plan.status, plan.solver, len(problem.buffers))
+@dataclass(eq=False)
+class _SharedTime:
+    """Shares the time that is left among the plans that may be yet to come."""
+
+    running: Running
+    plans: int = _PLANS
+
+    def next(self) -> Running:
+        """Return the control of the next plan."""
+        part_s = self.running.left_s / max(1, self.plans)
+        self.plans -= 1
+        return replace(self.running, deadline=self.running.deadline.within(part_s))
 
 
-def _reordered(imported: Imported, options: ImportOptions, time_limit_s: float) -> OurPlan | None:
+def _planned(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> OurPlan:
+    return _facts(_solved(problem, time, solver, start), problem)
+
+
+def _solved(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> Plan:
+    running = time.next()
+    return solve(problem, time_limit_s=running.left_s, solver=solver, control=running.searching(start=start))
+
+
+def _facts(plan: Plan, problem: Problem) -> OurPlan:
+    return OurPlan(
+        peak=plan.peak,
+        lower_bound=plan.lower_bound,
+        status=plan.status,
+        solver=plan.solver,
+        buffers=len(problem.buffers),
+    )
+
+
+def _reordered(imported: Imported, options: ImportOptions, time: _SharedTime) -> OurPlan | None:
     if imported.operations is None:
         return None
-    placed = reorder_program(imported.operations, options.reading, time_limit_s=time_limit_s).placed
+    running = time.next()
+    placed = reorder_program(
+        imported.operations, options.reading, time_limit_s=running.left_s, cancelled=running.cancelled
+    ).placed
     plan = placed.plan
     if plan.peak is None or plan.peak > placed.result.peak:
-        start = None if plan.peak is None else plan
-        plan = solve(placed.problem, time_limit_s=time_limit_s, control=SolveControl(start=start))
-    return OurPlan(plan.peak, plan.lower_bound, plan.status, plan.solver, len(placed.problem.buffers))
+        return _planned(placed.problem, time, start=None if plan.peak is None else plan)
+    return _facts(plan, placed.problem)
 
 
 def _saved(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else max(0, before - after)
 
 
-def _own(found: str, read: tuple[Imported, Imported], time_limit_s: float) -> tuple[OwnPlan | None, OwnAudit | None]:
+def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tuple[OwnPlan | None, OwnAudit | None]:
     """Return the model's own plan, and its audit where its offsets are known.
 
     `read` has the model with views apart, and with views in their sources: audited is what the plan breaks less of.
@@ -146,16 +190,18 @@ def _own(found: str, read: tuple[Imported, Imported], time_limit_s: float) -> tu
     if apart.own_peak is not None:
         known = [(each.problem, each.own_plan) for each in read if each.own_plan is not None]
         chosen = min(known, key=lambda pair: len(verify(*pair)), default=None)
-        return OwnPlan(RECORDED, apart.own_peak), None if chosen is None else _audited(*chosen, time_limit_s)
+        return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audited(*chosen, time)
     if found not in _OWN:
         return None, None
-    plan = solve(apart.problem, time_limit_s=time_limit_s, solver=_OWN[found])
-    own = OwnPlan(_OWN[found], plan.peak, plan.explanation.message if plan.explanation else None)
-    return own, None if plan.peak is None else _audited(apart.problem, plan, time_limit_s)
+    plan = _solved(apart.problem, time, _OWN[found])
+    message = plan.explanation.message if plan.explanation else None
+    own = OwnPlan(name=_OWN[found], peak=plan.peak, message=message)
+    return own, None if plan.peak is None else _audited(apart.problem, plan, time)
 
 
-def _audited(problem: Problem, plan: Plan, time_limit_s: float) -> OwnAudit:
-    found = audit(problem, plan, time_limit_s=time_limit_s)
+def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
+    running = time.next()
+    found = audit(problem, plan, time_limit_s=running.left_s, control=running.searching())
     moves = found.moves
     return OwnAudit(
         valid=found.valid,
@@ -170,8 +216,8 @@ def _audited(problem: Problem, plan: Plan, time_limit_s: float) -> OwnAudit:
     )
 
 
-def lines(comparison: ModelComparison) -> list[str]:
-    """Write the comparison for people, one line a fact."""
+def lines(comparison: ModelComparison) -> Iterator[str]:
+    """Yield the lines for people, one a fact."""
     rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
     own, views = comparison.own, comparison.memplan_with_views
     if own is not None:
@@ -195,7 +241,25 @@ def lines(comparison: ModelComparison) -> list[str]:
     width = max(len(name) for name, _, _ in rows)
     counts = ["-" if count is None else f"{count:,}" for _, count, _ in rows]
     digits = max(map(len, counts))
-    return [
-        f"{name:<{width}}  {count:>{digits}}  {note}".rstrip()
-        for (name, _, note), count in zip(rows, counts, strict=True)
-    ]
+    for (name, _, note), count in zip(rows, counts, strict=True):
+        yield f"{name:<{width}}  {count:>{digits}}  {note}".rstrip()
+    for warning in comparison.warnings:
+        yield f"warning: {warning}"
+
+
+_DIFF = "must be sent to POST /v1/diff, which compares two plans now; this call compares a model's own plan"
+CAPABILITY = Capability(
+    compare,
+    inputs=(FILE,),
+    options=CompareOptions,
+    answer=ModelComparison,
+    lines=lines,
+    exit_status=lambda found: 0 if (found.memplan_with_views or found.memplan).peak is not None else 1,
+    exits={0: "there is a plan", 1: "none was found"},
+    moved={"old": _DIFF, "new": _DIFF},
+    status=lambda found: (found.memplan_with_views or found.memplan).status,
+    example={
+        "file": "aWQsbG93ZXIsdXBwZXIsc2l6ZSxvZmZzZXQKMCwwLDAsNjQsMAoxLDAsMywxMDAsNjQKMiwxLDMsMzIsMAo=",
+        "options": {"name": "network.in.csv"},
+    },
+)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.api.reports.page.plan_view import NO_NAMES, NamedTime, ProgramNames, Span
 from memplan.planner import importers
 from memplan.planner.importers.imported import Imported, ImportOptions
 from memplan.planner.liveness import analyse
@@ -17,6 +17,42 @@ from memplan.planner.operations.statements import Repetition
 
 _STEPS_AT_MOST = 200_000
 _AS_IT_IS = ImportOptions()
+
+
+@dataclass(frozen=True)
+class NamedTime:
+    """The name of what runs from a time step on, until the next one."""
+
+    time: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """A range of time with a name, half-open: a loop, or a region that runs in stripes."""
+
+    kind: str
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class ProgramNames:
+    """What a program tells beside the problem: names along time, and of each buffer its role, operation and type.
+
+    `roles` is one of `input`, `output`, `state`, `temporary`, `ring` for each buffer; `types` say shape and type of
+    elements. Each of the three is empty, or has one entry for each buffer of the problem.
+    """
+
+    steps: tuple[NamedTime, ...] = ()
+    spans: tuple[Span, ...] = ()
+    roles: Sequence[str] = ()
+    operations: Sequence[str] = ()
+    types: Sequence[str] = ()
+
+
+NO_NAMES = ProgramNames()
 
 
 def names_in(data: bytes, name: str | None, problem: Problem, options: ImportOptions = _AS_IT_IS) -> ProgramNames:

@@ -1,0 +1,79 @@
+"""What `memplan order` alone has: the certificate, the page and the model in its new order, in files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memplan.api.cli.flags import flag
+from memplan.api.cli.from_capability import Given, Local
+from memplan.api.cli.streams import refuse_unwritable, write
+from memplan.planner.errors import OptionError, shown
+
+PAGE = flag("page", str | None, None, "--page", metavar="FILE", help="Write a page to look into it: one HTML file.")
+_ALIGNMENT = "Place tensors at multiples of so many bytes; a model's are rounded up to them, too."
+_WRITE = "Write the model, ONNX or TFLite, in the new order."
+_CERTIFICATE = "Write what proves the bound, if it can be checked."
+
+
+def _prepare(given: Given) -> None:
+    given.refuse_remote("page", "write")
+    for name in ("page", "certificate", "write"):
+        refuse_unwritable(given.flags[name])
+    refuse_no_model(given)
+    if given.flags["certificate"] is not None:
+        given.change(with_certificate=True)
+
+
+def refuse_no_model(given: Given) -> None:
+    """Raise OptionError, before work is spent, where --write has no model to write, or would overwrite it."""
+    written = given.flags["write"]
+    if written is not None and written == given.files["graph"]:
+        raise OptionError(f"--write: must be another file than the model, got {shown(written)}")
+    if written is not None and given.reader.imported is None:
+        raise OptionError("--write: must be given for a model, got a graph or a program")
+
+
+def title_of(given: Given, name: str | None) -> str:
+    """Return the title of a page: the graph's own name, or that of its file."""
+    return name or Path(given.files["graph"] or "").name
+
+
+def _finish(given: Given, answer: Any) -> Sequence[str]:
+    said: list[str] = []
+    if given.flags["certificate"] is not None and answer.certificate is not None:
+        if answer.certificate.text is None:
+            said.append(f"no certificate: {answer.certificate.reason}")
+        else:
+            write(given.flags["certificate"], answer.certificate.text.encode())
+    if given.flags["page"] is not None:
+        # Imported here: few orders are looked at.
+        from memplan.api.reports.page.studies import order_page
+
+        write(given.flags["page"], order_page(title_of(given, answer.name), answer.graph, answer.placed))
+    if given.flags["write"] is not None:
+        said += _write_model(given, answer)
+    return said
+
+
+def _write_model(given: Given, answer: Any) -> list[str]:
+    """Write the model in the order that was found, and return what its file has not any more."""
+    # Imported here: few models are written.
+    from memplan.capabilities.operations.order import written_model
+
+    found = written_model(given.reader, answer)
+    write(given.flags["write"], found.data)
+    return [f"{given.flags['write']} has not {what}" for what in found.left_out]
+
+
+LOCAL = Local(
+    flags=(
+        flag("alignment", int | None, None, "--alignment", metavar="BYTES", help=_ALIGNMENT),
+        flag("certificate", str | None, None, "--certificate", metavar="FILE", help=_CERTIFICATE),
+        flag("write", str | None, None, "--write", metavar="FILE", help=_WRITE),
+        PAGE,
+    ),
+    prepare=_prepare,
+    finish=_finish,
+)

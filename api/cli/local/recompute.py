@@ -1,0 +1,27 @@
+"""What `memplan recompute` alone has: a page of its points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memplan.api.cli.from_capability import Given, Local
+from memplan.api.cli.local.order import PAGE, title_of
+from memplan.api.cli.streams import refuse_unwritable, write
+
+
+def _prepare(given: Given) -> None:
+    given.refuse_remote("page")
+    refuse_unwritable(given.flags["page"])
+
+
+def _finish(given: Given, answer: Any) -> Sequence[str]:
+    if given.flags["page"] is not None:
+        # Imported here: few points are looked at.
+        from memplan.api.reports.page.studies import recompute_page
+
+        write(given.flags["page"], recompute_page(title_of(given, answer.name), answer.graph, answer.frontier))
+    return ()
+
+
+LOCAL = Local(flags=(PAGE,), prepare=_prepare, finish=_finish)

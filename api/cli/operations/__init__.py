@@ -1,1 +1,0 @@
-"""Commands on operations: orders, cascades, lifetimes."""

@@ -1,1 +1,0 @@
-"""The kinds of jobs about operations: their lifetimes, their order, cascades of them."""

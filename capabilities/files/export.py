@@ -1,0 +1,95 @@
+"""The capability `export`: a plan as C, a linker or another runtime takes it."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.capabilities.inputs import MODEL, PLAN, PROBLEM
+from memplan.planner.exporters import EXPORTERS
+from memplan.planner.exporters.layout import lay_out
+from memplan.planner.importers.imported import ByName
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+Target = Literal["c", "malloc-c", "ld", "armlink", "tflm", "buffer-plan", "mlf", "executorch", "triples"]
+
+
+class ExportOptions(CapabilityOptions):
+    """Options of an export."""
+
+    to: Target = Field("c", description="What to write.")
+    name: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
+        "memplan", description="The name that begins those in the files; the command takes it from that of FILE."
+    )
+    scratch: ByName = Field(
+        default_factory=dict,
+        description="The bytes that the kernel of an operator asks for while it runs, for TFLite models.",
+    )
+
+
+class ExportedFile(Answer):
+    """A file: how its name ends ("": it is the only one), and what is in it, as base64 where that is no text."""
+
+    suffix: str
+    text: str | None = Field(None, exclude_if=lambda found: found is None)
+    base64: str | None = Field(None, exclude_if=lambda found: found is None)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return (self.text or "").encode() if self.base64 is None else b64decode(self.base64)
+
+
+class Exported(Answer):
+    """The files that a plan became."""
+
+    files: tuple[ExportedFile, ...]
+
+
+def export(
+    problem: Problem,
+    plan: Plan,
+    model: bytes | None = None,
+    options: ExportOptions = ExportOptions(),
+    control: Control = Control(),
+) -> Exported:
+    """Write a plan for C, a linker, or another runtime, after it is verified.
+
+    Where a plan is written into a model, that is the one that posed the problem.
+    """
+    layout = lay_out(problem, plan, model, options.scratch)
+    return Exported(
+        files=tuple(_file(suffix, data) for suffix, data in EXPORTERS[options.to](layout, options.name).items())
+    )
+
+
+def _file(suffix: str, data: bytes) -> ExportedFile:
+    try:
+        return ExportedFile(suffix=suffix, text=data.decode())
+    except UnicodeDecodeError:
+        return ExportedFile(suffix=suffix, base64=b64encode(data).decode())
+
+
+def lines(found: Exported) -> Iterator[str]:
+    """Yield the lines of the files that are text, and the size of others."""
+    for file in found.files:
+        if len(found.files) > 1:
+            yield f"{file.suffix}:"
+        yield from [f"{len(file.data):,} bytes"] if file.text is None else file.text.splitlines()
+
+
+_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
+_PLACEMENTS = [{"id": "conv1", "pool": "default", "offset": 0}, {"id": "conv2", "pool": "default", "offset": 64}]
+CAPABILITY = Capability(
+    export,
+    inputs=(PROBLEM, PLAN, MODEL),
+    options=ExportOptions,
+    answer=Exported,
+    lines=lines,
+    example={"problem": {"buffers": _BUFFERS}, "plan": {"placements": _PLACEMENTS}, "options": {"to": "c"}},
+)

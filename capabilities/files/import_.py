@@ -1,0 +1,130 @@
+"""The capability `import`: the problem that a file of another system poses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field
+from pydantic_core import to_json
+
+from memplan.capabilities.capability import Answer, Capability, Control
+from memplan.capabilities.files.foreign import ForeignOptions
+from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames, program_names
+from memplan.capabilities.inputs import FILE
+from memplan.planner import formats, importers
+from memplan.planner.audit import verify
+from memplan.planner.errors import FormatError
+from memplan.planner.formats import memplan_json
+from memplan.planner.importers.imported import Imported
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+_MOST_BYTES = 128 * 2**20
+_MOST_VIOLATIONS = 10
+
+
+class ImportCallOptions(ForeignOptions):
+    """Options of an import."""
+
+    names: bool = Field(False, description="Answer with the names that a program gives to times and buffers.")
+
+
+class ReaderWarning(Answer):
+    """What the reader noticed, by the name of its rule."""
+
+    rule: str
+    message: str
+
+
+class ImportAnswer(Answer):
+    """The problem of a file, the plan inside it (None: it has none), and the peak that its own planner reached.
+
+    `violations` say what is wrong with that plan, at most ten of them. `names` are there where they were asked for, and
+    None where the file tells lifetimes only.
+    """
+
+    names: ProgramNames | None = Field(NO_NAMES, exclude_if=lambda found: found == NO_NAMES)
+    format: str
+    own_peak: int | None
+    violations: tuple[str, ...]
+    warnings: tuple[ReaderWarning, ...]
+    problem: Problem
+    plan: Plan | None
+
+
+def import_(
+    file: bytes, options: ImportCallOptions = ImportCallOptions(), control: Control = Control()
+) -> ImportAnswer:
+    """Read a file of another system: the problem that a model, a dump or a log poses, and the plan inside, if any.
+
+    A service reads the file in a process of its own, with limits of time and memory.
+    """
+    known = importers.detect(file, options.name) or _own_format(file, options.name)
+    problem, imported = importers.read_problem(file, options.name, options.of_model(facts=options.names))
+    own_plan = None if imported is None else imported.own_plan
+    return ImportAnswer(
+        names=_names(imported) if options.names else NO_NAMES,
+        format="operations" if known == "json" and imported is not None else known,
+        own_peak=None if imported is None else imported.own_peak,
+        violations=_violations(problem, own_plan),
+        warnings=tuple(
+            ReaderWarning(rule=warning.rule, message=warning.message)
+            for warning in (() if imported is None else imported.warnings)
+        ),
+        problem=problem,
+        plan=own_plan,
+    )
+
+
+def _violations(problem: Problem, plan: Plan | None) -> tuple[str, ...]:
+    return () if plan is None else tuple(broken.message for broken in verify(problem, plan)[:_MOST_VIOLATIONS])
+
+
+def _names(imported: Imported | None) -> ProgramNames | None:
+    """Return the names that a program gives; None where there are none."""
+    names = NO_NAMES if imported is None else program_names(imported)
+    return names if names.steps else None
+
+
+def _own_format(data: bytes, name: str | None) -> str:
+    try:
+        return formats.detect(data, name)
+    except FormatError as error:
+        if not data.strip():
+            raise
+        known = ", ".join([*formats.FORMATS, *importers.IMPORTERS])
+        raise FormatError(f"must be of a known format ({known}), got {data[:20]!r}") from error
+
+
+def _written(found: ImportAnswer) -> bytes:
+    """Write an answer, with its problem and its plan as their own writers do."""
+    facts: dict[str, Any] = found.model_dump(exclude={"problem", "plan"})
+    plan = b"null" if found.plan is None else memplan_json.write_plan(found.plan, found.problem).strip()
+    written = memplan_json.write_problem(found.problem).strip()
+    return to_json(facts)[:-1] + b',"problem":' + written + b',"plan":' + plan + b"}\n"
+
+
+def lines(found: ImportAnswer) -> Iterator[str]:
+    """Yield the lines for people, one a fact."""
+    pools = len(found.problem.pools)
+    yield f"{found.format}: {len(found.problem.buffers):,} buffers, {pools:,} pool{'' if pools == 1 else 's'}"
+    if found.own_peak is not None:
+        offsets = "" if found.plan else ", whose offsets are not in the file"
+        yield f"its own plan takes {found.own_peak:,} bytes{offsets}"
+    for violation in found.violations:
+        yield f"its own plan is not valid: {violation}"
+    for warning in found.warnings:
+        yield f"warning: {warning.rule}: {warning.message}"
+
+
+CAPABILITY = Capability(
+    import_,
+    inputs=(FILE,),
+    options=ImportCallOptions,
+    answer=ImportAnswer,
+    lines=lines,
+    most_bytes=_MOST_BYTES,
+    write=_written,
+    example={"file": "aWQsbG93ZXIsdXBwZXIsc2l6ZQphLDAsMyw2NApiLDEsNCwzMgo=", "options": {"name": "small.csv"}},
+)

@@ -1,0 +1,222 @@
+"""The capability `cascade`: operations in stripes, so that only edges of their tensors are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Question
+from memplan.capabilities.inputs import GRAPH
+from memplan.capabilities.operations.cascade_answer import CascadeAnswer, PointRow, answer_of
+from memplan.capabilities.operations.texts import share_of
+from memplan.capabilities.reading import Reader
+from memplan.capabilities.sizes import parse_size
+from memplan.planner.errors import OptionError, broken, shown
+from memplan.planner.model.rows import Bytes
+from memplan.planner.operations.access.access_graph import AccessGraph
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.cascade.barriers import Barrier
+from memplan.solvers.cascade.options import CascadeOptions as SearchedFor
+from memplan.solvers.cascade.options import Delivery, Objective
+from memplan.solvers.cascade.points import CascadePoint
+from memplan.solvers.cascade.solve import cascade as search
+from memplan.solvers.cascade.solve import with_point_alone
+
+_ANSWER_S = 0.5
+"""The seconds of the time limit that are kept for the plans of the last points, and for the answer."""
+_STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
+_MOST_BARRIERS = 3
+
+
+def _refuse(rule: str) -> PydanticCustomError:
+    return PydanticCustomError("rule", "{rule}", {"rule": rule})
+
+
+def _ratio(value: object) -> object:
+    """Return a text such as +10% as a multiple of the multiplications layer by layer."""
+    if not isinstance(value, str):
+        return value
+    found = share_of(value.strip().removeprefix("+"))
+    if found is None:
+        raise _refuse(f"must be a share such as +10%, got {shown(value)}")
+    return 1 + found if value.strip().endswith("%") else found
+
+
+def _stripe(value: object) -> object:
+    """Return the rows and columns that a text such as 4 or 6x6 says."""
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    match = _STRIPE.fullmatch(value.strip())
+    if match is None:
+        raise _refuse(f"must be rows, or rows x columns, such as 4 or 6x6, got {shown(value)}")
+    return int(match[1]), int(match[2] or 0)
+
+
+def _objectives(value: object) -> object:
+    """Return the words of texts with commas."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, (list, tuple)):
+        return value
+    return tuple(word for text in texts for word in (text.split(",") if isinstance(text, str) else [text]))
+
+
+def _pools(value: object) -> object:
+    """Return the names and bytes of memories that are written as NAME=SIZE, as objects, or as pairs."""
+    rows = value.split(",") if isinstance(value, str) else value
+    return tuple(map(_pool, rows)) if isinstance(rows, (list, tuple)) else value
+
+
+def _pool(row: object) -> object:
+    if isinstance(row, Mapping) and row.keys() == {"name", "size"}:
+        return row["name"], row["size"]
+    if not isinstance(row, str):
+        return tuple(row) if isinstance(row, list) else row
+    name, is_named, size = row.rpartition("=")
+    if not is_named or not name:
+        raise _refuse(f"must be NAME=SIZE, a fast memory and then a slow one, got {shown(row)}")
+    try:
+        return name, parse_size(size)
+    except ValueError as error:
+        raise _refuse(str(error)) from error
+
+
+class CascadeOptions(CapabilityOptions):
+    """Options of a search for cascades."""
+
+    fit: Bytes | None = Field(None, description="Show points of at most so many bytes.")
+    macs: Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow_inf_nan=False)] | None = Field(
+        None, description="The most multiplications, of those layer by layer: +10% or 1.1."
+    )
+    input: Delivery = Field("resident", description="Inputs lie whole in memory, or come in pieces (streamed).")
+    output: Delivery = Field("resident", description="Outputs lie whole in memory, or go in pieces (streamed).")
+    overlap: Literal["none", "sliding"] = Field("none", description="Let outputs grow into dying inputs (sliding).")
+    objectives: Annotated[tuple[Objective, ...], BeforeValidator(_objectives)] = Field(
+        SearchedFor.objectives, description="What no other point is as good in as one that is shown."
+    )
+    pools: Annotated[tuple[tuple[str, int], ...], BeforeValidator(_pools)] = Field(
+        (), description="A fast memory, then a slow one: fast=64KiB and slow=1MiB."
+    )
+    alignment: int = Field(1, description="Round buffers up to multiples of so many bytes, a power of two.")
+    brick: Annotated[int, Field(ge=1, le=1 << 20)] = Field(1, description="Pad channels to a multiple of this.")
+    stripe: Annotated[tuple[int, int], BeforeValidator(_stripe)] | None = Field(
+        None, description="Cut regions in stripes or tiles of this size alone: 4, or 6x6."
+    )
+    channels: bool = Field(True, description="Cut regions along channels, too.")
+    beam: int = Field(SearchedFor.beam, description="States kept while a region grows, from 1 to 256.")
+    longest: int = Field(SearchedFor.longest, description="Operations in a region, from 1 to 60.")
+    point: int | None = Field(None, description="Answer with point K alone, from 0; -1 is the least peak.")
+    check: bool = Field(False, description="Execute the points by value in their planned arena.")
+
+    @property
+    def searched_for(self) -> SearchedFor:
+        """The options of the search; raises OptionError."""
+        names = ("input", "output", "alignment", "fit", "macs", "beam", "longest", "channels", "objectives", "pools")
+        given = {name: getattr(self, name) for name in names}
+        return SearchedFor(**given, sliding=self.overlap == "sliding", stripe=self.stripe)
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> CascadeOptions:
+        try:
+            _ = self.searched_for
+        except OptionError as error:
+            broken(*(((), sentence) for sentence in error.sentences))
+        return self
+
+
+def _graph_in(reader: Reader, data: bytes, name: str, _question: Question) -> OperationGraph:
+    """Return the graph in a file; the alignment is the search's, which would round what a reader has rounded."""
+    reader.options = reader.options.model_copy(update={"alignment": None})
+    return reader.graph(data, name)
+
+
+def cascade(
+    graph: OperationGraph | AccessGraph, options: CascadeOptions = CascadeOptions(), control: Control = Control()
+) -> CascadeAnswer:
+    """Run operations in stripes: peaks, what they cost in recomputation, each one a verified plan.
+
+    The points are the front of peaks and multiplications; each is reported when it is planned.
+    """
+    running = control.begun(options)
+
+    def report(point: CascadePoint) -> None:
+        running.report({"peak": point.peak, "macs": point.macs, "macs_ratio": round(point.macs_ratio, 6)})
+
+    found = search(
+        graph,
+        options.searched_for,
+        brick=options.brick,
+        check=options.check,
+        time_limit_s=max(running.left_s / 2, running.left_s - _ANSWER_S),
+        cancelled=running.cancelled,
+        on_point=report,
+    )
+    return answer_of(found if options.point is None or not found.points else with_point_alone(found, options.point))
+
+
+def lines(found: CascadeAnswer) -> Iterator[str]:
+    """Yield the rows of a table for people."""
+    said = found.conventions
+    sliding = ", sliding" if said.sliding else ""
+    yield f"input {said.input}, output {said.output}{sliding}, alignment {said.alignment}; weights not counted"
+    yield f"layer by layer  {found.layers_peak:>14,} bytes  {found.layers_macs:>16,} MACs"
+    for k, point in enumerate(found.points):
+        yield from _point_lines(found, k, point)
+    if not found.points:
+        yield "no cascade is within the bounds"
+    for barrier in found.barriers[:_MOST_BARRIERS]:
+        yield f"barrier         {barrier.bytes:>14,} bytes at operation {barrier.operation}: {_reason(barrier)}"
+    effort = found.exhausted
+    cut = f"a beam cut {effort.beam_cuts:,} mixes of modes" if effort.beam_cuts else "all mixes of modes"
+    if effort.unplanned or effort.cut_chains:
+        yield f"not planned     {effort.unplanned:>14,} points, as time was over; {effort.cut_chains:,} chains cut off"
+    intervals = "all" if effort.intervals else "not all"
+    yield f"looked at       {effort.evaluated:>14,} regions: {intervals} intervals, {cut}"
+
+
+def _point_lines(found: CascadeAnswer, k: int, point: PointRow) -> Iterator[str]:
+    share = found.layers_peak / point.peak if point.peak else 1.0
+    pools = found.conventions.pools
+    slow = f", {point.slow_traffic:,} of it in {pools[1].name}" if pools else ""
+    checked = "  checked by value" if point.checked_by_value else ""
+    yield (
+        f"cascade {k:<7} {point.peak:>14,} bytes  {100 * (point.macs_ratio - 1):>+8.2f} % MACs  "
+        f"{share:6.2f}x less  traffic {point.traffic:,}{slow}{checked}"
+    )
+    for region in point.regions:
+        if region.stride is not None:
+            height, width = region.stride
+            size = f"rows of {height} rows" if region.kind == "rows" else f"{region.kind} of {height} x {width}"
+            size = f"{height} channels a step" if region.kind == "channels" else size
+            yield f"    {region.id}: operations {region.ops[0]} to {region.ops[-1]}, {size}"
+
+
+def _reason(barrier: Barrier) -> str:
+    kind = barrier.kind or "an unknown kind"
+    return f"{kind}: {barrier.reason}{'; the least peak is this' if barrier.binds else ''}"
+
+
+def _example() -> dict[str, Any]:
+    image, features, scores = {"shape": [1, 26, 26, 3]}, {"shape": [1, 24, 24, 32]}, {"shape": [1, 24, 24, 8]}
+    first = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
+    second = {"in": [1], "out": [2], "kind": "conv2d", "attributes": {"kernel": [1, 1]}}
+    tensors = [{**tensor, "dtype": "int8"} for tensor in (image, features, scores)]
+    graph = {"size": [2028, 18432, 4608], "kept": [2], "tensors": tensors, "ops": [first, second]}
+    return {"graph": graph, "options": {"time_limit_s": 5, "input": "streamed", "macs": 1.1}}
+
+
+CAPABILITY = Capability(
+    cascade,
+    inputs=(replace(GRAPH, from_file=_graph_in),),
+    options=CascadeOptions,
+    answer=CascadeAnswer,
+    lines=lines,
+    exit_status=lambda found: 0 if found.points else 1,
+    exits={0: "there are points", 1: "none is within the bounds"},
+    status=lambda found: "feasible" if found.points else None,
+    example=_example(),
+)

@@ -1,0 +1,236 @@
+"""The answer of the capability `cascade`: points by falling peak, each a verified plan whose regions are listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from memplan.capabilities.capability import Answer
+from memplan.planner.operations.cascade.regions import CascadeRegion, Span
+from memplan.solvers.cascade.barriers import Barrier
+from memplan.solvers.cascade.points import CascadePoint
+from memplan.solvers.cascade.solve import CascadeResult, Exhausted
+
+MOST_BARRIERS = 10
+
+
+def _is_none(found: object) -> bool:
+    return found is None
+
+
+class MemorySize(Answer):
+    """A memory, and its bytes."""
+
+    name: str
+    size: int
+
+
+class CascadeConventions(Answer):
+    """The options that the numbers of an answer depend on."""
+
+    input: str
+    output: str
+    sliding: bool
+    objectives: tuple[str, ...]
+    pools: tuple[MemorySize, ...] | None = Field(None, exclude_if=_is_none)
+    alignment: int
+    weights: str = "not counted"
+    in_place: bool = False
+
+
+class CascadeTensor(Answer):
+    """A tensor as rows and columns of pixels of so many bytes."""
+
+    name: str
+    bytes: int
+    rows: int
+    columns: int
+    pixel: int
+
+
+class CascadeOperation(Answer):
+    """An operation; `in` and `out` are positions of tensors."""
+
+    kind: str
+    name: str
+    inputs: tuple[int, ...] = Field(alias="in", serialization_alias="in")
+    outputs: tuple[int, ...] = Field(alias="out", serialization_alias="out")
+
+
+class SlideRow(Answer):
+    """An output that begins so many bytes below a tensor that dies, and grows into it."""
+
+    tensor: int
+    output: int
+    down: int
+
+
+class RegionBuffer(Answer):
+    """The buffer in which a region keeps a tensor: its capacity in rows, columns and bytes of a pixel."""
+
+    tensor: int
+    mode: str
+    capacity: tuple[int, int, int]
+    kept: bool
+    bytes: int
+
+
+class RegionRow(Answer):
+    """Operations that run together, step by step; `ranges` are the rows and columns that each makes in every step."""
+
+    id: str
+    ops: tuple[int, ...]
+    kind: str
+    stride: tuple[int, int] | None
+    steps: tuple[int, int]
+    channel_steps: int | None = Field(None, exclude_if=_is_none)
+    buffers: tuple[RegionBuffer, ...] | None = Field(None, exclude_if=_is_none)
+    ranges: dict[str, dict[str, Any]] | None = Field(None, exclude_if=_is_none)
+
+
+class PointRow(Answer):
+    """A cascade with its plan: its placed peak, what it computes, and its regions, with the offset of each buffer.
+
+    With two memories `peak` is that of the fast one, `pools` says which memory has each buffer, `used` the bytes of
+    both. `origins` are the operations that others run again.
+    """
+
+    peak: int
+    estimate: int
+    status: str
+    macs: int
+    macs_ratio: float
+    traffic: int
+    runs: int
+    checked_by_value: bool
+    slides: tuple[SlideRow, ...]
+    regions: tuple[RegionRow, ...]
+    offsets: dict[str, int]
+    pools: dict[str, str] | None = Field(None, exclude_if=_is_none)
+    used: dict[str, int] | None = Field(None, exclude_if=_is_none)
+    slow_traffic: int | None = Field(None, exclude_if=_is_none)
+    origins: tuple[int, ...] | None = Field(None, exclude_if=_is_none)
+
+
+class CascadeAnswer(Answer):
+    """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions."""
+
+    name: str | None
+    conventions: CascadeConventions
+    layers_peak: int
+    layers_macs: int
+    layers_traffic: int
+    tensors: tuple[CascadeTensor, ...]
+    operations: tuple[CascadeOperation, ...]
+    points: tuple[PointRow, ...]
+    barriers: tuple[Barrier, ...]
+    exhausted: Exhausted
+    wall_time_s: float
+    result: SkipJsonSchema[CascadeResult | None] = Field(None, exclude=True, repr=False)
+
+
+def answer_of(result: CascadeResult) -> CascadeAnswer:
+    """Return the answer that the result of a search is."""
+    options, graph = result.options, result.graph
+    return CascadeAnswer(
+        name=graph.name or None,
+        conventions=CascadeConventions(
+            input=options.input,
+            output=options.output,
+            sliding=options.sliding,
+            objectives=options.objectives,
+            pools=tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None,
+            alignment=options.alignment,
+        ),
+        layers_peak=result.layers_peak,
+        layers_macs=graph.macs,
+        layers_traffic=result.layers.traffic,
+        tensors=tuple(
+            CascadeTensor(name=row.name, bytes=row.bytes, rows=row.rows, columns=row.columns, pixel=row.pixel)
+            for row in graph.tensors
+        ),
+        operations=tuple(
+            CascadeOperation.model_validate(
+                {"kind": row.kind, "name": row.name, "in": [read.tensor for read in row.reads], "out": row.outputs}
+            )
+            for row in graph.operations
+        ),
+        points=tuple(_point(point, k in result.checked) for k, point in enumerate(result.points)),
+        barriers=result.barriers[:MOST_BARRIERS],
+        exhausted=result.exhausted,
+        wall_time_s=result.wall_time_s,
+        result=result,
+    )
+
+
+def _point(point: CascadePoint, is_checked: bool) -> PointRow:
+    slides = {(slide.output, slide.tensor): slide.down for slide in point.slides}
+    has_memories = bool(point.used)
+    return PointRow(
+        peak=point.peak,
+        estimate=point.estimate,
+        status=point.plan.status,
+        macs=point.macs,
+        macs_ratio=round(point.macs_ratio, 6),
+        traffic=point.traffic,
+        runs=point.runs,
+        checked_by_value=is_checked,
+        slides=tuple(SlideRow(tensor=t, output=out, down=down) for (out, t), down in slides.items()),
+        regions=tuple(_region(number, region, point) for number, region in enumerate(point.cascade.regions)),
+        offsets=point.offsets(),
+        pools=point.pools() if has_memories else None,
+        used=dict(point.used) if has_memories else None,
+        slow_traffic=point.slow_traffic if has_memories else None,
+        origins=point.cascade.graph.origins or None,
+    )
+
+
+def _region(number: int, region: CascadeRegion, point: CascadePoint) -> RegionRow:
+    name, operations = f"r{number}", tuple(range(region.first, region.end))
+    if region.kind == "whole":
+        return RegionRow(id=name, ops=operations, kind=region.kind, stride=None, steps=(1, 1))
+    tensors = point.cascade.graph.tensors
+    return RegionRow(
+        id=name,
+        ops=operations,
+        kind=region.kind,
+        stride=region.stride,
+        steps=region.steps,
+        channel_steps=region.trips if region.kind == "channels" else None,
+        buffers=tuple(
+            RegionBuffer(
+                tensor=tensor,
+                mode=hold.mode,
+                capacity=(hold.rows, hold.columns, hold.pixel or tensors[tensor].pixel),
+                kept=hold.kept,
+                bytes=hold.bytes,
+            )
+            for tensor, hold in region.holds.items()
+        ),
+        ranges={
+            str(v): {
+                "rows": _ranges(made.rows),
+                "columns": _ranges(made.columns),
+                **({"channels": _ranges(made.channels)} if made.channels else {}),
+            }
+            for v, made in region.made.items()
+        },
+    )
+
+
+def _ranges(spans: tuple[Span, ...]) -> dict[str, Any]:
+    """Return ranges as clamp(A * y + B, 0, top) of their ends, where each begins where the one before it ends."""
+    ends = [b for _, b in spans]
+    top = max(ends, default=0)
+    rises = [(y, b) for y, b in enumerate(ends) if 0 < b < top]
+    follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
+    if follows and ends == sorted(ends):
+        (y0, b0), (y1, b1) = (rises[0], rises[-1]) if len(rises) > 1 else ((0, 0), (0, 0))
+        if y1 > y0 and (b1 - b0) % (y1 - y0) == 0:
+            a = (b1 - b0) // (y1 - y0)
+            base = b0 - a * y0
+            if ends == [min(max(a * y + base, 0), top) for y in range(len(ends))]:
+                return {"A": a, "B": base, "top": top, "steps": len(ends)}
+    return {"table": spans}

@@ -1,0 +1,21 @@
+"""The options that capabilities about the order of operations share."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from memplan.capabilities.capability import SearchOptions
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
+
+
+class GraphOptions(SearchOptions):
+    """The options of capabilities that change the order of operations."""
+
+    count_resident: bool = Field(False, description="Count weights, too: they lie in the memory that is planned.")
+    in_place: bool = Field(False, description="Operations that go element by element may write over their inputs.")
+
+    def variant(self, graph: OperationGraph) -> OperationGraph:
+        """Return the graph as these options take it."""
+        counted = with_resident_counted(graph) if self.count_resident else graph
+        return with_overwriting(counted) if self.in_place else counted

@@ -1,0 +1,179 @@
+"""The capability `order`: the order of operations that needs the fewest bytes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from memplan.capabilities.capability import Answer, Capability, Control, Question
+from memplan.capabilities.inputs import GRAPH
+from memplan.capabilities.operations.graphs import GraphOptions
+from memplan.capabilities.reading import Reader
+from memplan.planner.errors import OperationsError
+from memplan.planner.exporters.reordered.sequence import ReorderedFile
+from memplan.planner.exporters.reordered.write import write_reordered
+from memplan.planner.model.rows import Alignment
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.in_place import written_over_along
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.certificates.orders import TIME_LIMIT_S
+from memplan.solvers.order.certificate import certify_order
+from memplan.solvers.order.placement.joint import Goal, PlacedOrder, order_and_place
+from memplan.solvers.order.regions import RegionOrder, permuted, with_orders_inside
+from memplan.solvers.order.solve import OrderResult, Witness
+
+_CERTIFICATE_SHARE = 0.25
+"""The part of the time that is kept for a certificate, where one is asked for."""
+_PROOFS = {"state": "a state that every order has", "cut": "a minimum cut", "exhaustion": "a complete search"}
+
+
+class OrderOptions(GraphOptions):
+    """Options of an order."""
+
+    goal: Goal = Field("alive", description="What is to be the least: bytes alive, or those of the plan (placed).")
+    alignment: Alignment = Field(1, description="Place tensors at multiples of so many bytes.")
+    with_certificate: bool = Field(
+        False, description="Answer with the text that proves the bound, if it can be checked."
+    )
+
+
+class BoundCertificate(Answer):
+    """The text that proves a bound without memplan, its length and its hash; or the reason why there is none."""
+
+    format: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    text: str | None = None
+    reason: str | None = None
+
+
+class OrderAnswer(Answer):
+    """An order of operations, by their positions in the graph; sizes are in bytes, and `witness` proves the bound.
+
+    `regions` are the orders inside operations that differ from the given ones, `sources` where a model's file has the
+    operations, `written_over` pairs of an output and the input whose bytes it takes.
+    """
+
+    name: str | None = None
+    status: Literal["optimal", "feasible"]
+    peak: int
+    lower_bound: int
+    gap: float | None
+    given_peak: int
+    saved_bytes: int
+    moves: int
+    wall_time_s: float | None
+    order: tuple[int, ...]
+    witness: Annotated[Witness, Field(discriminator="kind")]
+    placed_peak: int | None
+    placed_status: Literal["optimal", "feasible"]
+    written_over: tuple[tuple[int, int], ...]
+    sources: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda found: not any(found))
+    regions: tuple[RegionOrder, ...] = Field((), exclude_if=lambda found: not found)
+    certificate: BoundCertificate | None = Field(None, exclude_if=lambda found: found is None)
+    graph: SkipJsonSchema[OperationGraph | None] = Field(None, exclude=True, repr=False)
+    placed: SkipJsonSchema[PlacedOrder | None] = Field(None, exclude=True, repr=False)
+
+
+def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control: Control = Control()) -> OrderAnswer:
+    """Order operations so that the peak of the bytes alive at once is the least, and plan them in that order.
+
+    The answer has a proof, or an honest gap. Operations inside of others, in regions, are ordered as well.
+    """
+    running = control.begun(options)
+    asked = options.variant(graph)
+    is_cut = options.with_certificate and not options.deterministic
+    placed = order_and_place(
+        asked,
+        time_limit_s=running.left_s * (1 - _CERTIFICATE_SHARE if is_cut else 1),
+        deterministic=options.deterministic,
+        cancelled=running.cancelled,
+        alignment=options.alignment,
+        goal=options.goal,
+    )
+    found = answer_of(asked, placed)
+    if not options.with_certificate:
+        return found
+    return found.model_copy(update={"certificate": _certificate(asked, placed.result, running.left_s)})
+
+
+def answer_of(graph: OperationGraph, placed: PlacedOrder) -> OrderAnswer:
+    """Return the answer that an order of a graph and its plan are."""
+    result = placed.result
+    return OrderAnswer(
+        name=graph.name,
+        status=result.status,
+        peak=result.peak,
+        lower_bound=result.lower_bound,
+        gap=result.gap,
+        given_peak=result.given_peak,
+        saved_bytes=result.given_peak - result.peak,
+        moves=result.moves,
+        wall_time_s=result.wall_time_s,
+        order=result.order,
+        witness=result.witness,
+        placed_peak=placed.placed_peak,
+        placed_status=placed.status,
+        written_over=tuple(sorted(written_over_along(graph, result.order).items())),
+        sources=tuple(graph.ops[operation].source for operation in result.order),
+        regions=result.regions,
+        graph=graph,
+        placed=placed,
+    )
+
+
+def _certificate(graph: OperationGraph, result: OrderResult, time_limit_s: float) -> BoundCertificate:
+    found = certify_order(graph, result, time_limit_s=min(TIME_LIMIT_S, time_limit_s))
+    facts = found.facts()
+    return BoundCertificate(
+        format=facts.format, bytes=facts.bytes, sha256=facts.sha256, text=found.text or None, reason=facts.reason
+    )
+
+
+def written_model(reader: Reader, found: OrderAnswer) -> ReorderedFile:
+    """Return the model that was read with its operations in the order of an answer; raises InputError."""
+    assert found.placed is not None, "an answer of this machine's own has its graph"
+    result = found.placed.result
+    return write_reordered(reader.data, reader.name, permuted(result.graph, result.order))
+
+
+def lines(found: OrderAnswer) -> Iterator[str]:
+    """Yield the rows of a table for people."""
+    share = f" ({100 * found.saved_bytes / found.given_peak:.1f} %)" if found.given_peak else ""
+    gap = "unknown" if found.gap is None else f"{100 * found.gap:.2f} %"
+    yield f"operations   {len(found.order):>20,}"
+    yield f"given peak   {found.given_peak:>20,} bytes"
+    yield f"best peak    {found.peak:>20,} bytes, {found.status}"
+    yield f"lower bound  {found.lower_bound:>20,} bytes, by {_PROOFS[found.witness.kind]}; gap {gap}"
+    if found.placed_peak is None:
+        yield f"placed peak  {'-':>20} no plan within the time"
+    else:
+        yield f"placed peak  {found.placed_peak:>20,} bytes, {found.placed_status}"
+    yield f"saved        {found.saved_bytes:>20,} bytes{share}"
+    yield f"moves        {found.moves:>20,} operations are moved"
+
+
+def _refuted(question: Question, found: OrderAnswer) -> str | None:
+    graph: OperationGraph = question["options"].variant(question["graph"])
+    if sorted(found.order) != list(range(len(graph.ops))):
+        return "is not one of this graph's operations"
+    try:
+        peak = peak_of(with_orders_inside(graph, found.regions), found.order)
+    except OperationsError as error:
+        return f"is not a legal one: {error}"
+    return None if peak == found.peak else f"has a peak of {peak}, and not of {found.peak}"
+
+
+CAPABILITY = Capability(
+    order,
+    inputs=(GRAPH,),
+    options=OrderOptions,
+    answer=OrderAnswer,
+    lines=lines,
+    exits={0: "there is an order"},
+    refutes=_refuted,
+    example={"graph": {"size": [8, 4, 2], "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]}},
+)
