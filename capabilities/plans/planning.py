@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -78,9 +79,14 @@ def plan_status(plan: Plan) -> int:
 PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
 
 
+@cache
+def _no_problem() -> Problem:
+    return Problem(buffers=())  # not at import: it takes 2 ms, and the command writes with its problem
+
+
 def write_plan(plan: Plan) -> bytes:
     """Write a plan as JSON, which says the same of it whatever the problem is."""
-    return memplan_json.write_plan(plan, Problem.model_construct())
+    return memplan_json.write_plan(plan, _no_problem())
 
 
 def plan_refuted(question: Question, plan: Plan) -> str | None:
