@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError, create_model
 from pydantic_core import to_json
 
-from memplan.capabilities.capability import Capability, CapabilityOptions, Question
+from memplan.capabilities.capability import Capability, CapabilityOptions
 from memplan.capabilities.inputs import BYTES, JSON
+from memplan.capabilities.question import Question
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
 from memplan.planner.formats import memplan_json
 

@@ -7,21 +7,17 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
+from memplan.capabilities.question import Input, Question, Subject
 from memplan.planner.model.rows import WireValue
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S, SolveControl
 from memplan.solvers.search.deadline import Deadline
 
-if TYPE_CHECKING:
-    from memplan.capabilities.inputs import Input, Subject
-
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
-Question = Mapping[str, Any]
-"""The inputs of a request by their names; those that were not given are left out."""
 O = TypeVar("O", bound="CapabilityOptions")  # noqa: E741  an options model
 A = TypeVar("A")
 _LEAST_S = 0.02

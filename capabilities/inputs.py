@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic_core import from_json, to_json
 
-from memplan.capabilities.capability import Question
-from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.capabilities.question import Input, Subject
+from memplan.capabilities.reading import ReadOptions
 from memplan.planner.errors import FormatError, InputError, OperationsError, PlanError, ProblemError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.formats.other_documents import refuse_unless_operations
@@ -27,52 +25,6 @@ from memplan.planner.operations.operations import Operations, operations_from
 
 T = TypeVar("T")
 JSON, BYTES = "application/json", "application/octet-stream"
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The facts of what a request is about that jobs are listed by: a content hash, a name, and its size.
-
-    `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
-    """
-
-    hash: str
-    name: str | None
-    n_buffers: int
-    n_pools: int = 1
-    n_pairs: int = 0
-    n_expanded: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Input(Generic[T]):
-    """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
-
-    `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with the inputs before it;
-    `from_text` reads what an option of the command says instead, all that it is given. Each raises InputError.
-    `to_json` writes it for a service. `absent` gives the value where the command has no file for it, from what other
-    files say; without, a file that is not `required` may be left out. Where it is `named_by_flag`, the command has a
-    flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
-    about, `reading` has the options for reading the file. What `is_foreign` is a file of another system that the
-    capability itself reads: a service does that in a process of its own.
-    """
-
-    name: str
-    wire: Any
-    from_json: Callable[[Any], T]
-    to_json: Callable[[T], Any]
-    help: str
-    from_file: Callable[[Reader, bytes, str, Question], T] | None = None
-    from_text: Callable[[tuple[str, ...], Question], T] | None = None
-    absent: Callable[[Reader, Question], T | None] | None = None
-    subject: Callable[[T], Subject] | None = None
-    required: bool = True
-    metavar: str | None = None
-    takes_bytes: bool = False
-    reading: type[ModelOptions] | None = None
-    named_by_flag: bool = False
-    reads_last: bool = False
-    is_foreign: bool = False
 
 
 def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
@@ -212,12 +164,3 @@ MODEL = Input(
     required=False,
     is_foreign=True,
 )
-
-
-def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> Subject:
-    """Return the facts of the last input of a question that has some: of two problems, the newer one."""
-    about = [each for each in inputs if each.subject is not None and each.name in question]
-    assert about, "a question is about something"
-    found = about[-1]
-    assert found.subject is not None
-    return found.subject(question[found.name])

@@ -38,24 +38,6 @@ SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 ProblemFile = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="A file: JSON, CSV or a model, or - for standard input.")
 ]
-PlanFile = Annotated[str, typer.Argument(metavar="PLAN", help="A file, JSON or CSV, or -.")]
-Capacities = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--capacity",
-        "--pool",
-        metavar="[NAME=]SIZE[@ADDRESS]",
-        help="The size of the pool: bytes, 64kB or 1MiB, and its base address. With names, one for each pool, in order"
-        " of preference: --pool sram=128KiB@0x20000000.",
-    ),
-]
-Inclusive = Annotated[
-    bool | None,
-    typer.Option(
-        "--inclusive/--half-open",
-        help="A buffer is alive at its end, too, or only before it; by default a CSV says it by its column's name.",
-    ),
-]
 PlanOutput = Annotated[
     str | None, typer.Option("--output", "-o", metavar="PLAN", help=f"Write the plan here: {SUFFIXES}.")
 ]

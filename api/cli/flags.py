@@ -99,13 +99,15 @@ def flags_of(model: type[Any]) -> list[inspect.Parameter]:
 
 
 def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
-    kind, origin = _plain(about.annotation), get_origin(_plain(about.annotation))
+    kind: Any = _plain(about.annotation)
+    origin = get_origin(kind)
     default = None if about.is_required() else about.get_default(call_default_factory=True)
     described: dict[str, Any] = {"help": about.description}
     if metavar := _METAVARS.get(name):
         described["metavar"] = metavar
     if origin is Literal:
-        kind = StrEnum(name, {str(choice): str(choice) for choice in get_args(kind)})
+        choices = {str(choice): str(choice) for choice in get_args(kind)}
+        kind = StrEnum(name, choices)  # type: ignore[misc]  # named as the field is
     elif name.endswith("_s"):
         described |= {"parser": seconds, "metavar": "SECONDS"}
         described["help"] = f"{about.description} 10, 10s, 500ms or 2min."

@@ -16,8 +16,8 @@ from memplan.api.cli.flags import dashed, flag, flags_of, keyword, options_given
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import STANDARD, is_terminal, read_as, refuse_unwritable, say, wants_table, warn, write
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Question
-from memplan.capabilities.inputs import Input
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control
+from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.files import named
 from memplan.planner.errors import OptionError

@@ -12,7 +12,8 @@ from memplan.api.client.errors import AwayError, ServiceError
 from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.patience import PATIENCE_S
 from memplan.api.options import Options
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Question
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control
+from memplan.capabilities.question import Question
 from memplan.planner.errors import InputError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

@@ -13,42 +13,17 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from memplan.files import named, save, told
-from memplan.planner import formats, importers
-from memplan.planner.errors import FileError, OptionError
+from memplan.planner import formats
+from memplan.planner.errors import FileError
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 if TYPE_CHECKING:
-    from memplan.planner.importers.imported import Imported, ImportOptions
+    pass
 
 STANDARD = "-"
 T = TypeVar("T")
-
-
-def read_problem(path: str, options: ImportOptions | None = None, inclusive: bool | None = None) -> Problem:
-    """Read a problem, or a model that poses one, from a file, or from standard input for `-`; raises InputError.
-
-    `options` tell how a model is read, and must be given for models only; `inclusive` tells what the ends of a table or
-    of JSON mean, unless the file says it.
-    """
-    return read_as(path, lambda data: problem_in(data, path, options, inclusive)[0])
-
-
-def problem_in(
-    data: bytes, name: str, options: ImportOptions | None, inclusive: bool | None = None
-) -> tuple[Problem, Imported | None]:
-    """Return the problem in the bytes of a file and, if a model poses it, all that was imported; raises InputError."""
-    if importers.detect(data, name) is not None:
-        if inclusive is not None:
-            raise OptionError("inclusive, half-open: must be given for problems only, as a model's lifetimes are known")
-    elif options is not None and options.model_copy(update={"facts": False}) != type(options)():
-        raise OptionError(
-            f"dim, views, alignment, scratch: must be given for models only ({', '.join(importers.IMPORTERS)})"
-        )
-    interval: Interval | None = None if inclusive is None else "closed" if inclusive else "half-open"
-    return importers.read_problem(data, name, options, interval)
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:

@@ -21,7 +21,8 @@ from memplan.api.options import Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.capabilities.bodies import written_body
-from memplan.capabilities.capability import Capability, CapabilityOptions, Question
+from memplan.capabilities.capability import Capability, CapabilityOptions
+from memplan.capabilities.question import Question
 from memplan.capabilities.reading import validated
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import InputError, sentences

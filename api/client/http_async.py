@@ -16,7 +16,8 @@ from memplan.api.client.errors import AwayError, BusyError
 from memplan.api.client.patience import PATIENCE_S, SILENCE_S, Patience, failure, open_options, timeout
 from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
 from memplan.api.options import Options
-from memplan.capabilities.capability import Capability, CapabilityOptions, Question
+from memplan.capabilities.capability import Capability, CapabilityOptions
+from memplan.capabilities.question import Question
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 

@@ -16,10 +16,10 @@ from memplan.api.cluster.cluster import WorkersAt
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute
 from memplan.api.http.middleware import Direct, Envelope
-from memplan.api.http.openapi.kind_schemas import KIND_MODELS
+from memplan.api.http.openapi.capability_schemas import MODELS
 from memplan.api.http.openapi.schemas import add_schemas
 from memplan.api.http.problem_details import add_error_answers
-from memplan.api.http.routes import batch, health, jobs, kinds, metrics, page, plan, plans, solvers
+from memplan.api.http.routes import batch, health, jobs, metrics, page, plan, plans, questions, solvers
 from memplan.api.readiness import warm_up
 from memplan.api.settings import Settings, read_settings
 from memplan.planner import __version__
@@ -48,14 +48,14 @@ def create_app(settings: Settings | None = None, workers: WorkersAt | None = Non
         redoc_url=None,
     )
     service = app.state.service = Service(settings or read_settings(), workers)
-    for module in (plan, plans, kinds, jobs, batch, solvers, health, metrics, page):
+    for module in (plan, plans, questions, jobs, batch, solvers, health, metrics, page):
         app.include_router(module.router)
     add_error_answers(app)
     timeout_s = service.settings.body_timeout_s
     app.add_middleware(Envelope, metrics=service.metrics, bodies=service.bodies, body_timeout_s=timeout_s)
     app.direct = Direct(cast(PlainRoute, plan.router.routes[0]), "POST")
     app.enveloped = Envelope(app.direct, service.metrics, service.bodies, timeout_s)
-    add_schemas(app, KIND_MODELS)
+    add_schemas(app, MODELS)
     return app
 
 

@@ -12,7 +12,7 @@ from sse_starlette import ServerSentEvent
 
 from memplan.api.http.requests.job_requests import JobQuery
 from memplan.api.options import Options
-from memplan.api.service.kinds.registry import PLAN
+from memplan.api.service.answering import PLAN
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import MEANINGS, State
 from memplan.api.store.tables.events import StoredEvent

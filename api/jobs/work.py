@@ -15,8 +15,8 @@ from anyio import to_thread
 from memplan.api.cluster.task import WorkAnswer
 from memplan.api.jobs.serialization import pack_answer, pack_plan, unpack_plan, unpack_problem, unpack_request
 from memplan.api.options import Options
+from memplan.api.service.answering import PLAN
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.kinds.registry import PLAN
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.job import Claim, JobProgress, PackedPlan, WorkProgress

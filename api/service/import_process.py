@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.capabilities.capability import CapabilityOptions, Control, Question
+from memplan.capabilities.capability import CapabilityOptions, Control
+from memplan.capabilities.question import Question
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import FormatError, InputError
 from memplan.solvers.processes.child import ChildProcess, reading_memory

@@ -12,7 +12,7 @@ from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkControl, Wor
 from memplan.api.metrics import Metrics
 from memplan.api.refusals import FullError, NotInTimeError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.kinds.registry import perform
+from memplan.api.service.answering import perform
 from memplan.api.service.long_places import is_long_work
 from memplan.solvers.search.deadline import Deadline
 

@@ -8,8 +8,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control, Question
+from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.capabilities.inputs import PROBLEM
+from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError

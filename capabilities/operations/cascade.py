@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Question
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.cascade_answer import CascadeAnswer, PointRow, answer_of
 from memplan.capabilities.operations.texts import share_of
+from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, broken, shown

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs import OPERATIONS, Subject
+from memplan.capabilities.inputs import OPERATIONS
+from memplan.capabilities.question import Subject
 from memplan.capabilities.sizes import size_text
 from memplan.planner.liveness import Analysis, Reading, analyse
 from memplan.planner.operations.operations import Operations

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.capabilities.capability import Answer, Capability, Control, Question
+from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.graphs import GraphOptions
+from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OperationsError
 from memplan.planner.exporters.reordered.sequence import ReorderedFile

@@ -9,10 +9,11 @@ from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from memplan.capabilities.capability import Answer, Capability, Control, Question
+from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.graphs import GraphOptions
 from memplan.capabilities.operations.texts import share_of
+from memplan.capabilities.question import Question
 from memplan.planner.errors import shown
 from memplan.planner.model.rows import Bytes
 from memplan.planner.operations.graph import OperationGraph

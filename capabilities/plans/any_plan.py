@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memplan.capabilities.capability import Question
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.capabilities.plans.baseline import without_pins
+from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner import formats, importers

@@ -9,15 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from memplan.capabilities.inputs import (
-    PROBLEM,
-    Input,
-    object_in,
-    plan_json,
-    problem_json,
-    read_plan_field,
-    read_problem_field,
-)
+from memplan.capabilities.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
+from memplan.capabilities.question import Input
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner import formats
 from memplan.planner.errors import InputError, PlanError, shown

@@ -9,8 +9,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, Question, SearchOptions, Seconds
+from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
 from memplan.capabilities.inputs import PLAN, PROBLEM
+from memplan.capabilities.question import Question
 from memplan.planner.audit import verify
 from memplan.planner.errors import PlanError
 from memplan.planner.model.plan import Plan

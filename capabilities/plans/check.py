@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions
-from memplan.capabilities.inputs import PLAN, PROBLEM, Input
+from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.capabilities.plans.baseline import (
     Baseline,
     PlanAndProblem,
@@ -22,6 +22,7 @@ from memplan.capabilities.plans.baseline import (
 )
 from memplan.capabilities.plans.budgets import Tolerance, plan_within, read_budgets
 from memplan.capabilities.plans.planning import planned
+from memplan.capabilities.question import Input
 from memplan.planner.errors import OptionError, PlanError, shown
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Disturbance, Findings, Plan, Status

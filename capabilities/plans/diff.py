@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs import Input, Subject, problem_subject
+from memplan.capabilities.inputs import problem_subject
 from memplan.capabilities.plans.baseline import (
     Baseline,
     PlanAndProblem,
@@ -19,6 +19,7 @@ from memplan.capabilities.plans.baseline import (
     read_baseline_field,
     read_baseline_parts,
 )
+from memplan.capabilities.question import Input, Subject
 from memplan.planner.audit import verify
 from memplan.planner.errors import shown
 from memplan.planner.model.plan import Plan

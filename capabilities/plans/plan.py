@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Capability, Control, Question, Running, SearchOptions
+from memplan.capabilities.capability import Capability, Control, Running, SearchOptions
 from memplan.capabilities.inputs import PROBLEM
 from memplan.capabilities.plans.planning import (
     PLAN_EXITS,
@@ -21,6 +21,7 @@ from memplan.capabilities.plans.planning import (
     with_reason,
     write_plan,
 )
+from memplan.capabilities.question import Question
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.portfolio import solve as portfolio

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from memplan.capabilities.capability import Question, Running
+from memplan.capabilities.capability import Running
+from memplan.capabilities.question import Question
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.formats import memplan_json

@@ -7,10 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Capability, Control, Question, SearchOptions
+from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.capabilities.plans.baseline import read_baseline_parts
 from memplan.capabilities.plans.planning import PLAN_EXITS, plan_lines, plan_refuted, plan_status, write_plan
+from memplan.capabilities.question import Question
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions

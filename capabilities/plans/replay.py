@@ -8,8 +8,9 @@ from dataclasses import replace
 from pydantic import Field
 
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Seconds
-from memplan.capabilities.inputs import Input, object_in, problem_subject
+from memplan.capabilities.inputs import object_in, problem_subject
 from memplan.capabilities.plans.planning import with_reason
+from memplan.capabilities.question import Input
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import detect

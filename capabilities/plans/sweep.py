@@ -9,9 +9,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.capabilities.capability import Answer, Capability, Control, Question, Running, SearchOptions, Seconds
-from memplan.capabilities.inputs import PROBLEM, Input
+from memplan.capabilities.capability import Answer, Capability, Control, Running, SearchOptions, Seconds
+from memplan.capabilities.inputs import PROBLEM
 from memplan.capabilities.plans.planning import planned
+from memplan.capabilities.question import Input, Question
 from memplan.capabilities.sizes import parse_size, size_text
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from memplan.capabilities.capability import Answer, Capability, Control, Question, SearchOptions, Seconds
-from memplan.capabilities.inputs import GRAPH, PROBLEM, Input
+from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.inputs import GRAPH, PROBLEM
+from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import InputError, shown
@@ -42,8 +43,8 @@ class RepairsOptions(SearchOptions):
 class OrderRepair(Answer):
     """A change of operations, which are positions in the graph; with a plan, `problem` is that of the changed program.
 
-    `extra_cost` is in multiplications for a cascade, else in the cost of operations, `extra_traffic` in bytes. `regions`
-    are the orders inside operations that differ from the given ones.
+    `extra_cost` is in multiplications for a cascade, else in the cost of operations, `extra_traffic` in bytes.
+    `regions` are the orders inside operations that differ from the given ones.
     """
 
     kind: orders.OrderChange

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from memplan.capabilities.capability import Answer, Capability, Control, Question, SearchOptions, Seconds
-from memplan.capabilities.inputs import PROBLEM, Input
+from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.inputs import PROBLEM
+from memplan.capabilities.question import Input, Question
 from memplan.planner.errors import OptionError, sentences
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.problem import Problem

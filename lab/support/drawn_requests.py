@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
-from memplan.api.service.kinds.registry import KINDS
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.importers import IMPORTERS
 
 Drawn = tuple[str, bytes]
@@ -175,7 +175,7 @@ def drawn_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
 
 def _content(draw: random.Random) -> tuple[str, Any, str]:
     """Return a path, a right body for it, and its media type."""
-    name = draw.choice((*("plan",) * 6, "verify", *KINDS))
+    name = draw.choice((*("plan",) * 6, "verify", *CAPABILITIES))
     if name == "plan":
         content: Any = {"problem": _problem(draw), "options": {"time_limit_s": draw.choice((0.01, 0.05, 0.1, 0.2))}}
         content = content["problem"] if draw.random() < 0.3 else content
@@ -186,7 +186,7 @@ def _content(draw: random.Random) -> tuple[str, Any, str]:
         placements = [{"id": f"conv{k + 1}", "pool": "default", "offset": at} for k, at in enumerate(offsets)]
         content = {"problem": _problem(draw), "plan": {"placements": placements}}
     else:
-        content = json.loads(json.dumps(KINDS[name].example))
+        content = json.loads(json.dumps(CAPABILITIES[name].example))
         content.setdefault("options", {})["time_limit_s"] = draw.choice((0.05, 0.1, 0.3))
         if name == "import":
             return _file(draw, content)

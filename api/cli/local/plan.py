@@ -10,8 +10,9 @@ from memplan.api.cli.flags import keyword
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.plan_output import FLAGS, refuse_outputs, show_plan
 from memplan.api.cli.streams import read_as, refuse_unwritable, say, write
-from memplan.capabilities.capability import Control, Question
+from memplan.capabilities.capability import Control
 from memplan.capabilities.plans.planning import is_own_planner
+from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from memplan.api.http.openapi.capability_schemas import REQUESTS
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_EXAMPLE, PLAN_REQUEST, PROBLEM_EXAMPLE, body, parameter
 from memplan.api.http.requests.bodies import JSON, NDJSON
 from memplan.api.http.requests.job_requests import JobQuery, Terms
-from memplan.api.service.kinds.registry import KINDS, PLAN
+from memplan.api.service.answering import PLAN, QUESTIONS
 
 EVENTS = "text/event-stream"
 _EVENTS_EXAMPLE = (
@@ -36,7 +37,7 @@ def _envelope() -> dict[str, Any]:
     }
 
 
-_KIND = {"type": "string", "enum": [PLAN, *KINDS], "default": PLAN}
+_KIND = {"type": "string", "enum": [PLAN, *QUESTIONS], "default": PLAN}
 _CONTENT = PLAN_REQUEST["requestBody"]["content"]
 _JOB_EXAMPLE = {"problem": PROBLEM_EXAMPLE, "options": {"time_limit_s": 60}, "priority": 10, "deadline_s": 600}
 JOB_REQUEST: dict[str, Any] = {
@@ -61,7 +62,7 @@ JOB_REQUEST: dict[str, Any] = {
                     "anyOf": [
                         _envelope(),
                         {"$ref": "#/components/schemas/Problem"},
-                        *({"$ref": f"#/components/schemas/{kind.request.__name__}"} for kind in KINDS.values()),
+                        *({"$ref": f"#/components/schemas/{model.__name__}"} for model in REQUESTS),
                     ]
                 },
                 "examples": _CONTENT[JSON]["examples"]

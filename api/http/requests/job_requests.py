@@ -26,11 +26,12 @@ from memplan.api.http.requests.work_requests import read_work
 from memplan.api.jobs.serialization import pack_problem, pack_request
 from memplan.api.jobs.webhooks import check_webhook
 from memplan.api.options import Options
-from memplan.api.service.kinds.kind import JobKind
-from memplan.api.service.kinds.registry import KINDS, PLAN
+from memplan.api.service.answering import PLAN, QUESTIONS
 from memplan.api.settings import Settings
 from memplan.api.store.job import NewJob
 from memplan.api.store.job_states import State
+from memplan.capabilities.capability import Capability
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
@@ -47,7 +48,7 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 if TYPE_CHECKING:
     JobKindName = str
 else:
-    JobKindName = Literal[(PLAN, *KINDS)]
+    JobKindName = Literal[(PLAN, *QUESTIONS)]
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _KEY = re.compile(r"[!-~]{1,200}")
 
@@ -122,8 +123,8 @@ def read_new_job(
     """Make a job of the body of `POST /v1/jobs`, its deadline counted from now; raises InputError."""
     digest = None if idempotency_key is None else _digest(kind, body, query)
     said: dict[str, Any] = {"key_id": key_id, "idempotency_key": idempotency_key, "request_digest": digest}
-    if (known := KINDS.get(query.get("kind", PLAN))) is not None:
-        return _work_job(known, kind, body, query, settings, said)
+    if (name := kind_of(query)) != PLAN:
+        return _work_job(CAPABILITIES[name], kind, body, query, settings, said)
     problem, options, terms = read_job(kind, body, without_kind(query))
     check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
     check_size(problem, settings)
@@ -135,8 +136,8 @@ def kind_of(query: QueryParams) -> str:
     asked = query.getlist("kind")
     if len(asked) > 1:
         raise OptionError("kind: must be given once")
-    if asked and asked[0] not in (PLAN, *KINDS):
-        raise OptionError(f"kind: must be one of {', '.join((PLAN, *KINDS))}, got {shown(asked[0])}")
+    if asked and asked[0] not in (PLAN, *QUESTIONS):
+        raise OptionError(f"kind: must be one of {', '.join((PLAN, *QUESTIONS))}, got {shown(asked[0])}")
     return asked[0] if asked else PLAN
 
 
@@ -146,13 +147,18 @@ def without_kind(query: QueryParams) -> QueryParams:
 
 
 def _work_job(
-    kind: JobKind[Any], media: str, body: bytes, query: QueryParams, settings: Settings, said: Mapping[str, Any]
+    capability: Capability[Any, Any],
+    media: str,
+    body: bytes,
+    query: QueryParams,
+    settings: Settings,
+    said: Mapping[str, Any],
 ) -> NewJob:
     """Make a job of another kind than a plan; raises InputError."""
     asked, rest = split_query(without_kind(query))
-    found = read_work(kind, media, body, rest, settings, Terms.model_fields)
+    found = read_work(capability, media, body, rest, settings, Terms.model_fields)
     return NewJob(
-        kind=kind.name,
+        kind=capability.name,
         problem=pack_request(media, body),
         problem_hash=found.subject.hash,
         n_buffers=found.subject.n_buffers,

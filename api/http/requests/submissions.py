@@ -14,9 +14,9 @@ from memplan.api.http.problem_details import TooLargeError
 from memplan.api.http.requests.bodies import FORMAT_OF, JSON
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.kinds.kind import Subject
 from memplan.api.settings import Settings
 from memplan.capabilities.inputs import read_problem_field
+from memplan.capabilities.question import Subject
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import (
     MAX_SHOWN,

@@ -1,4 +1,4 @@
-"""Requests of other kinds than plans: their bodies, checked before anybody works on them."""
+"""Requests of other capabilities than plans: their bodies, checked before anybody works on them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.requests.submissions import check_subject, check_time_limit
-from memplan.api.service.kinds.bodies import check_fields, parsed_fields, read_options
-from memplan.api.service.kinds.kind import JobKind, KindOptions, Subject
 from memplan.api.settings import Settings
+from memplan.capabilities.bodies import check_fields, parsed_fields, read_body_options, read_question
+from memplan.capabilities.capability import Capability, CapabilityOptions
+from memplan.capabilities.question import Question, Subject, subject_of
 from memplan.planner.errors import OptionError, path_of
 
 
 @dataclass(frozen=True)
 class CheckedWork:
-    """The options of a request, the facts of what it is about, that itself, and the terms that came beside it."""
+    """The options of a request, the facts of what it is about, its inputs, and the terms that came beside it."""
 
-    options: KindOptions
+    options: CapabilityOptions
     subject: Subject
-    read: Any
+    question: Question
     terms: Mapping[str, Any]
 
 
 def read_work(
-    kind: JobKind[Any],
+    capability: Capability[Any, Any],
     media: str,
     body: bytes,
     query: QueryParams,
@@ -39,11 +40,13 @@ def read_work(
     if len(dict(asked)) < len(asked):
         repeated = [name for name, count in Counter(name for name, _ in asked).items() if count > 1]
         raise OptionError(*(f"{path_of((name,))}: must be given once" for name in sorted(repeated)[:10]))
-    content = parsed_fields(kind, media, body)
-    check_fields(kind, content, terms)
-    options = read_options(kind, content, dict(asked))
+    content = parsed_fields(capability, media, body)
+    check_fields(capability, content, terms)
+    options = read_body_options(capability, content, dict(asked))
     check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
-    found = kind.read(content)
-    subject = kind.about(found)
+    question = read_question(capability, content)
+    if capability.check is not None:
+        capability.check(question, options)
+    subject = subject_of(capability.inputs, question)
     check_subject(subject, settings)
-    return CheckedWork(options, subject, found, {name: content[name] for name in terms if name in content})
+    return CheckedWork(options, subject, question, {name: content[name] for name in terms if name in content})

@@ -37,12 +37,14 @@ from memplan.api.http.requests.job_requests import (
 )
 from memplan.api.jobs.serialization import answer_bytes, plan_json, problem_json, unpack_plan, unpack_problem
 from memplan.api.options import Options
-from memplan.api.service.kinds.registry import KINDS, PLAN
+from memplan.api.service.answering import PLAN
 from memplan.api.store.caller import Caller
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import OPEN
 from memplan.api.store.tables.arrivals import JobLimits
 from memplan.api.store.tables.jobs import JobsWanted
+from memplan.capabilities.bodies import media_of
+from memplan.capabilities.registry import CAPABILITIES
 
 router = APIRouter()
 
@@ -68,13 +70,14 @@ async def submit(request: Request, response: Response) -> JobAnswer:
     `Idempotency-Key` is one job, however often it comes.
     """
     service, caller = Service.of(request), Caller.of(request)
-    kind = KINDS.get(kind_of(request.query_params))
-    media = media_type(request, *(FORMAT_OF if kind is None else kind.media))
+    name = kind_of(request.query_params)
+    capability = None if name == PLAN else CAPABILITIES[name]
+    media = media_type(request, *(FORMAT_OF if capability is None else media_of(capability)))
     key = idempotency_key(request.headers.get("idempotency-key"))
     most = service.settings.max_body_bytes
-    body = await read_body(request, most if kind is None else min(most, kind.most_bytes))
+    body = await read_body(request, most if capability is None else min(most, capability.most_bytes))
     read = partial(read_new_job, media, body, request.query_params, service.settings)
-    is_short = kind is None and len(body) <= _SHORT_BYTES
+    is_short = capability is None and len(body) <= _SHORT_BYTES
     new = await service.soon(partial(read, key_id=caller.key_id, idempotency_key=key), request, is_short)
     job = await service.jobs.intake.add(new, JobLimits(jobs=service.settings.max_jobs, jobs_of_key=caller.max_jobs))
     service.jobs.runner.poke()

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from memplan import Plan, Problem, verify
-from memplan.api.service.kinds.registry import KINDS
 from memplan.api.settings import Settings
+from memplan.capabilities.registry import CAPABILITIES
 from tests.support.server import Running, running
 
-ASKED: dict[str, Any] = dict(KINDS["audit"].example)
+ASKED: dict[str, Any] = dict(CAPABILITIES["audit"].example)
 
 
 @pytest.fixture(scope="module")

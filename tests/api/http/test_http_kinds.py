@@ -11,9 +11,11 @@ import pytest
 
 from memplan.api.client.http import Client
 from memplan.api.http.openapi.schemas import PROBLEM_EXAMPLE
-from memplan.api.service.kinds.registry import KINDS
+from memplan.api.service.answering import QUESTIONS
 from memplan.api.settings import Settings
+from memplan.capabilities.bodies import request_model
 from memplan.capabilities.operations.order import OrderOptions
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.audit import verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -111,7 +113,7 @@ def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> No
 
 
 def test_the_points_of_a_cascade_come_as_they_are_planned(server: Running) -> None:
-    body = KINDS["cascade"].example
+    body = CAPABILITIES["cascade"].example
     found = server.client.post("/v1/cascade", json=body).json()
     assert (found["layers_peak"], found["points"][-1]["peak"], found["exhausted"]["intervals"]) == (23_040, 4_667, True)
     job = server.client.post("/v1/jobs?kind=cascade", json=body).json()
@@ -127,7 +129,7 @@ def test_the_points_of_a_cascade_come_as_they_are_planned(server: Running) -> No
 
 
 def test_all_options_of_cascades_are_taken_by_query_and_in_the_body_as_texts_or_numbers(server: Running) -> None:
-    graph = KINDS["cascade"].example["graph"]
+    graph = CAPABILITIES["cascade"].example["graph"]
     texts = {"stripe": "6x6", "objectives": "peak,macs", "pools": "fast=8KiB,slow=1MiB", "macs": "+10%", "point": "-1"}
     numbers = {"stripe": [6, 6], "objectives": ["peak", "macs"], "macs": 1.1, "point": -1}
     numbers["pools"] = [{"name": "fast", "size": 8192}, {"name": "slow", "size": 1 << 20}]
@@ -157,7 +159,7 @@ def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> 
 
 
 def test_a_kind_that_is_not_known_is_refused(server: Running) -> None:
-    known = ", ".join(("plan", *KINDS))
+    known = ", ".join(("plan", *QUESTIONS))
     for query in ("kind=guess", "kind=plan&kind=plan"):
         answer = server.client.post(f"/v1/jobs?{query}", json=GRAPH)
         assert answer.status_code == 422
@@ -168,10 +170,10 @@ def test_a_kind_that_is_not_known_is_refused(server: Running) -> None:
 
 def test_every_kind_has_a_call_that_the_schema_describes(server: Running) -> None:
     described = server.client.get("/openapi.json").json()
-    for kind in KINDS.values():
+    for kind in map(CAPABILITIES.__getitem__, QUESTIONS):
         call = described["paths"][kind.path]["post"]
         assert {"200", "400", "408", "413", "415", "422", "429", "503"} <= call["responses"].keys()
-        assert kind.request.__name__ in described["components"]["schemas"]
+        assert request_model(kind).__name__ in described["components"]["schemas"]
         assert server.client.post(kind.path, json=kind.example).status_code == 200
 
 
@@ -193,7 +195,7 @@ def test_a_grid_of_changes_is_planned(server: Running) -> None:
 
 
 def test_sizes_of_pools_are_swept(server: Running) -> None:
-    asked = dict(KINDS["sweep"].example)
+    asked = dict(CAPABILITIES["sweep"].example)
     found = server.client.post("/v1/sweep", json=asked).json()
     assert found["combinations"] == 3
     assert [(row["size"], row["cost"], row["status"]) for row in found["points"]] == [
@@ -229,7 +231,7 @@ def test_buffers_are_worth_what_the_peak_falls_without_them(server: Running) -> 
 
 
 def test_what_does_not_fit_is_repaired_by_few_changes(server: Running) -> None:
-    found = server.client.post("/v1/repairs", json=KINDS["repairs"].example).json()
+    found = server.client.post("/v1/repairs", json=CAPABILITIES["repairs"].example).json()
     assert (found["status"] in ("repaired", "found"), found["fewest"], found["repairs"][0]["verified"]) == (
         True,
         1,

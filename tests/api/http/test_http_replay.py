@@ -9,15 +9,15 @@ import pytest
 from pydantic_core import from_json
 
 from memplan import Plan, Problem, solve, verify
-from memplan.api.service.kinds.registry import KINDS
 from memplan.api.settings import Settings
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.formats import read_problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.studies.replay.bundle import write_bundle
 from memplan.solvers.studies.replay.source_file import SourceFile
 from tests.support.server import Running, running
 
-ASKED: dict[str, Any] = dict(KINDS["replay"].example)
+ASKED: dict[str, Any] = dict(CAPABILITIES["replay"].example)
 TABLE = b"id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,6\n"
 
 

@@ -1,4 +1,4 @@
-"""One call that waits for each kind of job beside plans: `POST /v1/order`."""
+"""One call that waits for each capability beside plans: `POST /v1/order`."""
 
 from __future__ import annotations
 
@@ -13,37 +13,42 @@ from fastapi import APIRouter, Request, Response
 from memplan.api.cluster.task import WorkControl
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
-from memplan.api.http.openapi.kind_schemas import kind_answer, kind_request
+from memplan.api.http.openapi.capability_schemas import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import media_type, read_body
 from memplan.api.http.requests.work_requests import read_work
-from memplan.api.service.kinds.kind import JSON, JobKind
-from memplan.api.service.kinds.registry import KINDS
+from memplan.api.service.answering import QUESTIONS, answered
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller
+from memplan.capabilities.bodies import media_of
+from memplan.capabilities.capability import Capability
+from memplan.capabilities.inputs import JSON
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter()
 
 
-def _call(kind: JobKind[Any]) -> Callable[[Request], Awaitable[Response]]:
-    """Return the function of a kind's route: it checks the body, and sends it to a worker."""
+def _call(capability: Capability[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
+    """Return the function of a capability's route: it checks the body, and sends it to a worker."""
 
     async def call(request: Request) -> Response:
         arrived = time.monotonic()
         service = Service.of(request)
-        media = media_type(request, *kind.media)
-        body = await read_body(request, min(service.settings.max_body_bytes, kind.most_bytes))
-        read = partial(read_work, kind, media, body, request.query_params, service.settings)
+        media = media_type(request, *media_of(capability))
+        body = await read_body(request, min(service.settings.max_body_bytes, capability.most_bytes))
+        read = partial(read_work, capability, media, body, request.query_params, service.settings)
         found = await service.briefly(read, request)
         limit_s = found.options.time_limit_s
         deadline = Deadline.after(limit_s, arrived)
-        if kind.is_brief is not None and kind.is_brief(found.subject, found.options):
+        if capability.is_brief(found.subject, found.options):
             control = WorkControl(deadline, threading.Event(), lambda _: None)
-            brief = await service.briefly(partial(kind.run, found.read, found.options, control), request)
+            brief = await service.briefly(
+                partial(answered, capability, found.question, found.options, control), request
+            )
             return Response(brief.content, media_type=JSON)
         asked = WorkRequest(
-            kind.name,
+            capability.name,
             media,
             body,
             found.options.model_dump(mode="json"),
@@ -59,16 +64,16 @@ def _call(kind: JobKind[Any]) -> Callable[[Request], Awaitable[Response]]:
     return call
 
 
-for _kind in KINDS.values():
+for _capability in map(CAPABILITIES.__getitem__, QUESTIONS):
     router.add_api_route(
-        _kind.path,
-        _call(_kind),
+        _capability.path,
+        _call(_capability),
         methods=["POST"],
-        name=_kind.name,
-        summary=_kind.summary,
-        description=_kind.description,
+        name=_capability.name,
+        summary=_capability.summary,
+        description=_capability.help,
         response_class=Response,
-        responses={200: kind_answer(_kind), **error_answers(400, 413, 415, 422, 429)},
-        openapi_extra=kind_request(_kind),
+        responses={200: question_answer(_capability), **error_answers(400, 413, 415, 422, 429)},
+        openapi_extra=question_request(_capability),
         dependencies=[may("plan")],
     )

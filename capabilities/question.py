@@ -1,0 +1,69 @@
+"""The inputs of a question: how each is read from JSON and from a file of the command, and written for a service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from memplan.capabilities.reading import Reader
+from memplan.planner.importers.imported import ModelOptions
+
+T = TypeVar("T")
+Question = Mapping[str, Any]
+"""The inputs of a request by their names; those that were not given are left out."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The facts of what a request is about that jobs are listed by: a content hash, a name, and its size.
+
+    `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
+    """
+
+    hash: str
+    name: str | None
+    n_buffers: int
+    n_pools: int = 1
+    n_pairs: int = 0
+    n_expanded: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Input(Generic[T]):
+    """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
+
+    `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with the inputs before it;
+    `from_text` reads what an option of the command says instead, all that it is given. Each raises InputError.
+    `to_json` writes it for a service. `absent` gives the value where the command has no file for it, from what other
+    files say; without, a file that is not `required` may be left out. Where it is `named_by_flag`, the command has a
+    flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
+    about, `reading` has the options for reading the file. What `is_foreign` is a file of another system that the
+    capability itself reads: a service does that in a process of its own.
+    """
+
+    name: str
+    wire: Any
+    from_json: Callable[[Any], T]
+    to_json: Callable[[T], Any]
+    help: str
+    from_file: Callable[[Reader, bytes, str, Question], T] | None = None
+    from_text: Callable[[tuple[str, ...], Question], T] | None = None
+    absent: Callable[[Reader, Question], T | None] | None = None
+    subject: Callable[[T], Subject] | None = None
+    required: bool = True
+    metavar: str | None = None
+    takes_bytes: bool = False
+    reading: type[ModelOptions] | None = None
+    named_by_flag: bool = False
+    reads_last: bool = False
+    is_foreign: bool = False
+
+
+def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> Subject:
+    """Return the facts of the last input of a question that has some: of two problems, the newer one."""
+    about = [each for each in inputs if each.subject is not None and each.name in question]
+    assert about, "a question is about something"
+    found = about[-1]
+    assert found.subject is not None
+    return found.subject(question[found.name])
