@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memplan.api.cli.streams import STANDARD
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import shown
 from memplan.planner.formats import FORMATS
 
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -100,9 +99,3 @@ PlanFormat = Annotated[
     typer.Option("--format", help="JSON by default; a table is for people; tables, triples, exir as elsewhere."),
 ]
 ListFormat = Annotated[ListDisplay | None, typer.Option("--format", help="A table on a terminal, else JSON.")]
-
-
-def refuse_standard_twice(first: str, second: str, metavar: str = "PROBLEM") -> None:
-    """Raise OptionError where both the file of `metavar` and the plan are to be read from standard input."""
-    if first == second == STANDARD:
-        raise OptionError(f"PLAN: must be a file where {metavar} is standard input, got -")

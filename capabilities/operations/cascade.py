@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Seconds
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.cascade_answer import CascadeAnswer, PointRow, answer_of
 from memplan.capabilities.operations.texts import share_of
@@ -25,8 +25,8 @@ from memplan.solvers.cascade.barriers import Barrier
 from memplan.solvers.cascade.options import CascadeOptions as SearchedFor
 from memplan.solvers.cascade.options import Delivery, Objective
 from memplan.solvers.cascade.points import CascadePoint
+from memplan.solvers.cascade.solve import TIME_LIMIT_S, with_point_alone
 from memplan.solvers.cascade.solve import cascade as search
-from memplan.solvers.cascade.solve import with_point_alone
 
 _ANSWER_S = 0.5
 """The seconds of the time limit that are kept for the plans of the last points, and for the answer."""
@@ -89,6 +89,7 @@ def _pool(row: object) -> object:
 class CascadeOptions(CapabilityOptions):
     """Options of a search for cascades."""
 
+    time_limit_s: Seconds = Field(TIME_LIMIT_S, description="Seconds for the search and the plans, all in all.")
     fit: Bytes | None = Field(None, description="Show points of at most so many bytes.")
     macs: Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow_inf_nan=False)] | None = Field(
         None, description="The most multiplications, of those layer by layer: +10% or 1.1."

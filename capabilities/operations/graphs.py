@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from memplan.capabilities.capability import SearchOptions
+from memplan.capabilities.capability import SearchOptions, Seconds
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
+from memplan.solvers.order.solve import TIME_LIMIT_S
 
 
 class GraphOptions(SearchOptions):
     """The options of capabilities that change the order of operations."""
 
+    time_limit_s: Seconds = Field(TIME_LIMIT_S, description="Seconds until the answer, all in all.")
     count_resident: bool = Field(False, description="Count weights, too: they lie in the memory that is planned.")
     in_place: bool = Field(False, description="Operations that go element by element may write over their inputs.")
 
