@@ -18,8 +18,8 @@ from memplan.capabilities.registry import CAPABILITIES
 PAGE = Path(__file__).parent.parent / "docs" / "capabilities.md"
 _HEAD = """# Capabilities
 
-For everybody who calls memplan: each question that it answers, once for every entrance. This page is made from the
-definitions (`python -m lab.manual`).
+> For everybody who calls memplan: each question that it answers, once for every entrance. This page is made from the
+> definitions (`python -m lab.manual`).
 
 A capability has the same inputs, options and answer as a function of Python, a command, `POST /v1/NAME`, a job
 (`POST /v1/jobs?kind=NAME`), a method of the clients, and with `--server URL`. Options are fields of `"options"` in a
