@@ -6,12 +6,12 @@ hundred megabytes and solvers get the columns as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,7 @@ def frozen(values: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BufferTable(Columns, Sequence[Buffer]):
+class BufferTable(Columns[Buffer]):
     """Buffers as columns. Row `i` is alive in rows `first[i]:first[i + 1]` of `start` and `end`.
 
     `offset`, `traffic` and `hint` hold ABSENT where there is none; `pool_choice` indexes `pool_choices`, whose entry 0
@@ -106,21 +106,6 @@ class BufferTable(Columns, Sequence[Buffer]):
         offsets = absent if offset is None else column(offset)
         _check_columns(sizes, starts, ends, alignments, offsets)
         return cls(tuple(ids), sizes, first, starts, ends, alignments, offsets, absent, absent, choice)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @overload
-    def __getitem__(self, index: int) -> Buffer: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Buffer]: ...
-    def __getitem__(self, index: int | slice) -> Buffer | Sequence[Buffer]:
-        if isinstance(index, slice):
-            return [self._row(i) for i in range(*index.indices(len(self)))]
-        return self._row(range(len(self))[index])
-
-    def __iter__(self) -> Iterator[Buffer]:
-        return (self._row(i) for i in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BufferTable) and len(self) == len(other) and all(map(Buffer.__eq__, self, other))

@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
 from memplan.planner.model.rows import brief
 
+Row = TypeVar("Row")
 
-class Columns:
-    """A frozen dataclass of columns. A deep copy is the table itself; a pickle restores arrays and mappings frozen."""
+
+class Columns(Sequence[Row]):
+    """A frozen dataclass of columns, `ids` one of them, and a sequence of the rows that `_row` makes.
+
+    A deep copy is the table itself; a pickle restores arrays and mappings frozen.
+    """
+
+    ids: tuple[int | str, ...]
+
+    @abstractmethod
+    def _row(self, i: int) -> Row: ...
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            return [self._row(i) for i in range(*index.indices(len(self)))]
+        return self._row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self._row(i) for i in range(len(self)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -27,7 +53,7 @@ class Columns:
         return brief(self)
 
 
-def _restored(kind: type[Columns], columns: dict[str, Any]) -> Columns:
+def _restored(kind: type[Columns[Row]], columns: dict[str, Any]) -> Columns[Row]:
     for name, value in columns.items():
         if isinstance(value, np.ndarray):
             value.setflags(write=False)

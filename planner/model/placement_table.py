@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, overload
+from typing import Annotated
 
 from pydantic import ConfigDict, TypeAdapter, WrapValidator
 from pydantic_core import PydanticCustomError
@@ -18,7 +18,7 @@ from memplan.planner.model.rows import Placement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlacementTable(Columns, Sequence[Placement]):
+class PlacementTable(Columns[Placement]):
     """Placements as columns: `pool[i]` indexes `pool_names`; offsets are bytes from the start of the pool."""
 
     ids: tuple[int | str, ...]
@@ -33,21 +33,6 @@ class PlacementTable(Columns, Sequence[Placement]):
         rows = tuple(rows)
         pool = [names.setdefault(row.pool, len(names)) for row in rows]
         return cls(tuple(row.id for row in rows), tuple(names), column(pool), column([row.offset for row in rows]))
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @overload
-    def __getitem__(self, index: int) -> Placement: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Placement]: ...
-    def __getitem__(self, index: int | slice) -> Placement | Sequence[Placement]:
-        if isinstance(index, slice):
-            return [self._row(i) for i in range(*index.indices(len(self)))]
-        return self._row(range(len(self))[index])
-
-    def __iter__(self) -> Iterator[Placement]:
-        return (self._row(i) for i in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PlacementTable) and len(self) == len(other) and self.rows() == other.rows()

@@ -7,7 +7,6 @@ when called. CBC is a process below that; both are killed together.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.mip.draft import F64, IntegerProgram
-from memplan.solvers.mip.stages import EngineEffort, Outcome, pursue
+from memplan.solvers.mip.draft import IntegerProgram
+from memplan.solvers.mip.stages import EngineTask, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 _INFEASIBLE = "says infeasible or unbounded"
@@ -30,26 +29,20 @@ def solve(instance: Instance, search: Search) -> None:
     pursue(instance, search, "cbc", _ask)
 
 
-def _ask(
-    program: IntegerProgram,
-    start: F64 | None,
-    effort: EngineEffort,
-    take: Callable[[F64], None],
-    log: Callable[[str], None],
-) -> Outcome:
-    """Solve the program; see memplan.solvers.mip.stages.MipEngine."""
+def _ask(task: EngineTask) -> Outcome:
     import pulp
 
-    problem, columns = _model(pulp, program)
-    if start is not None:
+    effort = task.effort
+    problem, columns = _model(pulp, task.program)
+    if task.start is not None:
         for at, variable in columns.items():
-            variable.setInitialValue(_nearest(program, at, float(start[at])))
+            variable.setInitialValue(_nearest(task.program, at, float(task.start[at])))
     with TemporaryDirectory(prefix="memplan-cbc-") as folder:
         log_file = Path(folder) / "cbc.log"
         solver = pulp.PULP_CBC_CMD(
             msg=False,
             logPath=str(log_file),
-            warmStart=start is not None,
+            warmStart=task.start is not None,
             timeLimit=effort.seconds,
             maxNodes=effort.nodes,
             gapAbs=effort.gap,
@@ -61,8 +54,8 @@ def _ask(
         problem.solve(solver)
         lines = log_file.read_text()
     for line in lines.splitlines():
-        log(f"cbc: {line}")
-    return _outcome(pulp, problem, columns, program, effort, lines, take)
+        task.log(f"cbc: {line}")
+    return _outcome(pulp, problem, columns, task, lines)
 
 
 def _model(pulp: Any, program: IntegerProgram) -> tuple[Any, dict[int, Any]]:
@@ -101,24 +94,16 @@ def _nearest(program: IntegerProgram, at: int, value: float) -> float:
     return min(max(value, float(program.lower[at])), float(program.upper[at]))
 
 
-def _outcome(
-    pulp: Any,
-    problem: Any,
-    columns: dict[int, Any],
-    program: IntegerProgram,
-    effort: EngineEffort,
-    lines: str,
-    take: Callable[[F64], None],
-) -> Outcome:
+def _outcome(pulp: Any, problem: Any, columns: dict[int, Any], task: EngineTask, lines: str) -> Outcome:
     """Read what CBC found; its values mean nothing where it reports no solution."""
     if problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
-        values = program.lower.copy()
+        values = task.program.lower.copy()
         for at, variable in columns.items():
             values[at] = variable.varValue
-        take(values)
+        task.take(values)
     if problem.sol_status == pulp.LpSolutionOptimal:
         # It stops within the gap, so only what lies below that is a bound.
-        return Outcome("optimal", float(pulp.value(problem.objective) or 0.0) - effort.gap)
+        return Outcome("optimal", float(pulp.value(problem.objective) or 0.0) - task.effort.gap)
     if problem.status == pulp.LpStatusInfeasible or _INFEASIBLE in lines:
         return Outcome("infeasible")
     said = _LOWER_BOUND.search(lines)

@@ -5,15 +5,14 @@ highspy and OR-Tools cannot be loaded into one process: this runs in a child pro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.solvers.mip.draft import F64, IntegerProgram
-from memplan.solvers.mip.stages import EngineEffort, Outcome, pursue
+from memplan.solvers.mip.draft import IntegerProgram
+from memplan.solvers.mip.stages import EngineEffort, EngineTask, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 
@@ -22,33 +21,26 @@ def solve(instance: Instance, search: Search) -> None:
     pursue(instance, search, "highs", _ask)
 
 
-def _ask(
-    program: IntegerProgram,
-    start: F64 | None,
-    effort: EngineEffort,
-    take: Callable[[F64], None],
-    log: Callable[[str], None],
-) -> Outcome:
-    """Solve the program; see memplan.solvers.mip.stages.MipEngine."""
+def _ask(task: EngineTask) -> Outcome:
     import highspy
 
     highs = highspy.Highs()
-    _set_options(highs, effort)
-    highs.cbLogging.subscribe(lambda event: log(f"highs: {event.message.rstrip()}"))
-    highs.cbMipImprovingSolution.subscribe(lambda event: take(np.array(event.data_out.mip_solution)))
-    _pass_model(highs, highspy, program)
-    if start is not None:
-        highs.setSolution(len(start), np.arange(len(start), dtype=np.int32), start)
+    _set_options(highs, task.effort)
+    highs.cbLogging.subscribe(lambda event: task.log(f"highs: {event.message.rstrip()}"))
+    highs.cbMipImprovingSolution.subscribe(lambda event: task.take(np.array(event.data_out.mip_solution)))
+    _pass_model(highs, highspy, task.program)
+    if task.start is not None:
+        highs.setSolution(len(task.start), np.arange(len(task.start), dtype=np.int32), task.start)
     highs.run()
     status = highs.getModelStatus()
     if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
         return Outcome("infeasible")
     info = highs.getInfo()
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
-        take(np.array(highs.getSolution().col_value))
+        task.take(np.array(highs.getSolution().col_value))
     if status == highspy.HighsModelStatus.kOptimal:
         # HiGHS 1.15 stops within the gap, and then calls its optimum a bound.
-        gap = effort.gap if program.is_whole.any() else 0.0
+        gap = task.effort.gap if task.program.is_whole.any() else 0.0
         return Outcome("optimal", float(info.objective_function_value) - gap)
     return Outcome("open", float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -inf)
 

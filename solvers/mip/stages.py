@@ -63,9 +63,21 @@ class Outcome:
     bound: float = -inf
 
 
-MipEngine = Callable[[IntegerProgram, F64 | None, EngineEffort, Callable[[F64], None], Callable[[str], None]], Outcome]
-"""Solves a program from a start (values of its columns, or None). It gives what it finds to the first of the last two
-arguments, at any time, as values of the columns; and the lines of its log to the second."""
+@dataclass(frozen=True, eq=False)
+class EngineTask:
+    """A program to solve from a start (values of its columns, or None), and what hears of it meanwhile.
+
+    The engine gives what it finds to `take`, at any time, as values of the columns; and the lines of its log to `log`.
+    """
+
+    program: IntegerProgram
+    start: F64 | None
+    effort: EngineEffort
+    take: Callable[[F64], None]
+    log: Callable[[str], None]
+
+
+MipEngine = Callable[[EngineTask], Outcome]
 
 
 def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> None:
@@ -178,7 +190,7 @@ class _Stage:
         if effort.nodes is not None and effort.nodes < 1:
             return Outcome("open")
         start = None if minimise is None else start_of(program, boxes, self.search.best)
-        said = self.engine(program, start, effort, partial(self._take, boxes, program), self.search.log)
+        said = self.engine(EngineTask(program, start, effort, partial(self._take, boxes, program), self.search.log))
         return Outcome(said.status, _whole(said.bound, program.value_of_one))
 
     def _program(self, boxes: Boxes, floor: int, most: int | None, minimise: Key | None) -> IntegerProgram:

@@ -62,6 +62,12 @@ class SolverRow:
         return cast(Solver, getattr(import_module(module), function))
 
 
+def _engine(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
+    """Return the row of another system's engine: it is given a model, in a process of its own, and proves."""
+    where, can = f"memplan.solvers.{module}:solve", EVERYTHING | MODELLED & PACKED
+    return SolverRow(name, summary, where, can, (package,), is_isolated=True, proves=True, at_most=at_most)
+
+
 SOLVERS = (
     SolverRow(
         "greedy",
@@ -115,36 +121,11 @@ SOLVERS = (
         proves=True,
         memories_at_least=2,
     ),
-    SolverRow(
-        "cp-sat",
-        "constraint programming: one NoOverlap per live set (OR-Tools)",
-        "memplan.solvers.cp_sat.goals:solve",
-        can=EVERYTHING | MODELLED & PACKED,
-        needs=("ortools",),
-        is_isolated=True,
-        proves=True,
-        at_most=5_000,
+    _engine(
+        "cp-sat", "constraint programming: one NoOverlap per live set (OR-Tools)", "cp_sat.goals", "ortools", 5_000
     ),
-    SolverRow(
-        "highs",
-        "the integer program, solved by HiGHS",
-        "memplan.solvers.mip.highs:solve",
-        can=EVERYTHING | MODELLED & PACKED,
-        needs=("highspy",),
-        is_isolated=True,
-        proves=True,
-        at_most=400,
-    ),
-    SolverRow(
-        "cbc",
-        "the integer program, solved by CBC through PuLP",
-        "memplan.solvers.mip.cbc:solve",
-        can=EVERYTHING | MODELLED & PACKED,
-        needs=("pulp",),
-        is_isolated=True,
-        proves=True,
-        at_most=400,
-    ),
+    _engine("highs", "the integer program, solved by HiGHS", "mip.highs", "highspy", 400),
+    _engine("cbc", "the integer program, solved by CBC through PuLP", "mip.cbc", "pulp", 400),
 )
 
 BY_NAME = {row.name: row for row in SOLVERS}

@@ -11,11 +11,8 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.mip.draft import F64, IntegerProgram
-from memplan.solvers.mip.stages import EngineEffort, Outcome, pursue
+from memplan.solvers.mip.stages import EngineEffort, EngineTask, Outcome, pursue
 from memplan.solvers.search.incumbent import SearchState
-
-Take = Callable[[F64], None]
-Log = Callable[[str], None]
 
 
 class MipEngine:
@@ -28,16 +25,15 @@ class MipEngine:
         self.efforts: list[EngineEffort] = []
         self.had_start: list[bool] = []
 
-    def __call__(
-        self, program: IntegerProgram, start: F64 | None, effort: EngineEffort, take: Take, log: Log
-    ) -> Outcome:
+    def __call__(self, task: EngineTask) -> Outcome:
+        program = task.program
         peak = program.at["peak", 0]
         self.asked.append((bool(program.cost.any()), program.lower[peak], program.upper[peak]))
         self.programs.append(program)
-        self.efforts.append(effort)
-        self.had_start.append(start is not None)
+        self.efforts.append(task.effort)
+        self.had_start.append(task.start is not None)
         if self.values is not None:
-            take(self.values(program))
+            task.take(self.values(program))
         return self.answers.pop(0)
 
 
