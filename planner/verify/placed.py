@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import MAX_BYTES, Problem
@@ -60,6 +61,16 @@ class PlacedBuffers:
     def inside(self) -> tuple[I64, I64]:
         """For each buffer (the position of its root, bytes from the start of its root)."""
         return _followed(len(self.problem.buffers), self._named(self.problem.buffers.aliases))
+
+    def misplaced(self, i: int, j: int, distance: int) -> tuple[str, str] | None:
+        """Return the places that buffer `i` must have, bytes above buffer `j`, and has; None where these are one."""
+        if self.pool[i] < 0 or self.pool[j] < 0:
+            return None
+        wanted = int(self.offset[j]) + distance
+        if self.pool[i] == self.pool[j] and int(self.offset[i]) == wanted:
+            return None
+        home, got = (shown(self.problem.pools[int(self.pool[k])].name) for k in (j, i))
+        return f"at offset {wanted} of {home}", f"got offset {self.offset[i]} of {got}"
 
     def root_of(self, name: int | str) -> int:
         """Return the position of a buffer, or of the one that it lives in."""

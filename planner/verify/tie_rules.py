@@ -22,14 +22,9 @@ def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> It
     """Yield each buffer that is not at its distance from the one that it is relative to."""
     ids = problem.buffers.ids
     for i, (name, distance) in problem.buffers.relatives.items():
-        j = placed.row[name]
-        if placed.pool[i] < 0 or placed.pool[j] < 0:
-            continue
-        wanted = int(placed.offset[j]) + distance
-        if placed.pool[i] != placed.pool[j] or int(placed.offset[i]) != wanted:
-            home, got = (shown(problem.pools[int(placed.pool[k])].name) for k in (j, i))
-            sentence = f"must lie {distance} bytes from {shown(name)}, at offset {wanted} of {home}"
-            yield about(ids[i], "relative-misplaced", f"{sentence}, got offset {placed.offset[i]} of {got}")
+        if said := placed.misplaced(i, placed.row[name], distance):
+            sentence = f"must lie {distance} bytes from {shown(name)}, {', '.join(said)}"
+            yield about(ids[i], "relative-misplaced", sentence)
 
 
 def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:

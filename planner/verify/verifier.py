@@ -91,13 +91,8 @@ def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
     ids = problem.buffers.ids
     for i in problem.buffers.aliases:
         root, distance = (int(values[i]) for values in placed.inside)
-        if placed.pool[i] < 0 or placed.pool[root] < 0:
-            continue
-        wanted = int(placed.offset[root]) + distance
-        if placed.pool[i] != placed.pool[root] or int(placed.offset[i]) != wanted:
-            home, got = (shown(problem.pools[int(placed.pool[j])].name) for j in (root, i))
-            sentence = f"must lie in {shown(ids[root])}, at offset {wanted} of {home}"
-            yield about(ids[i], "alias-misplaced", f"{sentence}, got offset {placed.offset[i]} of {got}")
+        if said := placed.misplaced(i, root, distance):
+            yield about(ids[i], "alias-misplaced", f"must lie in {shown(ids[root])}, {', '.join(said)}")
 
 
 def _pages_and_remainders_are_kept(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:

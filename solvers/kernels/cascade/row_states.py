@@ -18,22 +18,7 @@ from memplan.solvers.kernels.cascade.access import (
     rounded,
     start_need,
 )
-from memplan.solvers.kernels.cascade.found import (
-    COUNT,
-    EVALUATED,
-    FOUND_FROM,
-    FOUND_HEIGHT,
-    FOUND_KIND,
-    FOUND_MACS,
-    FOUND_PEAK,
-    FOUND_RUNS,
-    FOUND_SAVED,
-    FOUND_TO,
-    FOUND_TRAFFIC,
-    FOUND_WIDTH,
-    KIND_ROWS,
-    LOST,
-)
+from memplan.solvers.kernels.cascade.found import EVALUATED, KIND_ROWS, write_region, write_shape
 from memplan.solvers.kernels.tables import Rows, step
 
 KEPT, LEAD, MACS, TRAFFIC, RUNS, MASK, INSIDE, IS_ROLLED = range(8)
@@ -179,14 +164,6 @@ def offer(access: Access, ranges: Ranges, search: RowSearch, at: int, v: int, n:
         sink = access.out[j - 1]
         dead = access.whole[sink] if access.last[sink] < j else 0
         peak = max(peak, access.sums[j - 1] + access.live[j] + dead)
-    row = answer[COUNT]
-    if row == len(search.found):
-        answer[LOST] += 1
-        return
-    answer[COUNT] += 1
-    found = search.found
-    found[row, FOUND_FROM], found[row, FOUND_TO], found[row, FOUND_PEAK] = v, j, peak
-    found[row, FOUND_MACS], found[row, FOUND_TRAFFIC] = state[at, MACS], state[at, TRAFFIC]
-    found[row, FOUND_RUNS], found[row, FOUND_KIND] = state[at, RUNS], KIND_ROWS
-    found[row, FOUND_HEIGHT], found[row, FOUND_WIDTH] = search.height, state[at, MASK]
-    found[row, FOUND_SAVED] = saved
+    row = write_region(search.found, answer, v, j, peak, state[at, MACS], state[at, TRAFFIC], state[at, RUNS])
+    if row >= 0:
+        write_shape(search.found, row, KIND_ROWS, search.height, state[at, MASK], saved)

@@ -28,23 +28,14 @@ from memplan.solvers.kernels.cascade.access import (
 from memplan.solvers.kernels.cascade.found import (
     COUNT,
     EVALUATED,
-    FOUND_FROM,
-    FOUND_HEIGHT,
-    FOUND_KIND,
-    FOUND_MACS,
-    FOUND_PEAK,
-    FOUND_RUNS,
-    FOUND_SAVED,
-    FOUND_TO,
-    FOUND_TRAFFIC,
-    FOUND_WIDTH,
     KIND_PANELS,
     KIND_TILES,
-    LOST,
+    write_region,
+    write_shape,
 )
 from memplan.solvers.kernels.groups import CASCADE
 from memplan.solvers.kernels.kernel import Kernel
-from memplan.solvers.kernels.tables import Rows, step
+from memplan.solvers.kernels.tables import ZERO, Rows, step
 
 
 class TileSearch(NamedTuple):
@@ -209,17 +200,11 @@ def put_together(access: Access, search: TileSearch, a: int, b: int, n: int) -> 
         within = 0
         for i in range(k + 1):
             within = max(within, profile[i])
-        row = answer[COUNT]
-        if row == len(found):
-            answer[LOST] += 1
-            continue
-        answer[COUNT] += 1
-        found[row, FOUND_FROM], found[row, FOUND_TO] = v, j
-        found[row, FOUND_PEAK] = max(access.live[v] + inside + kept + within, after)
-        found[row, FOUND_MACS], found[row, FOUND_TRAFFIC], found[row, FOUND_RUNS] = macs, traffic, runs
-        found[row, FOUND_KIND] = KIND_PANELS if search.rolls else KIND_TILES
-        found[row, FOUND_HEIGHT], found[row, FOUND_WIDTH] = search.stride[0, a], search.stride[1, b]
-        found[row, FOUND_SAVED] = 0
+        peak = max(access.live[v] + inside + kept + within, after)
+        row = write_region(found, answer, v, j, peak, macs, traffic, runs)
+        if row >= 0:
+            kind = KIND_PANELS if search.rolls else KIND_TILES
+            write_shape(found, row, kind, search.stride[0, a], search.stride[1, b], ZERO)
 
 
 @partial(Kernel, group=CASCADE)

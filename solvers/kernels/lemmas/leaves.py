@@ -93,49 +93,43 @@ def failure(problem: LemmaProblem, state: LemmaState, run: LemmaRun, is_root: bo
             for e in range(i * p, i * p + p):
                 state.need[e] = FAR
             return ALONE
-    state.counter[CHECKS] += 1
     best_set, best_count, best_excess, best_granule, best_pool = -1, len(problem.size) + 1, ZERO, ZERO, ZERO
-    best_ref = NOTHING
-    k = len(problem.member_first) - 1
-    if is_root:
-        for t in range(k):
-            found, count, excess, g, q = longest(problem, state, run, t, best_count, best_excess)
-            if found:
-                best_set, best_count, best_excess, best_granule, best_pool = t, count, excess, g, q
-    else:
-        for c in range(state.counter[CHANGED]):
-            i = state.changed[c] // p
-            for r in range(problem.set_first[i], problem.set_first[i + 1]):
-                t = problem.set_of[r]
-                if state.stamp[t] == state.counter[CHECKS]:
-                    continue
-                state.stamp[t] = state.counter[CHECKS]
-                found, count, excess, g, q = longest(problem, state, run, t, best_count, best_excess)
-                if found:
-                    best_set, best_count, best_excess, best_granule, best_pool = t, count, excess, g, q
+    suspects = list_suspects(problem, state, is_root)
+    for s in range(suspects):
+        t = state.suspect[s]
+        found, count, excess, g, q = longest(problem, state, run, t, best_count, best_excess)
+        if found:
+            best_set, best_count, best_excess, best_granule, best_pool = t, count, excess, g, q
     if best_set >= 0:
         run.weight[best_set] += 1.0
         write_need(problem, state, run, best_set, best_granule, best_pool, best_count)
         return leaf_ref(problem, best_set, best_granule, ONE << best_pool)
     if len(problem.group) > 0:
-        state.counter[CHECKS] += 1
-        if is_root:
-            for t in range(k):
-                best_ref = overfull(problem, state, run, t)
-                if best_ref != NOTHING:
-                    return best_ref
-        else:
-            for c in range(state.counter[CHANGED]):
-                i = state.changed[c] // p
-                for r in range(problem.set_first[i], problem.set_first[i + 1]):
-                    t = problem.set_of[r]
-                    if state.stamp[t] == state.counter[CHECKS]:
-                        continue
-                    state.stamp[t] = state.counter[CHECKS]
-                    best_ref = overfull(problem, state, run, t)
-                    if best_ref != NOTHING:
-                        return best_ref
+        for s in range(suspects):
+            ref = overfull(problem, state, run, state.suspect[s])
+            if ref != NOTHING:
+                return ref
     return NOTHING
+
+
+@step
+def list_suspects(problem: LemmaProblem, state: LemmaState, is_root: bool) -> int:
+    """Write the sets that may have come to fail: all at the root, else those with what changed; return their number."""
+    count = 0
+    if is_root:
+        for t in range(len(state.suspect)):
+            state.suspect[t] = t
+        return len(state.suspect)
+    state.counter[CHECKS] += 1
+    for c in range(state.counter[CHANGED]):
+        i = state.changed[c] // problem.pools
+        for r in range(problem.set_first[i], problem.set_first[i + 1]):
+            t = problem.set_of[r]
+            if state.stamp[t] != state.counter[CHECKS]:
+                state.stamp[t] = state.counter[CHECKS]
+                state.suspect[count] = t
+                count += 1
+    return count
 
 
 @step

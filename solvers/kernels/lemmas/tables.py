@@ -64,6 +64,7 @@ class LemmaState(NamedTuple):
     need: I64  # (n * p,)
     changed: I64  # (n * p,): the entries that the last move raised
     stamp: I64  # (k,): the number of the check in which a set was looked at last
+    suspect: I64  # (k,): the sets that a check looks at
     log: Rows  # (rows, 2): (entry, low) before a move
     frame: Rows  # (depth, 6 + p)
     kept: Rows  # (depth, n * p): what the branches of a frame so far have asked for
@@ -189,6 +190,7 @@ def new_state(problem: LemmaProblem, depth: int) -> LemmaState:
         need=_zeros(n * p),
         changed=_zeros(n * p + longest),
         stamp=_zeros(k),
+        suspect=_zeros(k),
         log=np.zeros((depth * min(longest, 64) + n * p + longest, 2), dtype=np.int64),
         frame=np.zeros((depth, FIRST_REF + 2 + p), dtype=np.int64),
         kept=np.zeros((depth, n * p), dtype=np.int64),
