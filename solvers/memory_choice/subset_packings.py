@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +13,7 @@ from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.search.incumbent import Search, SearchState
+from memplan.solvers.search.meanwhile import meanwhile
 from memplan.solvers.search.result import Progress
 
 _LOOK_EVERY_S = 0.02
@@ -118,7 +116,7 @@ class SubsetPackings:
                 inner.stop("accepted")
 
         inner.on_progress = look
-        with _stopped_with(self.search, inner):
+        with meanwhile(lambda: self._stop_if_over(inner), _LOOK_EVERY_S, "memplan-packing"):
             greedy.solve(part, inner)
             if not inner.is_over and len(part) > _MAX_EXACT:
                 local_search.solve(part, inner)
@@ -132,28 +130,12 @@ class SubsetPackings:
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(packing.need, at_most + 1 if inner.infeasible is not None else int(inner.bound[-1]))
 
+    def _stop_if_over(self, inner: SearchState) -> None:
+        if self.search.is_over:
+            inner.stop("cancelled")
+
 
 def _cut(pool: CompiledPool, end: int) -> CompiledPool:
     """Return a pool that ends there; what is reserved never lies beyond the end of a pool."""
     reserved = pool.reserved[pool.reserved[:, 0] < end]
     return replace(pool, capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
-
-
-@contextmanager
-def _stopped_with(outer: Search, inner: SearchState) -> Iterator[None]:
-    """Stop the inner search when the outer one is over."""
-    done = threading.Event()
-
-    def stop_inner() -> None:
-        while not done.wait(_LOOK_EVERY_S):
-            if outer.is_over or inner.is_over:
-                inner.stop("cancelled")
-                return
-
-    stopper = threading.Thread(target=stop_inner, name="memplan-packing", daemon=True)
-    stopper.start()
-    try:
-        yield
-    finally:
-        done.set()
-        stopper.join()

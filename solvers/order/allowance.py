@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.search.meanwhile import meanwhile
 
 WORK_PER_S = 20_000_000
 """Work units that a deterministic search may spend for each second of its limit: about one macro that is run."""
@@ -49,20 +50,11 @@ def allowance(time_limit_s: float, deterministic: bool, cancelled: threading.Eve
     deadline = None if deterministic else time.monotonic() + time_limit_s
     # Where no clock decides, work does; 2^62 is more than a clock ever lets pass.
     found = Allowance(deadline, int(time_limit_s * WORK_PER_S) if deterministic else 2**62)
-    is_done = threading.Event()
 
-    def watch() -> None:
-        while not is_done.wait(_LOOK_EVERY_S):
-            if (cancelled is not None and cancelled.is_set()) or (
-                deadline is not None and time.monotonic() >= deadline
-            ):
-                found.flag[0] = 1
-                return
+    def look() -> None:
+        is_late = deadline is not None and time.monotonic() >= deadline
+        if is_late or (cancelled is not None and cancelled.is_set()):
+            found.flag[0] = 1
 
-    watcher = threading.Thread(target=watch, name="order-deadline", daemon=True)
-    watcher.start()
-    try:
+    with meanwhile(look, _LOOK_EVERY_S, "order-deadline"):
         yield found
-    finally:
-        is_done.set()
-        watcher.join()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
+from memplan.solvers.search.meanwhile import meanwhile
 
 _LOOK_EVERY_S = 0.02
 
@@ -19,34 +19,17 @@ def polled(is_over: Callable[[], bool]) -> Iterator[I64]:
     flag = np.zeros(1, dtype=np.int64)
     if is_over():
         flag[0] = 1
-    with _asking(lambda: _set_if(flag, is_over())):
+    with meanwhile(lambda: _set_if(flag, is_over()), _LOOK_EVERY_S, "memplan-flag"):
         yield flag
 
 
 @contextmanager
 def when_set(flag: I64, then: Callable[[], object]) -> Iterator[None]:
     """Call something again and again while a flag is set."""
-    with _asking(lambda: then() if flag[0] != 0 else None):
+    with meanwhile(lambda: then() if flag[0] != 0 else None, _LOOK_EVERY_S, "memplan-flag"):
         yield
 
 
 def _set_if(flag: I64, is_over: bool) -> None:
     if is_over:
         flag[0] = 1
-
-
-@contextmanager
-def _asking(ask: Callable[[], object]) -> Iterator[None]:
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(_LOOK_EVERY_S):
-            ask()
-
-    thread = threading.Thread(target=look, name="memplan-flag", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
