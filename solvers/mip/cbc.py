@@ -16,7 +16,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.mip.draft import IntegerProgram
-from memplan.solvers.mip.stages import EngineTask, Outcome, pursue
+from memplan.solvers.mip.stages import EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 _INFEASIBLE = "says infeasible or unbounded"
@@ -29,20 +29,20 @@ def solve(instance: Instance, search: Search) -> None:
     pursue(instance, search, "cbc", _ask)
 
 
-def _ask(task: EngineTask) -> Outcome:
+def _ask(run: EngineRun) -> Outcome:
     import pulp
 
-    effort = task.effort
-    problem, columns = _model(pulp, task.program)
-    if task.start is not None:
+    effort = run.effort
+    problem, columns = _model(pulp, run.program)
+    if run.start is not None:
         for at, variable in columns.items():
-            variable.setInitialValue(_nearest(task.program, at, float(task.start[at])))
+            variable.setInitialValue(_nearest(run.program, at, float(run.start[at])))
     with TemporaryDirectory(prefix="memplan-cbc-") as folder:
         log_file = Path(folder) / "cbc.log"
         solver = pulp.PULP_CBC_CMD(
             msg=False,
             logPath=str(log_file),
-            warmStart=task.start is not None,
+            warmStart=run.start is not None,
             timeLimit=effort.seconds,
             maxNodes=effort.nodes,
             gapAbs=effort.gap,
@@ -54,8 +54,8 @@ def _ask(task: EngineTask) -> Outcome:
         problem.solve(solver)
         lines = log_file.read_text()
     for line in lines.splitlines():
-        task.log(f"cbc: {line}")
-    return _outcome(pulp, problem, columns, task, lines)
+        run.log(f"cbc: {line}")
+    return _outcome(pulp, problem, columns, run, lines)
 
 
 def _model(pulp: Any, program: IntegerProgram) -> tuple[Any, dict[int, Any]]:
@@ -94,16 +94,16 @@ def _nearest(program: IntegerProgram, at: int, value: float) -> float:
     return min(max(value, float(program.lower[at])), float(program.upper[at]))
 
 
-def _outcome(pulp: Any, problem: Any, columns: dict[int, Any], task: EngineTask, lines: str) -> Outcome:
+def _outcome(pulp: Any, problem: Any, columns: dict[int, Any], run: EngineRun, lines: str) -> Outcome:
     """Read what CBC found; its values mean nothing where it reports no solution."""
     if problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
-        values = task.program.lower.copy()
+        values = run.program.lower.copy()
         for at, variable in columns.items():
             values[at] = variable.varValue
-        task.take(values)
+        run.take(values)
     if problem.sol_status == pulp.LpSolutionOptimal:
         # It stops within the gap, so only what lies below that is a bound.
-        return Outcome("optimal", float(pulp.value(problem.objective) or 0.0) - task.effort.gap)
+        return Outcome("optimal", float(pulp.value(problem.objective) or 0.0) - run.effort.gap)
     if problem.status == pulp.LpStatusInfeasible or _INFEASIBLE in lines:
         return Outcome("infeasible")
     said = _LOWER_BOUND.search(lines)

@@ -12,7 +12,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.mip.draft import IntegerProgram
-from memplan.solvers.mip.stages import EngineEffort, EngineTask, Outcome, pursue
+from memplan.solvers.mip.stages import EngineEffort, EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 
@@ -21,26 +21,26 @@ def solve(instance: Instance, search: Search) -> None:
     pursue(instance, search, "highs", _ask)
 
 
-def _ask(task: EngineTask) -> Outcome:
+def _ask(run: EngineRun) -> Outcome:
     import highspy
 
     highs = highspy.Highs()
-    _set_options(highs, task.effort)
-    highs.cbLogging.subscribe(lambda event: task.log(f"highs: {event.message.rstrip()}"))
-    highs.cbMipImprovingSolution.subscribe(lambda event: task.take(np.array(event.data_out.mip_solution)))
-    _pass_model(highs, highspy, task.program)
-    if task.start is not None:
-        highs.setSolution(len(task.start), np.arange(len(task.start), dtype=np.int32), task.start)
+    _set_options(highs, run.effort)
+    highs.cbLogging.subscribe(lambda event: run.log(f"highs: {event.message.rstrip()}"))
+    highs.cbMipImprovingSolution.subscribe(lambda event: run.take(np.array(event.data_out.mip_solution)))
+    _pass_model(highs, highspy, run.program)
+    if run.start is not None:
+        highs.setSolution(len(run.start), np.arange(len(run.start), dtype=np.int32), run.start)
     highs.run()
     status = highs.getModelStatus()
     if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
         return Outcome("infeasible")
     info = highs.getInfo()
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
-        task.take(np.array(highs.getSolution().col_value))
+        run.take(np.array(highs.getSolution().col_value))
     if status == highspy.HighsModelStatus.kOptimal:
         # HiGHS 1.15 stops within the gap, and then calls its optimum a bound.
-        gap = task.effort.gap if task.program.is_whole.any() else 0.0
+        gap = run.effort.gap if run.program.is_whole.any() else 0.0
         return Outcome("optimal", float(info.objective_function_value) - gap)
     return Outcome("open", float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -inf)
 

@@ -64,7 +64,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class EngineTask:
+class EngineRun:
     """A program to solve from a start (values of its columns, or None), and what hears of it meanwhile.
 
     The engine gives what it finds to `take`, at any time, as values of the columns; and the lines of its log to `log`.
@@ -77,7 +77,7 @@ class EngineTask:
     log: Callable[[str], None]
 
 
-MipEngine = Callable[[EngineTask], Outcome]
+MipEngine = Callable[[EngineRun], Outcome]
 
 
 def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> None:
@@ -190,7 +190,7 @@ class _Stage:
         if effort.nodes is not None and effort.nodes < 1:
             return Outcome("open")
         start = None if minimise is None else start_of(program, boxes, self.search.best)
-        said = self.engine(EngineTask(program, start, effort, partial(self._take, boxes, program), self.search.log))
+        said = self.engine(EngineRun(program, start, effort, partial(self._take, boxes, program), self.search.log))
         return Outcome(said.status, _whole(said.bound, program.value_of_one))
 
     def _program(self, boxes: Boxes, floor: int, most: int | None, minimise: Key | None) -> IntegerProgram:

@@ -11,7 +11,7 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.mip.draft import F64, IntegerProgram
-from memplan.solvers.mip.stages import EngineEffort, EngineTask, Outcome, pursue
+from memplan.solvers.mip.stages import EngineEffort, EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import SearchState
 
 
@@ -25,15 +25,15 @@ class MipEngine:
         self.efforts: list[EngineEffort] = []
         self.had_start: list[bool] = []
 
-    def __call__(self, task: EngineTask) -> Outcome:
-        program = task.program
+    def __call__(self, run: EngineRun) -> Outcome:
+        program = run.program
         peak = program.at["peak", 0]
         self.asked.append((bool(program.cost.any()), program.lower[peak], program.upper[peak]))
         self.programs.append(program)
-        self.efforts.append(task.effort)
-        self.had_start.append(task.start is not None)
+        self.efforts.append(run.effort)
+        self.had_start.append(run.start is not None)
         if self.values is not None:
-            task.take(self.values(program))
+            run.take(self.values(program))
         return self.answers.pop(0)
 
 
