@@ -68,7 +68,7 @@ def with_reason(problem: Problem, plan: Plan, running: Running, reason_s: float 
     if plan.explanation is not None:
         report("infeasible", plan.explanation)
     counts_work = running.counted_s is not None
-    options = ExplainOptions(limit_s, report, running.cancelled, counts_work)
+    options = ExplainOptions(limit_s, report, cancelled=running.cancelled, deterministic=counts_work)
     return with_problem(explain.with_reason(problem, plan, options), problem)
 
 

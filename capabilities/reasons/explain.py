@@ -56,7 +56,7 @@ def explain(problem: Problem, options: ExplainOptions = ExplainOptions(), contro
     if status == "infeasible" and plan.explanation is not None:
         report("infeasible", plan.explanation)
     left_s = min(options.explain_s, running.left_s)
-    chosen = StudyOptions(left_s, report, running.cancelled, options.deterministic)
+    chosen = StudyOptions(left_s, report, cancelled=running.cancelled, deterministic=options.deterministic)
     return Reason(status=status, explanation=study.explain(problem, plan=plan, options=chosen))
 
 

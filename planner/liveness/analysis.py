@@ -103,24 +103,25 @@ def _problem(
 def _load(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
     """Return the bytes alive in each step, from that before the first to that after the last."""
     # From step -1, in which inputs are written, to the one after the last, in which outputs are read.
-    change = [0] * (timeline.steps + 3)
-    for found in alive:
-        size = timeline.variables[found.variable].size
-        for start, end in found.by[way].intervals:
-            change[start + 1] += size
-            change[end + 1] -= size
-    return list(accumulate(change[:-1]))
+    change = _changes(timeline, alive, way)
+    return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
 
 
 def _most(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
     """Return the most bytes alive at a time; O(m log m) for m intervals."""
+    change = _changes(timeline, alive, way)
+    return max(accumulate(change[time] for time in sorted(change)), default=0)
+
+
+def _changes(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> defaultdict[int, int]:
+    """Return by how many bytes what is alive changes at each time."""
     change: defaultdict[int, int] = defaultdict(int)
     for found in alive:
         size = timeline.variables[found.variable].size
         for start, end in found.by[way].intervals:
             change[start] += size
             change[end] -= size
-    return max(accumulate(change[time] for time in sorted(change)), default=0)
+    return change
 
 
 def _workspace(timeline: ProgramTimeline, load: list[int], alive: Iterable[PlannedVariable]) -> Workspace:

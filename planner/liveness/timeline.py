@@ -75,37 +75,35 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class StatementBlock:
-    """A time `[start, end)` in which steps and parts follow each other; it begins the stretches `first:after`."""
+class TimeSpan:
+    """A time `[start, end)`, in which the stretches `first:after` begin."""
 
     start: int
     end: int
     first: int
     after: int
+
+
+@dataclass(frozen=True)
+class StatementBlock(TimeSpan):
+    """A time in which steps and parts follow each other."""
+
     depth: int
     parts: tuple[BlockPart, ...] = ()
 
 
 @dataclass(frozen=True)
-class BranchChoice:
+class BranchChoice(TimeSpan):
     """Branches: in each execution, the time of one of them is gone through and the others' is not."""
 
-    start: int
-    end: int
-    first: int
-    after: int
     path: str
     branches: tuple[StatementBlock, ...]
 
 
 @dataclass(frozen=True)
-class Loop:
+class Loop(TimeSpan):
     """A body that may be gone through again and again, and at least once where `surely_runs`."""
 
-    start: int
-    end: int
-    first: int
-    after: int
     path: str
     body: StatementBlock
     surely_runs: bool

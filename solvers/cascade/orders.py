@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from memplan.planner.operations.access.access_graph import AccessGraph
-from memplan.planner.operations.access.reordered import reordered
+from memplan.planner.operations.access.access_graph import AccessGraph, reordered
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.solvers.cascade.front import Chain
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_PEAK, FOUND_TO

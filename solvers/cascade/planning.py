@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from memplan.planner.operations.access.access_graph import AccessGraph
@@ -73,10 +73,7 @@ class Planning:
             found = worth_having(found[found[:, FOUND_PEAK] <= fast])
             chains, cut = front_of_three(found, len(graph.operations), self.most, self.is_over)
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
-            for count, k in enumerate(picked):
-                if self.points and self.is_over():
-                    self.unplanned += len(picked) - count
-                    break
+            for k in self._in_turn(picked):
                 # In all of the fast memory tensors come back where there is room; in as little as it needs, the peak is
                 # the chain's.
                 for room in dict.fromkeys((fast, chains[k].peak)):
@@ -107,15 +104,20 @@ class Planning:
         chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
         # From both ends of the front inwards: where the time ends early, what is planned still spans it.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
-        for count, k in enumerate(order):
-            if self.points and self.is_over():
-                self.unplanned += len(order) - count
-                break
+        for k in self._in_turn(order):
             point = planned(variant.graph, how, variant.found, chains[k], PLAN_S)
             if point is not None:
                 self.points.append(point)
                 self.on_point(point)
         self.points = self._best()
+
+    def _in_turn(self, chains: Sequence[int]) -> Iterator[int]:
+        """Yield chains until the time is over, and count those that are left."""
+        for count, k in enumerate(chains):
+            if self.points and self.is_over():
+                self.unplanned += len(chains) - count
+                return
+            yield k
 
     def _chains(self, variant: Variant) -> list[Chain]:
         if not self.has_traffic or not variant.graph.operations:

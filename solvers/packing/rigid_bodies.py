@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,7 @@ _TRIES = 1_000
 """An offset is raised so often from one page rule of a body to the next before the search for it is given up."""
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """A rule for a body's offset o: (o + shift) % length + size <= length."""
 
     length: int

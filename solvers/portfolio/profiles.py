@@ -138,7 +138,7 @@ def _told(problem: Problem, profile: Profile, first: SolveResult | None, second:
     if not plan.placements:
         return _told_alone(problem, profile, second if first is None else first)
     ended = None if first is None or first.stop_reason in ("proved", "accepted") else first.stop_reason
-    least = _least_of_last(plan, profile, first)
+    least = _least_of_last(plan, first)
     is_cheapest = plan.cost is not None and plan.cost == plan.cost_lower_bound
     is_least = profile == "speed" or plan.pools[-1].used == least
     is_best = plan.status == "optimal" and is_least
@@ -164,7 +164,7 @@ def _told(problem: Problem, profile: Profile, first: SolveResult | None, second:
     return SolveResult(plan.model_copy(update=told), stop_reason=ended or second.stop_reason, has_failures=has_failures)
 
 
-def _least_of_last(plan: Plan, profile: Profile, first: SolveResult | None) -> int | None:
+def _least_of_last(plan: Plan, first: SolveResult | None) -> int | None:
     """Return the least peak of the last pool that is known; for `speed`, where no plan costs less."""
     if first is not None:
         return first.plan.pools[-1].lower_bound

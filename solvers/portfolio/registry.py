@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from importlib import import_module
 from typing import cast
 
 from memplan.planner.errors import OptionError
-from memplan.planner.errors.extras import is_installed, require
+from memplan.planner.errors.extras import imported, is_installed, require
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.search.incumbent import Search
 
@@ -58,8 +57,7 @@ class SolverRow:
     @cached_property
     def function(self) -> Solver:
         """The solver's function, imported where it is first asked for."""
-        module, function = self.where.split(":")
-        return cast(Solver, getattr(import_module(module), function))
+        return cast(Solver, imported(self.where))
 
 
 def _engine(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.extras import imported
 
 if TYPE_CHECKING:
     from memplan.solvers.reference.tensors import Planner
@@ -34,8 +35,7 @@ class ReferencePlanner:
 
     def load(self) -> Planner:
         """Import the planner's function."""
-        module, function = self.where.split(":")
-        return cast("Planner", getattr(import_module(module), function))
+        return cast("Planner", imported(self.where))
 
 
 _EXECUTORCH = "pytorch/executorch v1.5.1"
@@ -44,6 +44,15 @@ _CADENCE_CAN = ANY | {"pools", "pins", "relative"}
 _USMP = "apache/tvm v0.16.0, src/tir/usmp/algo"
 _USMP_CAN = ANY | {"pools", "conflicts", "holes"}
 _XLA = "openxla/xla 16569562fc04, xla/service/heap_simulator.cc"
+
+
+def _usmp(name: str, summary: str, source: str) -> Iterator[ReferencePlanner]:
+    """Yield the rows of a planner of USMP: as it is, and rounding to the buffer's own alignment."""
+    source, function = f"{_USMP}/{source}", f"memplan.solvers.reference.usmp.planners:{name.replace('-', '_')}"
+    yield ReferencePlanner(f"reference:tvm-{name}", summary, source, function, _USMP_CAN)
+    own, rounded = "the same, rounded to the buffer's own alignment", f"{source}, but for the rounding"
+    yield ReferencePlanner(f"reference:tvm-{name}-own-alignment", own, rounded, f"{function}_own_alignment", _USMP_CAN)
+
 
 PLANNERS = (
     ReferencePlanner(
@@ -81,47 +90,20 @@ PLANNERS = (
         "memplan.solvers.reference.cadence:greedy_by_size_paper_literal",
         _CADENCE_CAN,
     ),
-    ReferencePlanner(
-        "reference:tvm-greedy-by-size",
+    *_usmp(
+        "greedy-by-size",
         "largest first, above all its conflicts, rounded to their alignment (TVM USMP)",
-        f"{_USMP}/greedy.cc: GreedySize",
-        "memplan.solvers.reference.usmp.planners:greedy_by_size",
-        _USMP_CAN,
+        "greedy.cc: GreedySize",
     ),
-    ReferencePlanner(
-        "reference:tvm-greedy-by-size-own-alignment",
-        "the same, rounded to the buffer's own alignment",
-        f"{_USMP}/greedy.cc: GreedySize, but for the rounding",
-        "memplan.solvers.reference.usmp.planners:greedy_by_size_own_alignment",
-        _USMP_CAN,
-    ),
-    ReferencePlanner(
-        "reference:tvm-greedy-by-conflicts",
+    *_usmp(
+        "greedy-by-conflicts",
         "most conflicts first, above all of them, rounded to their alignment (TVM USMP)",
-        f"{_USMP}/greedy.cc: GreedyConflicts",
-        "memplan.solvers.reference.usmp.planners:greedy_by_conflicts",
-        _USMP_CAN,
+        "greedy.cc: GreedyConflicts",
     ),
-    ReferencePlanner(
-        "reference:tvm-greedy-by-conflicts-own-alignment",
-        "the same, rounded to the buffer's own alignment",
-        f"{_USMP}/greedy.cc: GreedyConflicts, but for the rounding",
-        "memplan.solvers.reference.usmp.planners:greedy_by_conflicts_own_alignment",
-        _USMP_CAN,
-    ),
-    ReferencePlanner(
-        "reference:tvm-hill-climb",
+    *_usmp(
+        "hill-climb",
         "first fit, in an order changed by at most 500 swaps below the top (TVM USMP)",
-        f"{_USMP}/hill_climb.cc: HillClimbAllocator",
-        "memplan.solvers.reference.usmp.planners:hill_climb",
-        _USMP_CAN,
-    ),
-    ReferencePlanner(
-        "reference:tvm-hill-climb-own-alignment",
-        "the same, rounded to the buffer's own alignment",
-        f"{_USMP}/hill_climb.cc: HillClimbAllocator, but for the rounding",
-        "memplan.solvers.reference.usmp.planners:hill_climb_own_alignment",
-        _USMP_CAN,
+        "hill_climb.cc: HillClimbAllocator",
     ),
     ReferencePlanner(
         "reference:relay-storage-tokens",

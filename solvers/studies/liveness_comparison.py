@@ -17,8 +17,8 @@ from memplan.planner.liveness.lifetimes import Liveness, Temporaries
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.deadline import Deadline
 
 Planning = Literal["global", "local"]
@@ -55,7 +55,7 @@ def compare_readings(
     comes too late is `unknown`. There is nothing local where a called function has persistent buffers: they are in no
     call. Raises OperationsError.
     """
-    shared_time = _SharedTime(deadline or Deadline.after(DEFAULT_TIME_LIMIT_S), cancelled)
+    shared_time = _SharedTime(deadline or Deadline.after(DEFAULT_TIME_LIMIT_S), Limits(cancelled=cancelled))
     reading = reading or Reading()
     timeline = expand(operations, most=most)
     called = [name for name in _called(operations) if name != operations.entry]
@@ -81,7 +81,7 @@ class _SharedTime:
     """Shares the time that is left among the solves that are to come."""
 
     deadline: Deadline
-    cancelled: threading.Event | None
+    limits: Limits
     solves: int = 0
 
     def solve(self, problem: Problem) -> Plan:
@@ -90,7 +90,7 @@ class _SharedTime:
         self.solves -= 1
         if left <= 0:
             return Plan(status="unknown", stop_reason="time_limit")
-        return solve(problem, time_limit_s=share, control=SolveControl(cancelled=self.cancelled))
+        return self.limits.solved(problem, share)
 
 
 def _peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:

@@ -7,7 +7,7 @@ Source: onnx.proto3; the wire format, https://protobuf.dev/programming-guides/en
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -68,11 +68,8 @@ class _Graph:
     @cached_property
     def outline(self) -> tuple[bytes, list[object]]:
         """What no order changes: the bytes beside the nodes, and the nodes, sorted."""
-        rest, at = [], self.start
-        for node in self.nodes:
-            rest.append(self.data[at : node.key])
-            at = node.end
-        return b"".join((*rest, self.data[at : self.end])), sorted((node.outline for node in self.nodes), key=repr)
+        rest = _spliced(self.data, self.start, self.end, [(node.key, node.end, b"") for node in self.nodes])
+        return rest, sorted((node.outline for node in self.nodes), key=repr)
 
     def names(self) -> Iterator[str]:
         """Yield the names that nodes read, here and inside."""
@@ -88,11 +85,9 @@ class _Graph:
         ]
         order = full_order(orders.get(self.where, ()), needs)
         refuse_wrong(order, needs, {v: "chance" for v, node in enumerate(self.nodes) if node.is_by_chance})
-        out, at = [], self.start
-        for slot, v in zip(self.nodes, order, strict=True):
-            out += [self.data[at : slot.key], self.nodes[v].reordered(orders)]
-            at = slot.end
-        return b"".join((*out, self.data[at : self.end]))
+        placed = zip(self.nodes, order, strict=True)
+        parts = [(slot.key, slot.end, self.nodes[v].reordered(orders)) for slot, v in placed]
+        return _spliced(self.data, self.start, self.end, parts)
 
 
 @dataclass(frozen=True)
@@ -123,11 +118,8 @@ class _Node:
     @property
     def outline(self) -> tuple[bytes, list[object]]:
         """What no order changes: the bytes beside the graphs inside, and what no order changes in these."""
-        rest, at = [], self.key
-        for graph in sorted(self.graphs, key=lambda graph: graph.start):
-            rest.append(self.data[at : graph.start])
-            at = graph.end
-        return b"".join((*rest, self.data[at : self.end])), [graph.outline for graph in self.graphs]
+        rest = _spliced(self.data, self.key, self.end, [(graph.start, graph.end, b"") for graph in self.graphs])
+        return rest, [graph.outline for graph in self.graphs]
 
     @property
     def makes(self) -> list[str]:
@@ -148,11 +140,8 @@ class _Node:
 
     def reordered(self, orders: Mapping[Where, Sequence[int]]) -> bytes:
         """Return the node's bytes with the graphs inside in another order."""
-        out, at = [], self.key
-        for graph in sorted(self.graphs, key=lambda graph: graph.start):
-            out += [self.data[at : graph.start], graph.reordered(orders)]
-            at = graph.end
-        return b"".join((*out, self.data[at : self.end]))
+        parts = [(graph.start, graph.end, graph.reordered(orders)) for graph in self.graphs]
+        return _spliced(self.data, self.key, self.end, parts)
 
     def _texts(self, wanted: int) -> list[str]:
         return [
@@ -160,3 +149,12 @@ class _Node:
             for number, _, start, end in self._fields
             if number == wanted
         ]
+
+
+def _spliced(data: bytes, start: int, end: int, parts: Iterable[tuple[int, int, bytes]]) -> bytes:
+    """Return a range of bytes with others in place of some parts of it."""
+    out, at = [], start
+    for first, behind, content in sorted(parts):
+        out += [data[at:first], content]
+        at = behind
+    return b"".join((*out, data[at:end]))

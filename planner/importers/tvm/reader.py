@@ -62,19 +62,12 @@ class _Program:
                 self.draft.operation("copy", [output.name], [name])
 
     def own_peak(self) -> int:
-        """Return the bytes of TVM's storages, each as large as the largest output in it; those of weights aside."""
-        sizes: dict[int, int] = {}
-        for output in self.outputs:
-            if output.name not in self.weights:
-                sizes[output.storage] = max(sizes.get(output.storage, 0), output.size)
-        return sum(sizes.values())
+        """Return the bytes of TVM's storages; those of weights aside."""
+        return sum(self._storages().values())
 
     def own_offsets(self) -> dict[str, int]:
         """Return where outputs lie with TVM's storages one behind the other in each pool; copies have no storage."""
-        sizes: dict[int, int] = {}
-        for output in self.outputs:
-            if output.name not in self.weights:
-                sizes[output.storage] = max(sizes.get(output.storage, 0), output.size)
+        sizes = self._storages()
         base: dict[int, int] = {}
         ends: dict[str | None, int] = {}
         for output in self.outputs:
@@ -82,6 +75,14 @@ class _Program:
                 base[output.storage] = ends.get(output.pool, 0)
                 ends[output.pool] = base[output.storage] + sizes[output.storage]
         return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
+
+    def _storages(self) -> dict[int, int]:
+        """Return the bytes of each storage, as large as the largest output in it; those of weights aside."""
+        sizes: dict[int, int] = {}
+        for output in self.outputs:
+            if output.name not in self.weights:
+                sizes[output.storage] = max(sizes.get(output.storage, 0), output.size)
+        return sizes
 
     def _operation(self, k: int, node: Node, results: list[Output]) -> None:
         inputs = [

@@ -7,7 +7,7 @@ in which they run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -197,8 +197,14 @@ def padded(channels: int, brick: int, element_bits: int) -> int:
     return (-(-channels // brick) * brick * element_bits + 7) // 8
 
 
-def chain_of(tensors: Sequence[PixelTensor], operations: Sequence[AccessOperation], name: str = "") -> AccessGraph:
-    """Return the graph whose outputs are the tensors that nothing reads."""
-    read = {one.tensor for row in operations for one in row.reads}
-    made = [tensor for row in operations for tensor in row.outputs]
-    return AccessGraph(tuple(tensors), tuple(operations), tuple(t for t in made if t not in read), name)
+def reordered(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
+    """Return the graph whose k-th operation is `order[k]`; `origins` say which operation of the given graph each is.
+
+    Raises OperationsError for an order in which something is read before it is made.
+    """
+    return replace(
+        graph,
+        operations=tuple(graph.operations[v] for v in order),
+        origins=tuple(map(graph.origin, order)),
+        tensor_origins=tuple(map(graph.tensor_origin, range(len(graph.tensors)))),
+    )

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
 from memplan.planner.errors import FormatError, InputError
-from memplan.planner.errors.extras import require
+from memplan.planner.errors.extras import imported, require
 from memplan.planner.operations.graph import OperationGraph, read_graph
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.kernels.groups import ORDER
@@ -36,8 +35,7 @@ class Orderer:
     def load(self) -> OrderPeer:
         """Import the peer's function; raises OptionError where what it needs is not installed."""
         require(f"solver: {self.name}", () if self.package is None else (self.package,))
-        module, _, function = (self.where or "").partition(":")
-        return cast(OrderPeer, getattr(import_module(f"memplan.solvers.bench.orders.{module}"), function))
+        return cast(OrderPeer, imported(f"memplan.solvers.bench.orders.{self.where}"))
 
 
 ORDERERS = {

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import cast
 
+from memplan.planner.errors.extras import imported, is_installed
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.table import PREFIX
@@ -34,7 +33,7 @@ class Peer:
     @property
     def is_installed(self) -> bool:
         """True if the package can be imported."""
-        return find_spec(self.package) is not None
+        return is_installed(self.package)
 
     @property
     def version(self) -> str:
@@ -43,8 +42,7 @@ class Peer:
 
     def load(self) -> PeerSolver:
         """Import the peer's function."""
-        module, function = self.where.split(":")
-        return cast(PeerSolver, getattr(import_module(module), function))
+        return cast(PeerSolver, imported(self.where))
 
 
 PEERS = {

@@ -21,6 +21,7 @@ from memplan.solvers.order.recompute.search import Drops, DropSearch, floor_of, 
 from memplan.solvers.order.recompute.stays import Stays
 from memplan.solvers.order.regions import RegionOrder
 from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult, order_operations
+from memplan.solvers.portfolio.limits import Limits
 
 MOST_POINTS = 1000
 POINTS = 16
@@ -78,8 +79,7 @@ class _Asked:
     budget: int | None
     extra_cost: int | None
     points: int
-    deterministic: bool
-    cancelled: threading.Event | None
+    limits: Limits
 
 
 def recompute_frontier(
@@ -103,7 +103,7 @@ def recompute_frontier(
     started = time.monotonic()
     costs = costs_of(graph)
     limit = None if extra_cost is None else int(extra_cost * sum(costs))
-    asked = _Asked(budget, limit, points, deterministic, cancelled)
+    asked = _Asked(budget, limit, points, Limits(cancelled=cancelled, deterministic=deterministic))
     base = order_operations(
         graph, time_limit_s=_ORDER_SHARE * time_limit_s, deterministic=deterministic, cancelled=cancelled
     )
@@ -152,24 +152,22 @@ def _searched(
         # Small steps beyond what the large one reached: each starts from drops that already fit nearly.
         budgets += [int(least * _FURTHER**k) for k in range(1, _MOST_FURTHER + 1)]
     most = None if asked.extra_cost is None else asked.extra_cost // stays.cost_unit + stays.once
-    rng = np.random.default_rng(_SEED)
-    swept = _swept(search, start, budgets, most, rng)
+    swept = _swept(search, start, budgets, most)
     if most is None and swept and lowest.peak < swept[-1].peak:
         swept.append(lowest)
     if most is not None:
         swept += _bisected(search, swept or [start], least, most)
+    rng = np.random.default_rng(_SEED)
     for _ in range(_ROUNDS):
         if left.is_over:
             break
         last = swept[-1:] if asked.budget is not None or most is not None else swept
         for k, drops in enumerate(last, len(swept) - len(last)):
-            swept[k] = search.improved(drops, drops.peak, rng, 1)
+            swept[k] = search.improved(drops, drops.peak, rng)
     return [stays.run(drops.is_dropped) for drops in swept]
 
 
-def _swept(
-    search: DropSearch, start: Drops, budgets: Sequence[int], most: int | None, rng: np.random.Generator
-) -> list[Drops]:
+def _swept(search: DropSearch, start: Drops, budgets: Sequence[int], most: int | None) -> list[Drops]:
     """Go down from budget to budget; end where one cannot be met, or costs too much."""
     found: list[Drops] = []
     last = start
@@ -219,7 +217,7 @@ def _made(
     for k, runs in enumerate(every):
         # Counted work has no clock to share, so every point gets the same.
         share = time_limit_s / len(every)
-        if not asked.deterministic:
+        if not asked.limits.deterministic:
             share = max(0.0, deadline - time.monotonic()) / (len(every) - k)
             if k > 1 and share <= 0:
                 break
@@ -242,8 +240,8 @@ def _point(
         result = order_operations(
             form.graph,
             time_limit_s=time_limit_s / 4,
-            deterministic=asked.deterministic,
-            cancelled=asked.cancelled,
+            deterministic=asked.limits.deterministic,
+            cancelled=asked.limits.cancelled,
         )
         again = rewritten(graph, [form.runs[k] for k in result.order])
         is_settled = again.runs == form.runs
@@ -254,7 +252,7 @@ def _point(
     live_peak = peak_of(form.graph, order)
     # The bound is of another graph than the one that is planned, unless readers stayed with their clones.
     bound = result.lower_bound if is_settled else 0
-    place = placed(graph, form, time_limit_s / 4, asked.deterministic, asked.cancelled)
+    place = placed(graph, form, time_limit_s / 4, asked.limits)
     extra = sum(costs[v] for v in form.runs) - sum(costs)
     seen: set[int] = set()
     clones = [v for v in form.runs if v in seen or seen.add(v)]  # type: ignore[func-returns-value]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 
 from memplan.planner.errors import InvalidPlanError, OperationsError
@@ -12,8 +11,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.rewriting_check import check_rewriting
 from memplan.solvers.order.recompute.rewrite import Rewritten
-from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.limits import Limits
 
 _LEAST_S = 0.25
 """The time that a plan has at least."""
@@ -27,21 +25,10 @@ class PlacedProgram:
     plan: Plan
 
 
-def placed(
-    graph: OperationGraph,
-    form: Rewritten,
-    time_limit_s: float,
-    deterministic: bool,
-    cancelled: threading.Event | None,
-) -> PlacedProgram:
+def placed(graph: OperationGraph, form: Rewritten, time_limit_s: float, limits: Limits) -> PlacedProgram:
     """Plan a program with clones; raises InvalidPlanError for a plan that it cannot run on, or that is none."""
     problem = problem_of_order(form.graph, range(len(form.runs)))
-    plan = solve(
-        problem,
-        time_limit_s=max(time_limit_s, _LEAST_S),
-        deterministic=deterministic,
-        control=SolveControl(cancelled=cancelled),
-    )
+    plan = limits.solved(problem, max(time_limit_s, _LEAST_S))
     if plan.peak is None:
         raise InvalidPlanError(f"plan: must place every tensor, got status {plan.status}")
     at = {row.id: row.offset for row in plan.placements}

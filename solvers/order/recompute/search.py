@@ -52,25 +52,20 @@ class DropSearch:
         """Return drops that are within a budget, or as near to it as was found, begun from others."""
         return self._pruned(self._lowered(start, budget), budget)
 
-    def improved(self, start: Drops, budget: int, rng: np.random.Generator, rounds: int) -> Drops:
-        """Undo and redo windows of the program, and keep what costs less."""
-        best = start
-        for _ in range(rounds):
-            if self._is_over():
-                break
-            width = max(2, int(self.stays.n * rng.choice([0.02, 0.05, 0.1, 0.3])))
-            begin = int(rng.integers(0, max(1, self.stays.n - width)))
-            inside = (
-                (self.stays.begin < begin + width) & (self.stays.end > begin) & (self.stays.end - self.stays.begin > 1)
-            )
-            # Some drops of the window stay at random: undoing all of them mostly leads back to the same.
-            inside &= rng.random(len(inside)) < rng.choice([0.3, 0.7, 1.0])
-            again = best.is_dropped.copy()
-            again[inside] = self._first[inside]
-            found = self.within(self._drops(again, budget), budget)
-            if found.peak <= budget and found.cost <= best.cost:
-                best = found
-        return best
+    def improved(self, start: Drops, budget: int, rng: np.random.Generator) -> Drops:
+        """Undo and redo a window of the program; return what costs no more."""
+        if self._is_over():
+            return start
+        stays = self.stays
+        width = max(2, int(stays.n * rng.choice([0.02, 0.05, 0.1, 0.3])))
+        begin = int(rng.integers(0, max(1, stays.n - width)))
+        inside = (stays.begin < begin + width) & (stays.end > begin) & (stays.end - stays.begin > 1)
+        # Some drops of the window stay at random: undoing all of them mostly leads back to the same.
+        inside &= rng.random(len(inside)) < rng.choice([0.3, 0.7, 1.0])
+        again = start.is_dropped.copy()
+        again[inside] = self._first[inside]
+        found = self.within(self._drops(again, budget), budget)
+        return found if found.peak <= budget and found.cost <= start.cost else start
 
     def _is_over(self) -> bool:
         self._allowance.spend(self.stays.work - self._spent)

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-
 from memplan.planner.model.plan import Enough
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveControl
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 from memplan.solvers.studies.questions.parts import remade
 
 _LEAST_S = 0.05
 
 
-def enough(
-    problem: Problem,
-    pool: str | None,
-    time_limit_s: float,
-    cancelled: threading.Event | None = None,
-    deterministic: bool = False,
-) -> Enough | None:
+def enough(problem: Problem, pool: str | None, time_limit_s: float, limits: Limits) -> Enough | None:
     """Return a size of the pool that would do, the others as they are; None where none was found.
 
     The pool is put last and its size taken away: of the pools, the last one's end is what a plan makes least first.
@@ -30,12 +22,8 @@ def enough(
     # The objective `peak` makes the last pool small, so this one goes last.
     others = tuple(row for row in problem.pools if row.name != pool)
     open_ended = mine.model_copy(update={"size": None})
-    plan = solve(
-        remade(problem, {"pools": (*others, open_ended), "objective": "peak"}),
-        time_limit_s=min(max(_LEAST_S, time_limit_s), MAX_TIME_LIMIT_S),
-        deterministic=deterministic,
-        control=SolveControl(cancelled=cancelled),
-    )
+    larger = remade(problem, {"pools": (*others, open_ended), "objective": "peak"})
+    plan = limits.solved(larger, min(max(_LEAST_S, time_limit_s), MAX_TIME_LIMIT_S))
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]

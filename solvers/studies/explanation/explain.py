@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.studies.explanation.options import ExplainOptions
 from memplan.solvers.studies.explanation.reasoning import Reasoning
 
@@ -24,14 +23,7 @@ def explain(
     """
     chosen = options or ExplainOptions()
     if plan is None:
-        control = SolveControl(cancelled=chosen.cancelled)
-        plan = solve(
-            problem,
-            time_limit_s=solve_time_limit_s,
-            accept="fit",
-            deterministic=chosen.deterministic,
-            control=control,
-        )
+        plan = chosen.solved(problem, solve_time_limit_s, accept="fit")
     if plan.status in ("optimal", "feasible"):
         return None
     if plan.status == "unknown" or plan.explanation is None:

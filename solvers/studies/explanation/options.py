@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from memplan.planner.model.plan import Explanation
+from memplan.solvers.portfolio.limits import Limits
 
 Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
 OnStage = Callable[[Stage, Explanation], None]
@@ -16,8 +16,8 @@ EXPLAIN_S = 2.0
 
 
 @dataclass(frozen=True)
-class ExplainOptions:
-    """The options of an explanation: its seconds beyond the solve, whom to tell of stages, and what ends it early.
+class ExplainOptions(Limits):
+    """The options of an explanation: its seconds beyond the solve, and whom to tell of stages.
 
     In a `deterministic` one, questions are counted instead of seconds. Without `with_enough`, no size that would do is
     looked for.
@@ -25,6 +25,4 @@ class ExplainOptions:
 
     time_limit_s: float = EXPLAIN_S
     on_stage: OnStage | None = None
-    cancelled: threading.Event | None = None
-    deterministic: bool = False
     with_enough: bool = True

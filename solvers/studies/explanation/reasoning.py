@@ -61,8 +61,7 @@ class Reasoning:
         self.asking = Asking(
             deadline,
             _CALL_SHARE * options.time_limit_s if not options.deterministic else options.time_limit_s,
-            options.cancelled,
-            options.deterministic,
+            options,
             most_calls=_MOST_CALLS,
         )
         self.kept = np.ones(len(self.problem.buffers), dtype=np.bool_)
@@ -92,9 +91,9 @@ class Reasoning:
             rules = [rule for rule in rules if self._is_about_kept(rule)]
             found = self._said(self.unsure == 0, self.kind, names, rules)
         self._tell("irreducible" if found.irreducible else "core", found)
-        if self.options.with_enough and not self._is_cancelled():
+        if self.options.with_enough and not self.options.is_cancelled:
             share_s = self.asking.deadline.left_s * _ENOUGH_SHARE
-            size = enough(self.problem, found.pool, share_s, self.options.cancelled, self.options.deterministic)
+            size = enough(self.problem, found.pool, share_s, self.options)
             if size is not None:
                 message = f"{found.message}; {size.size} bytes would do"
                 needed = size.size if size.proved else found.needed
@@ -291,11 +290,8 @@ class Reasoning:
         limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]
         return limited[-1] if limited else 0
 
-    def _is_cancelled(self) -> bool:
-        return self.options.cancelled is not None and self.options.cancelled.is_set()
-
     def _seconds(self) -> float | None:
-        return None if self.options.deterministic else round(self.asking.deadline.passed_s, 6)
+        return self.options.wall_time_s(self.asking.deadline)
 
     def _tell(self, stage: Stage, found: Explanation) -> None:
         if self.options.on_stage is not None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.search.deadline import Deadline
@@ -40,8 +40,7 @@ class Asking:
 
     deadline: Deadline
     call_limit_s: float = 2.0
-    cancelled: threading.Event | None = None
-    deterministic: bool = False
+    limits: Limits = field(default_factory=Limits)
     most_calls: int = 1_000
     calls: int = 0
     opens: int = 0
@@ -51,9 +50,7 @@ class Asking:
     @property
     def is_over(self) -> bool:
         """True once nothing more is asked."""
-        if self.cancelled is not None and self.cancelled.is_set():
-            return True
-        return self.calls >= self.most_calls if self.deterministic else self.deadline.left_s <= 0
+        return self.limits.is_over(self.deadline) or (self.limits.deterministic and self.calls >= self.most_calls)
 
     def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
         """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan, in `last`.
@@ -66,20 +63,20 @@ class Asking:
             return "open"
         self.calls += 1
         limit_s = self.call_limit_s
-        if not self.deterministic:
+        if not self.limits.deterministic:
             limit_s = max(_LEAST_S, min(limit_s, self.deadline.left_s * share))
         instance = compile_problem(problem)
         # A plan without one buffer is mostly a few moves away: 0.1 ms by ejection, 1 to 25 ms by a search (decision
         # 087).
-        if not self.deterministic and (mended := self._mended(problem, instance)) is not None:
+        if not self.limits.deterministic and (mended := self._mended(problem, instance)) is not None:
             self.last = self.known = mended
             return "fits"
         if is_quick is None:
             is_quick = any(instance.features <= registry.BY_NAME[name].can for name in _PROVERS)
         options = SolveOptions.model_construct(
-            time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.deterministic
+            time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.limits.deterministic
         )
-        control = SolveControl(cancelled=self.cancelled, is_quick=is_quick)
+        control = SolveControl(cancelled=self.limits.cancelled, is_quick=is_quick)
         self.last = Solve(problem, options, control, instance).finish().plan
         if self.last.status in ("optimal", "feasible"):
             self.known = self.last

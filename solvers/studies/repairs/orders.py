@@ -19,8 +19,7 @@ from memplan.solvers.cascade.solve import cascade
 from memplan.solvers.order.placement.joint import order_and_place
 from memplan.solvers.order.recompute.frontier import recompute_frontier
 from memplan.solvers.order.regions import RegionOrder
-from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.questions.parts import remade
 
@@ -88,7 +87,8 @@ def repairs_of_graph(
         raise OptionError(f"wanted: must be at least 1, got {shown(wanted)}")
     if not 0 < time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be above 0 and finite, got {shown(time_limit_s)}")
-    search = _Orders(graph, capacity, Deadline.after(time_limit_s), deterministic, cancelled)
+    limits = Limits(cancelled=cancelled, deterministic=deterministic)
+    search = _Orders(graph, capacity, Deadline.after(time_limit_s), limits)
     given = search.planned("none", list(range(len(graph.ops))), ())
     if given is not None:
         return OrderRepairs((given,), given.live_peak, proved=True)
@@ -130,8 +130,7 @@ class _Orders:
     graph: OperationGraph
     capacity: int
     deadline: Deadline
-    deterministic: bool
-    cancelled: threading.Event | None
+    limits: Limits
 
     def planned(
         self,
@@ -175,8 +174,8 @@ class _Orders:
             self.graph,
             budget=self.capacity,
             time_limit_s=limit_s,
-            deterministic=self.deterministic,
-            cancelled=self.cancelled,
+            deterministic=self.limits.deterministic,
+            cancelled=self.limits.cancelled,
         )
         for point in frontier.points:
             if point.peak > self.capacity or not point.clones:
@@ -191,7 +190,8 @@ class _Orders:
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the cascade with the fewest multiplications that fits."""
-        result = cascade(self.graph, CascadeOptions(fit=self.capacity), time_limit_s=limit_s, cancelled=self.cancelled)
+        options, cancelled = CascadeOptions(fit=self.capacity), self.limits.cancelled
+        result = cascade(self.graph, options, time_limit_s=limit_s, cancelled=cancelled)
         for point in result.points[:1]:
             striped = (each for each in point.cascade.regions if each.kind != "whole")
             ends = tuple(v for each in striped for v in (each.first, each.end - 1))
@@ -211,8 +211,7 @@ class _Orders:
         return remade(problem, {"pools": pools})
 
     def _fitting(self, problem: Problem, start: Plan | None = None) -> Plan | None:
-        limit_s = _CALL_S if self.deterministic else max(0.05, min(_CALL_S, self.deadline.left_s))
-        control = SolveControl(cancelled=self.cancelled, start=start)
-        plan = solve(problem, time_limit_s=limit_s, accept="fit", deterministic=self.deterministic, control=control)
+        limit_s = _CALL_S if self.limits.deterministic else max(0.05, min(_CALL_S, self.deadline.left_s))
+        plan = self.limits.solved(problem, limit_s, accept="fit", start=start)
         is_found = plan.status in ("optimal", "feasible") and not verify(problem, plan)
         return plan if is_found else None

@@ -6,7 +6,6 @@ all the same, the new reason names buffers; every repair that contains these cha
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,8 +16,8 @@ from memplan.planner.audit import verify
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.explanation.options import ExplainOptions
 from memplan.solvers.studies.explanation.reasoning import Reasoning
@@ -42,7 +41,7 @@ _MOST_COMPARED = 4_000
 
 
 @dataclass(frozen=True)
-class RepairOptions:
+class RepairOptions(Limits):
     """The options of repairs: seconds beyond the solve, how many, of how many changes, of which kinds."""
 
     time_limit_s: float = REPAIRS_S
@@ -51,8 +50,6 @@ class RepairOptions:
     kinds: Collection[ChangeKind] = KINDS
     with_plans: bool = False
     call_limit_s: float = 1.0
-    cancelled: threading.Event | None = None
-    deterministic: bool = False
 
 
 def repairs(
@@ -72,13 +69,7 @@ def repairs(
     if len(problem.buffers) > MOST_BUFFERS:
         raise OptionError(f"repairs: must be asked of at most {MOST_BUFFERS} buffers, got {len(problem.buffers)}")
     if plan is None:
-        plan = solve(
-            problem,
-            time_limit_s=solve_time_limit_s,
-            accept="fit",
-            deterministic=chosen.deterministic,
-            control=SolveControl(cancelled=chosen.cancelled),
-        )
+        plan = chosen.solved(problem, solve_time_limit_s, accept="fit")
     if plan.status in ("optimal", "feasible"):
         return Repairs(status="fits", proved=True, most_changes=chosen.most_changes)
     return _Search(problem, plan, chosen).result()
@@ -112,9 +103,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         options = self.options
-        self.asking = Asking(
-            Deadline.after(options.time_limit_s), options.call_limit_s, options.cancelled, options.deterministic
-        )
+        self.asking = Asking(Deadline.after(options.time_limit_s), options.call_limit_s, options)
         self.candidates = Candidates(self.problem, options.kinds, lambda: self.asking.is_over)
         self.is_cut_short = not self.candidates.is_whole
         self.changed = ChangedProblems(self.problem)
@@ -141,7 +130,7 @@ class _Search:
             candidates=len(self.candidates.found),
             tried=self.tried,
             open_questions=self.opens,
-            wall_time_s=None if self.options.deterministic else round(self.asking.deadline.passed_s, 6),
+            wall_time_s=self.options.wall_time_s(self.asking.deadline),
         )
 
     @property

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -17,27 +17,20 @@ from memplan.planner.verify.placed import PlacedBuffers
 from memplan.solvers.studies.replanning.old_places import OldPlaces, old_places
 
 Id = int | str
+Lifetimes = tuple[tuple[int, int], ...]
+Value = TypeVar("Value")
 Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
 """The reasons of a move: another pool was given; the old place breaks a rule of the new problem; something else lies
 there now; it would end above what the new plan uses; it is free; the problem is not known."""
 
 
 @dataclass(frozen=True)
-class ValueChange:
-    """A number of a buffer, before and after."""
+class BufferChange(Generic[Value]):
+    """What a buffer has, before and after: its size, or its lifetimes, half-open."""
 
     id: Id
-    before: int
-    after: int
-
-
-@dataclass(frozen=True)
-class LifetimeChange:
-    """The lifetimes of a buffer, before and after, half-open."""
-
-    id: Id
-    before: tuple[tuple[int, int], ...]
-    after: tuple[tuple[int, int], ...]
+    before: Value
+    after: Value
 
 
 @dataclass(frozen=True)
@@ -65,8 +58,8 @@ class PlanDiff:
 
     added: tuple[Id, ...]
     removed: tuple[Id, ...]
-    resized: tuple[ValueChange, ...] | None
-    lifetime: tuple[LifetimeChange, ...] | None
+    resized: tuple[BufferChange[int], ...] | None
+    lifetime: tuple[BufferChange[Lifetimes], ...] | None
     moved: tuple[Move, ...]
     stayed: int
     moved_bytes: int | None
@@ -88,8 +81,8 @@ def diff(
     return PlanDiff(
         added=tuple(name for name in after.ids if name not in before.row_of),
         removed=tuple(name for name in before.ids if name not in after.row_of),
-        resized=None if sizes is None else tuple(_resized(*sizes)),
-        lifetime=None if sizes is None else tuple(_lifetimes(*sizes)),
+        resized=None if sizes is None else tuple(_changes(*sizes, _size)),
+        lifetime=None if sizes is None else tuple(_changes(*sizes, _lifetimes)),
         moved=moves,
         stayed=len(common) - len(moves),
         moved_bytes=None if new_problem is None else sum(move.bytes or 0 for move in moves),
@@ -123,18 +116,19 @@ def _can_move(problem: Problem | None, name: Id) -> bool:
     return i is not None and i not in problem.buffers.aliases and int(problem.buffers.size[i]) > 0
 
 
-def _resized(old: Problem, new: Problem) -> Iterator[ValueChange]:
+def _changes(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[BufferChange[Value]]:
     for i, name in enumerate(new.buffers.ids):
         j = old.index.get(name)
-        if j is not None and old.buffers.size[j] != new.buffers.size[i]:
-            yield ValueChange(name, int(old.buffers.size[j]), int(new.buffers.size[i]))
+        if j is not None and (before := of(old, j)) != (after := of(new, i)):
+            yield BufferChange(name, before, after)
 
 
-def _lifetimes(old: Problem, new: Problem) -> Iterator[LifetimeChange]:
-    for i, name in enumerate(new.buffers.ids):
-        j = old.index.get(name)
-        if j is not None and (before := old.buffers.intervals(j)) != (after := new.buffers.intervals(i)):
-            yield LifetimeChange(name, tuple(before), tuple(after))
+def _size(problem: Problem, i: int) -> int:
+    return int(problem.buffers.size[i])
+
+
+def _lifetimes(problem: Problem, i: int) -> Lifetimes:
+    return tuple(problem.buffers.intervals(i))
 
 
 def _moves(before: PlacementTable, after: PlacementTable, problem: Problem | None) -> Iterator[Move]:

@@ -6,7 +6,6 @@ is checked by the verifier on the changed problem.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +22,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.place import drop
 from memplan.solvers.portfolio import registry, stages
+from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.search.incumbent import SearchState
 from memplan.solvers.studies.questions.parts import remade
@@ -54,8 +54,7 @@ class OnePool:
     offset: I64
     deadline: Deadline
     call_limit_s: float = 1.0
-    cancelled: threading.Event | None = None
-    deterministic: bool = False
+    limits: Limits = field(default_factory=Limits)
     peak: int = field(init=False)
     loads: Loads = field(init=False)
     ejections_in_vain: int = 0
@@ -70,8 +69,7 @@ class OnePool:
     @property
     def is_over(self) -> bool:
         """True once nothing more is asked."""
-        is_cancelled = self.cancelled is not None and self.cancelled.is_set()
-        return is_cancelled or (not self.deterministic and self.deadline.left_s <= 0)
+        return self.limits.is_over(self.deadline)
 
     def worth(self, i: int, growth: Interval | None, shrunk_to: float | None) -> BufferWorth:
         """Return what is known of buffer `i` of the instance, given how far it may grow, in units, if that is asked."""
@@ -137,7 +135,7 @@ class OnePool:
             return np.zeros_like(most), most
         found = Growth(self.instance, self.peak, near, most)
         found.look_through(self.offset, np.arange(n))
-        limits_s = (self.call_limit_s,) if self.deterministic else (_SHORT_S, self.call_limit_s)
+        limits_s = (self.call_limit_s,) if self.limits.deterministic else (_SHORT_S, self.call_limit_s)
         for limit_s in limits_s:
             found.ask(partial(self._grown, near=near, limit_s=limit_s))
         return found.least, found.most
@@ -181,12 +179,12 @@ class OnePool:
 
         A peak that is `enough` ends it, as if no lower one were possible.
         """
-        limit_s = call_limit_s if self.deterministic else min(call_limit_s, max(0.01, self.deadline.left_s))
+        limit_s = call_limit_s if self.limits.deterministic else min(call_limit_s, max(0.01, self.deadline.left_s))
         state = SearchState(
             instance,
             deadline=Deadline.after(limit_s).at,
-            deterministic=self.deterministic,
-            work_limit=max(1, int(limit_s * 50_000)) if self.deterministic else 2**62,
+            deterministic=self.limits.deterministic,
+            work_limit=max(1, int(limit_s * 50_000)) if self.limits.deterministic else 2**62,
             trusted=_TRUSTED,
         )
         pools = np.zeros(len(instance), dtype=np.int64)

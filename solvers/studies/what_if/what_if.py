@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,8 +13,8 @@ from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, SolveControl
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.limits import Limits
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.questions.parts import bodies, kept_rows, part, remade
@@ -33,8 +32,8 @@ _FOUND = ("optimal", "feasible")
 
 
 @dataclass(frozen=True)
-class WhatIfOptions:
-    """The options of what if: its seconds beyond the solve, what is asked, and what ends it early.
+class WhatIfOptions(Limits):
+    """The options of what if: its seconds beyond the solve, and what is asked.
 
     `shrunk_to` is a part of the size, such as 0.5, or None; `more` the bytes that a pool gets. `on_progress` is called
     with (buffers done, all).
@@ -47,9 +46,7 @@ class WhatIfOptions:
     pools: bool = True
     rules: bool = True
     more: int = MORE
-    cancelled: threading.Event | None = None
     on_progress: Callable[[int, int], None] | None = None
-    deterministic: bool = False
 
 
 def what_if(
@@ -67,10 +64,10 @@ def what_if(
     chosen = options or WhatIfOptions()
     deadline = Deadline.after(chosen.time_limit_s)
     if plan is None or plan.status not in _FOUND:
-        plan = _solved(problem, solve_time_limit_s, chosen)
+        plan = chosen.solved(problem, solve_time_limit_s)
         if plan.status not in _FOUND and len(problem.pools) == 1:
             problem = remade(problem, {"pools": (problem.pools[0].model_copy(update={"size": None}),)})
-            plan = _solved(problem, solve_time_limit_s, chosen)
+            plan = chosen.solved(problem, solve_time_limit_s)
         deadline = Deadline.after(chosen.time_limit_s)
     if plan.status not in _FOUND or plan.peak is None:
         return WhatIf(status=plan.status)
@@ -86,13 +83,8 @@ def what_if(
         pools=pools,
         rules=rules,
         left_out=study.left_out,
-        wall_time_s=None if chosen.deterministic else round(deadline.passed_s, 6),
+        wall_time_s=chosen.wall_time_s(deadline),
     )
-
-
-def _solved(problem: Problem, limit_s: float, options: WhatIfOptions) -> Plan:
-    control = SolveControl(cancelled=options.cancelled)
-    return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control)
 
 
 class _Study:
@@ -105,8 +97,7 @@ class _Study:
 
     @property
     def is_over(self) -> bool:
-        is_cancelled = self.options.cancelled is not None and self.options.cancelled.is_set()
-        return is_cancelled or (not self.options.deterministic and self.deadline.left_s <= 0)
+        return self.options.is_over(self.deadline)
 
     def buffers(self) -> tuple[BufferWorth, ...]:
         """Return the worth of each buffer of some bytes that is no alias."""
@@ -115,15 +106,7 @@ class _Study:
         if not one_pool.is_for(instance) or found is None:
             return self._by_problems()
         options = self.options
-        asked = one_pool.OnePool(
-            self.problem,
-            instance,
-            found[1],
-            self.deadline,
-            options.call_limit_s,
-            options.cancelled,
-            options.deterministic,
-        )
+        asked = one_pool.OnePool(self.problem, instance, found[1], self.deadline, options.call_limit_s, options)
         worth = []
         least, most = asked.growth() if options.growth else (None, None)
         for i in range(len(instance)):
@@ -190,7 +173,7 @@ class _Study:
         limit_s = self.options.call_limit_s
         if not self.options.deterministic:
             limit_s = min(limit_s, max(0.01, self.deadline.left_s))
-        return _solved(changed, limit_s, self.options)
+        return self.options.solved(changed, limit_s)
 
     def pools(self) -> tuple[PoolWorth, ...]:
         """Return the worth of more bytes in each pool that has a size."""
