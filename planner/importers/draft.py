@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from memplan.planner.errors import FormatError, Location, shown
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts, plan_of
@@ -42,11 +42,9 @@ class Uses:
             raise FormatError(f"operations: must use values at most {MOST_USES} times in all, got more")
 
 
-@dataclass(frozen=True)
-class _Value:
+class _Value(NamedTuple):
     size: int
     kind: Kind
-    serial: int
     pool: str | None
 
 
@@ -80,7 +78,7 @@ class OperationsDraft:
 
     def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
         """Add a value; if a statement writes it, it is one behind this point. None is any pool."""
-        self._values[name] = _Value(size, kind, len(self._values), pool)
+        self._values[name] = _Value(size, kind, pool)
         self._families[name] = _Family([name], frozenset({kind}), name in self._is_result, len(self._values) - 1)
 
     def describe(self, name: str, facts: TensorFacts) -> None:

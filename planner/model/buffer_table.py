@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
 from memplan.planner.errors.field_hints import meant_list
 from memplan.planner.model.columns import Columns
 from memplan.planner.model.fast_rows import plain_columns
-from memplan.planner.model.parts import narrowed, shifted
+from memplan.planner.model.parts import narrowed, part_by_part
 from memplan.planner.model.rows import MAX_BYTES, Buffer, OffsetMod, Relative, Value, end_rule
 
 I64 = npt.NDArray[np.int64]
@@ -258,17 +258,11 @@ def parse_buffers(value: object) -> BufferTable:
         with suppress(OverflowError, ValidationError):  # row by row, what is wrong is told in full
             return BufferTable.from_columns(*plain)
     builder = _Builder()
-    errors: list[InitErrorDetails] = []
-    for low in range(0, len(value), _CHUNK):
-        try:
-            rows = [narrowed(row, Buffer.model_fields) for row in value[low : low + _CHUNK]]
-            builder.add(_BUFFERS.validate_python(rows))
-        except ValidationError as error:
-            errors.extend(shifted(error, low))
-            if len(errors) > MAX_SHOWN:
-                break
-    if errors:
-        raise ValidationError.from_exception_data("buffers", errors)
+
+    def add(part: Sequence[Any]) -> None:
+        builder.add(_BUFFERS.validate_python([narrowed(row, Buffer.model_fields) for row in part]))
+
+    part_by_part(value, _CHUNK, add, "buffers")
     return builder.table()
 
 

@@ -5,7 +5,7 @@ Each break of a rule takes a kilobyte and some microseconds, and two bytes of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -30,17 +30,22 @@ def in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     if len(value) <= _PART:
         return handler(value)
     found: list[Any] = []
+    part_by_part(value, _PART, lambda part: found.extend(handler(part)), "list")
+    return tuple(found)
+
+
+def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], object], title: str) -> None:
+    """Validate parts of a list up to the first with more breaks than are told; raise ValidationError for all breaks."""
     errors: list[InitErrorDetails] = []
-    for low in range(0, len(value), _PART):
+    for low in range(0, len(value), size):
         try:
-            found += handler(value[low : low + _PART])
+            validate(value[low : low + size])
         except ValidationError as error:
-            errors.extend(shifted(error, low))
+            errors.extend(_shifted(error, low))
             if len(errors) > MAX_SHOWN:
                 break
     if errors:
-        raise ValidationError.from_exception_data("list", errors)
-    return tuple(found)
+        raise ValidationError.from_exception_data(title, errors)
 
 
 def entries_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -77,7 +82,7 @@ def narrowed(value: Any, known: Mapping[str, FieldInfo]) -> Any:
     return {name: field for name, field in value.items() if name in kept}
 
 
-def shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
+def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
     """Yield the errors of the rows from `low` on, at their own places."""
     for entry in error.errors(include_url=False):
         index, *rest = entry["loc"]

@@ -8,16 +8,7 @@ from graphlib import TopologicalSorter
 
 from memplan.planner.errors import Location
 from memplan.planner.operations.operations import Operations
-from memplan.planner.operations.statements import (
-    Alloc,
-    Branches,
-    Call,
-    Free,
-    Operation,
-    Repetition,
-    Statement,
-    every_statement,
-)
+from memplan.planner.operations.statements import Branches, Call, Operation, Repetition, Statement, every_statement
 
 FirstAccess = tuple[bool, bool]
 """Of a buffer: it may be read before it is written, and it surely is written."""
@@ -64,7 +55,7 @@ class FunctionUses:
         root = self.root[function]
         found = StatementUses()
         for where, outer in body:
-            for _, statement in ((where, outer), *every_statement(_inside(outer), where)):
+            for _, statement in every_statement((outer,), where):
                 if isinstance(statement, Operation):
                     found.scratch.update((root[name], None) for name in statement.temporaries)
                 if isinstance(statement, Operation | Call | Branches):
@@ -100,8 +91,6 @@ class FunctionUses:
 
     def _first_access(self, function: str, body: Sequence[Statement], buffer: str) -> FirstAccess:
         for statement in body:
-            if isinstance(statement, Alloc | Free):
-                continue
             may_read, surely_written = self._first_in(function, statement, buffer)
             if may_read or surely_written:
                 return may_read, surely_written
@@ -109,13 +98,13 @@ class FunctionUses:
 
     def _first_in(self, function: str, statement: Statement, buffer: str) -> FirstAccess:
         root, is_whole = self.root[function], self._is_whole[function]
-        if isinstance(statement, Alloc | Free):
-            return False, False
-        if not isinstance(statement, Repetition) and any(root[name] == buffer for name in statement.inputs):
-            return True, False
         if isinstance(statement, Repetition):
             may_read, surely_written = self._first_access(function, statement.loop, buffer)
             return may_read, surely_written and statement.trips is not None
+        if not isinstance(statement, Operation | Call | Branches):
+            return False, False
+        if any(root[name] == buffer for name in statement.inputs):
+            return True, False
         if isinstance(statement, Branches):
             ways = [self._first_access(function, branch, buffer) for branch in statement.branches]
             return any(may_read for may_read, _ in ways), all(surely for _, surely in ways)
@@ -125,11 +114,3 @@ class FunctionUses:
         return (
             self._first_access(function, statement.body, buffer) if isinstance(statement, Operation) else (False, False)
         )
-
-
-def _inside(statement: Statement) -> tuple[Statement, ...]:
-    if isinstance(statement, Operation):
-        return statement.body
-    if isinstance(statement, Repetition):
-        return statement.loop
-    return tuple(inner for branch in statement.branches for inner in branch) if isinstance(statement, Branches) else ()

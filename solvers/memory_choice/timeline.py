@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +25,7 @@ class NoGood:
     need: int
 
 
-@dataclass(frozen=True)
-class KeyField:
+class KeyField(NamedTuple):
     """The word and the bits of a key that hold a number."""
 
     word: int

@@ -54,7 +54,7 @@ def _usmp(name: str, summary: str, source: str) -> Iterator[ReferencePlanner]:
     yield ReferencePlanner(f"reference:tvm-{name}-own-alignment", own, rounded, f"{function}_own_alignment", _USMP_CAN)
 
 
-PLANNERS = (
+PLANNERS: tuple[ReferencePlanner, ...] = (
     ReferencePlanner(
         "reference:executorch-greedy",
         "largest first, into shared objects laid side by side (ExecuTorch)",

@@ -30,7 +30,7 @@ def write_cascade(placed: PlacedCascade, source: OperationGraph, stem: str) -> M
         raise OptionError("batch: must be 1 for C, whose functions make rows of one image")
     prefix = prefix_of(stem)
     program = StripedLoops(placed, prefix)
-    reference, values = reference_of(placed.cascade.graph, source, program.called, prefix)
+    reference, values = reference_of(source, program.called, prefix)
     found = {
         f"{prefix}.h": program.header(),
         f"{prefix}.c": program.source(),

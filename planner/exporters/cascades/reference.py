@@ -9,7 +9,6 @@ from typing import NamedTuple
 from memplan.planner import __version__
 from memplan.planner.exporters.c_names import guarded, in_comment
 from memplan.planner.exporters.cascades.program import signature
-from memplan.planner.operations.access.access_graph import AccessGraph
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
 _TYPES = {"int8": "int8", "float32": "float"}
@@ -29,15 +28,13 @@ class Shapes(NamedTuple):
     element: str
 
 
-def reference_of(
-    graph: AccessGraph, source: OperationGraph, called: Iterable[tuple[int, str]], prefix: str
-) -> tuple[str, str]:
+def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], prefix: str) -> tuple[str, str]:
     """Return the source of functions by reference kernels, and the header that declares the values of constants."""
     made, values = [], list[str]()
     for v, what in called:
         row = source.ops[v]
         shapes = _shapes(source, row)
-        found = None if shapes is None else _function(graph, prefix, v, row, shapes, what)
+        found = None if shapes is None else _function(prefix, v, row, shapes, what)
         if found is None:
             made.append(f"/* {in_comment(row.kind or 'an unknown kind')}: define {signature(prefix, v, what)} */\n\n")
             continue
@@ -68,9 +65,7 @@ def _shapes(source: OperationGraph, row: GraphOperation) -> Shapes | None:
     return None if element is None else Shapes(tuple(shapes[:-1]), shapes[-1], element)
 
 
-def _function(
-    graph: AccessGraph, prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str
-) -> tuple[str, str | None] | None:
+def _function(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
     """Return the body of a function and the type of its values; None where there is no reference kernel."""
     kind, element = row.kind or "", shapes.element
     if kind == "global_average_pool":

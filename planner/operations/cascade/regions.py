@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from memplan.planner.operations.access.access_graph import AccessGraph
 
@@ -31,8 +31,7 @@ class Hold:
     pixel: int | None = None
 
 
-@dataclass(frozen=True)
-class Slide:
+class Slide(NamedTuple):
     """A region's output that begins `down` bytes below an input that dies, and grows into it."""
 
     tensor: int

@@ -16,10 +16,12 @@ from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.order.allowance import Allowance, allowance
 from memplan.solvers.order.nearness import cheaper, moves_of, nearby
 from memplan.solvers.order.solve import TIME_LIMIT_S, OrderResult, OrderSearch, check_limit, order_regions
+from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.portfolio.options import SolveControl
 from memplan.solvers.portfolio.solve import solve
 
 Cost = Callable[[Sequence[int]], float]
+Pose = Callable[[Sequence[int]], Problem]
 Goal = Literal["alive", "placed"]
 _ORDER_SHARE = 0.8
 """The part of the time for the search of orders, which needs less where it ends with a proof."""
@@ -78,27 +80,13 @@ def order_and_place(
     def pose(order: Sequence[int]) -> Problem:
         return problem_of_order(ordered, order, alignment=alignment)
 
-    found = order_and_pose(
-        ordered,
-        pose,
-        time_limit_s=inside.rest_s,
-        deterministic=deterministic,
-        cancelled=cancelled,
-        goal=goal,
-        cost=cost,
-    )
+    limits = Limits(cancelled=cancelled, deterministic=deterministic)
+    found = order_and_pose(ordered, pose, inside.rest_s, limits, goal, cost)
     return replace(found, result=inside.result_of(found.result, began))
 
 
 def order_and_pose(
-    graph: OperationGraph,
-    pose: Callable[[Sequence[int]], Problem],
-    *,
-    time_limit_s: float,
-    deterministic: bool = False,
-    cancelled: threading.Event | None = None,
-    goal: Goal = "alive",
-    cost: Cost | None = None,
+    graph: OperationGraph, pose: Pose, time_limit_s: float, limits: Limits, goal: Goal, cost: Cost | None = None
 ) -> PlacedOrder:
     """Find an order and a plan for it as `order_and_place` does, where `pose` says what is planned for an order."""
     check_limit(time_limit_s)
@@ -107,20 +95,20 @@ def order_and_pose(
     if goal == "alive":
         # No order with more alive is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
-    with allowance(time_limit_s - for_plans, deterministic, cancelled) as left:
+    with allowance(time_limit_s - for_plans, limits.deterministic, limits.cancelled) as left:
         search = OrderSearch(graph, left)
         search.run()
     result = search.result()
     passed = time.monotonic() - began
     # Time that the search of orders did not need, as it ended with a proof, goes to the plans.
-    rest = for_plans if deterministic else max(time_limit_s - passed, 0.0)
+    rest = for_plans if limits.deterministic else max(time_limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
-    with allowance(rest, deterministic, cancelled) as left:
+    with allowance(rest, limits.deterministic, limits.cancelled) as left:
         search.use(left)
-        joint = _Joint(graph, search, result, _Planning(pose, deterministic, cancelled, left, rest))
+        joint = _Joint(graph, search, result, _Planning(pose, limits, left, rest))
         found = joint.best(goal, cost)
-    wall_time_s = None if deterministic else round(time.monotonic() - began, 6)
+    wall_time_s = None if limits.deterministic else round(time.monotonic() - began, 6)
     return replace(found, result=replace(found.result, wall_time_s=wall_time_s))
 
 
@@ -128,16 +116,15 @@ def order_and_pose(
 class _Planning:
     """How plans are made, and what is left for that; `rest_s` is what a deterministic search may spend yet."""
 
-    pose: Callable[[Sequence[int]], Problem]
-    deterministic: bool
-    cancelled: threading.Event | None
+    pose: Pose
+    limits: Limits
     left: Allowance
     rest_s: float
 
     @property
     def left_s(self) -> float:
         """The seconds left, those of a clock or those that count work."""
-        return self.rest_s if self.deterministic else self.left.left_s
+        return self.rest_s if self.limits.deterministic else self.left.left_s
 
     @property
     def is_over(self) -> bool:
@@ -151,8 +138,9 @@ class _Planning:
         """
         limit = max(limit, _SHORTEST_S)
         self.rest_s -= limit
-        control = SolveControl(cancelled=None if is_first else self.cancelled, start=start, is_quick=start is None)
-        return solve(problem, time_limit_s=limit, deterministic=self.deterministic, control=control)
+        cancelled = None if is_first else self.limits.cancelled
+        control = SolveControl(cancelled=cancelled, start=start, is_quick=start is None)
+        return solve(problem, time_limit_s=limit, deterministic=self.limits.deterministic, control=control)
 
 
 class _Joint:

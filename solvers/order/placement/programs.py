@@ -15,6 +15,7 @@ from memplan.planner.operations.program_graph import ProgramGraph, program_graph
 from memplan.planner.operations.statements import Alloc, Branches, Free, Operation, Repetition, Statement
 from memplan.solvers.order.placement.joint import Goal, PlacedOrder, order_and_pose
 from memplan.solvers.order.solve import TIME_LIMIT_S
+from memplan.solvers.portfolio.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,8 @@ def reorder_program(
     def pose(order: Sequence[int]) -> Problem:
         return analyse(drawn.reordered(order), reading).problem
 
-    placed = order_and_pose(
-        drawn.graph, pose, time_limit_s=time_limit_s, deterministic=deterministic, cancelled=cancelled, goal=goal
-    )
+    limits = Limits(cancelled=cancelled, deterministic=deterministic)
+    placed = order_and_pose(drawn.graph, pose, time_limit_s, limits, goal)
     return ReorderedProgram(drawn.reordered(placed.result.order), drawn, placed)
 
 

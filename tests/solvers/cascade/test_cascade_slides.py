@@ -20,7 +20,7 @@ def test_a_slide_one_byte_too_low_is_refused() -> None:
     (region,) = [region for region in point.cascade.regions if region.slide is not None]
     assert region.slide is not None
     assert region.slide.down > 0
-    low = replace(region.slide, down=region.slide.down - 1)
+    low = region.slide._replace(down=region.slide.down - 1)
     wrong = replace(point.cascade, regions=(replace(region, slide=low),))
     with pytest.raises(InvalidPlanError, match="must end below byte"):
         check_slides(wrong, (low,))
