@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -46,15 +45,17 @@ _USMP_CAN = ANY | {"pools", "conflicts", "holes"}
 _XLA = "openxla/xla 16569562fc04, xla/service/heap_simulator.cc"
 
 
-def _usmp(name: str, summary: str, source: str) -> Iterator[ReferencePlanner]:
-    """Yield the rows of a planner of USMP: as it is, and rounding to the buffer's own alignment."""
+def _usmp(name: str, summary: str, source: str) -> tuple[ReferencePlanner, ReferencePlanner]:
+    """Return the rows of a planner of USMP: as it is, and rounding to the buffer's own alignment."""
     source, function = f"{_USMP}/{source}", f"memplan.solvers.reference.usmp.planners:{name.replace('-', '_')}"
-    yield ReferencePlanner(f"reference:tvm-{name}", summary, source, function, _USMP_CAN)
     own, rounded = "the same, rounded to the buffer's own alignment", f"{source}, but for the rounding"
-    yield ReferencePlanner(f"reference:tvm-{name}-own-alignment", own, rounded, f"{function}_own_alignment", _USMP_CAN)
+    return (
+        ReferencePlanner(f"reference:tvm-{name}", summary, source, function, _USMP_CAN),
+        ReferencePlanner(f"reference:tvm-{name}-own-alignment", own, rounded, f"{function}_own_alignment", _USMP_CAN),
+    )
 
 
-PLANNERS: tuple[ReferencePlanner, ...] = (
+PLANNERS = (
     ReferencePlanner(
         "reference:executorch-greedy",
         "largest first, into shared objects laid side by side (ExecuTorch)",
