@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
@@ -158,3 +158,11 @@ class Answer(BaseModel):
     """The base of answers that are models of their own."""
 
     model_config = {"frozen": True}
+
+    @classmethod
+    def of(cls, *found: object, **others: Any) -> Self:
+        """Return the answer whose fields are `others`, or else what was `found` under their names, the first first."""
+        for name in cls.model_fields.keys() - others.keys():
+            if (source := next((each for each in found if hasattr(each, name)), None)) is not None:
+                others[name] = getattr(source, name)
+        return cls(**others)

@@ -25,6 +25,14 @@ from memplan.planner.operations.operations import Operations, operations_from
 
 T = TypeVar("T")
 JSON, BYTES = "application/json", "application/octet-stream"
+EXAMPLE: dict[str, Any] = {
+    "buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
+}
+"""The problem in examples of bodies."""
+EXAMPLE_PLAN: dict[str, Any] = {
+    "placements": [{"id": "conv1", "pool": "default", "offset": 0}, {"id": "conv2", "pool": "default", "offset": 64}]
+}
+"""A plan of that problem."""
 
 
 def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:

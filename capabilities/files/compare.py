@@ -155,13 +155,7 @@ def _solved(problem: Problem, time: _SharedTime, solver: str = "auto", start: Pl
 
 
 def _facts(plan: Plan, problem: Problem) -> OurPlan:
-    return OurPlan(
-        peak=plan.peak,
-        lower_bound=plan.lower_bound,
-        status=plan.status,
-        solver=plan.solver,
-        buffers=len(problem.buffers),
-    )
+    return OurPlan.of(plan, buffers=len(problem.buffers))
 
 
 def _reordered(imported: Imported, options: ImportOptions, time: _SharedTime) -> OurPlan | None:
@@ -203,12 +197,8 @@ def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
     running = time.next()
     found = audit(problem, plan, time_limit_s=running.left_s, control=running.searching())
     moves = found.moves
-    return OwnAudit(
-        valid=found.valid,
-        peak=found.peak,
-        best=found.best,
-        too_much_bytes=found.too_much_bytes,
-        gap=found.gap,
+    return OwnAudit.of(
+        found,
         above_line=sum(len(pool.above_line) for pool in found.pools),
         fewest_moves=None if moves is None else len(moves.moved),
         at_least=None if moves is None else moves.at_least,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs import MODEL, PLAN, PROBLEM
+from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, MODEL, PLAN, PROBLEM
 from memplan.planner.exporters import EXPORTERS
 from memplan.planner.exporters.layout import lay_out
 from memplan.planner.importers.imported import ByName
@@ -83,13 +83,11 @@ def lines(found: Exported) -> Iterator[str]:
         yield from [f"{len(file.data):,} bytes"] if file.text is None else file.text.splitlines()
 
 
-_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
-_PLACEMENTS = [{"id": "conv1", "pool": "default", "offset": 0}, {"id": "conv2", "pool": "default", "offset": 64}]
 CAPABILITY = Capability(
     export,
     inputs=(PROBLEM, PLAN, MODEL),
     options=ExportOptions,
     answer=Exported,
     lines=lines,
-    example={"problem": {"buffers": _BUFFERS}, "plan": {"placements": _PLACEMENTS}, "options": {"to": "c"}},
+    example={"problem": EXAMPLE, "plan": EXAMPLE_PLAN, "options": {"to": "c"}},
 )

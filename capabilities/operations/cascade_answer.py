@@ -134,23 +134,15 @@ class CascadeAnswer(Answer):
 def answer_of(result: CascadeResult) -> CascadeAnswer:
     """Return the answer that the result of a search is."""
     options, graph = result.options, result.graph
-    return CascadeAnswer(
+    return CascadeAnswer.of(
+        result,
         name=graph.name or None,
-        conventions=CascadeConventions(
-            input=options.input,
-            output=options.output,
-            sliding=options.sliding,
-            objectives=options.objectives,
-            pools=tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None,
-            alignment=options.alignment,
+        conventions=CascadeConventions.of(
+            options, pools=tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None
         ),
-        layers_peak=result.layers_peak,
         layers_macs=graph.macs,
         layers_traffic=result.layers.traffic,
-        tensors=tuple(
-            CascadeTensor(name=row.name, bytes=row.bytes, rows=row.rows, columns=row.columns, pixel=row.pixel)
-            for row in graph.tensors
-        ),
+        tensors=tuple(map(CascadeTensor.of, graph.tensors)),
         operations=tuple(
             CascadeOperation.model_validate(
                 {"kind": row.kind, "name": row.name, "in": [read.tensor for read in row.reads], "out": row.outputs}
@@ -159,8 +151,6 @@ def answer_of(result: CascadeResult) -> CascadeAnswer:
         ),
         points=tuple(_point(point, k in result.checked) for k, point in enumerate(result.points)),
         barriers=result.barriers[:MOST_BARRIERS],
-        exhausted=result.exhausted,
-        wall_time_s=result.wall_time_s,
         result=result,
     )
 
@@ -168,14 +158,10 @@ def answer_of(result: CascadeResult) -> CascadeAnswer:
 def _point(point: CascadePoint, is_checked: bool) -> PointRow:
     slides = {(slide.output, slide.tensor): slide.down for slide in point.slides}
     has_memories = bool(point.used)
-    return PointRow(
-        peak=point.peak,
-        estimate=point.estimate,
+    return PointRow.of(
+        point,
         status=point.plan.status,
-        macs=point.macs,
         macs_ratio=round(point.macs_ratio, 6),
-        traffic=point.traffic,
-        runs=point.runs,
         checked_by_value=is_checked,
         slides=tuple(SlideRow(tensor=t, output=out, down=down) for (out, t), down in slides.items()),
         regions=tuple(_region(number, region, point) for number, region in enumerate(point.cascade.regions)),
@@ -192,20 +178,14 @@ def _region(number: int, region: CascadeRegion, point: CascadePoint) -> RegionRo
     if region.kind == "whole":
         return RegionRow(id=name, ops=operations, kind=region.kind, stride=None, steps=(1, 1))
     tensors = point.cascade.graph.tensors
-    return RegionRow(
+    return RegionRow.of(
+        region,
         id=name,
         ops=operations,
-        kind=region.kind,
-        stride=region.stride,
-        steps=region.steps,
         channel_steps=region.trips if region.kind == "channels" else None,
         buffers=tuple(
-            RegionBuffer(
-                tensor=tensor,
-                mode=hold.mode,
-                capacity=(hold.rows, hold.columns, hold.pixel or tensors[tensor].pixel),
-                kept=hold.kept,
-                bytes=hold.bytes,
+            RegionBuffer.of(
+                hold, tensor=tensor, capacity=(hold.rows, hold.columns, hold.pixel or tensors[tensor].pixel)
             )
             for tensor, hold in region.holds.items()
         ),

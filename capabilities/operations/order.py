@@ -104,23 +104,14 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
 def answer_of(graph: OperationGraph, placed: PlacedOrder) -> OrderAnswer:
     """Return the answer that an order of a graph and its plan are."""
     result = placed.result
-    return OrderAnswer(
+    return OrderAnswer.of(
+        result,
         name=graph.name,
-        status=result.status,
-        peak=result.peak,
-        lower_bound=result.lower_bound,
-        gap=result.gap,
-        given_peak=result.given_peak,
         saved_bytes=result.given_peak - result.peak,
-        moves=result.moves,
-        wall_time_s=result.wall_time_s,
-        order=result.order,
-        witness=result.witness,
         placed_peak=placed.placed_peak,
         placed_status=placed.status,
         written_over=tuple(sorted(written_over_along(graph, result.order).items())),
         sources=tuple(graph.ops[operation].source for operation in result.order),
-        regions=result.regions,
         graph=graph,
         placed=placed,
     )
@@ -128,10 +119,7 @@ def answer_of(graph: OperationGraph, placed: PlacedOrder) -> OrderAnswer:
 
 def _certificate(graph: OperationGraph, result: OrderResult, time_limit_s: float) -> BoundCertificate:
     found = certify_order(graph, result, time_limit_s=min(TIME_LIMIT_S, time_limit_s))
-    facts = found.facts()
-    return BoundCertificate(
-        format=facts.format, bytes=facts.bytes, sha256=facts.sha256, text=found.text or None, reason=facts.reason
-    )
+    return BoundCertificate.of(found.facts(), text=found.text or None)
 
 
 def written_model(reader: Reader, found: OrderAnswer) -> ReorderedFile:

@@ -101,35 +101,8 @@ def recompute(
         deterministic=options.deterministic,
         cancelled=running.cancelled,
     )
-    points = tuple(
-        RecomputePointRow(
-            peak=point.peak,
-            live_peak=point.live_peak,
-            lower_bound=point.lower_bound,
-            status=point.status,
-            extra_cost=point.extra_cost,
-            clones=point.clones,
-            order=point.order,
-        )
-        for point in found.points
-    )
-    last = points[-1]
-    return RecomputeAnswer(
-        name=graph.name,
-        status=last.status,
-        peak=last.peak,
-        lower_bound=last.lower_bound,
-        extra_cost=last.extra_cost,
-        given_peak=found.given_peak,
-        cost=found.cost,
-        is_within=found.is_within,
-        wall_time_s=found.wall_time_s,
-        order=last.order,
-        points=points,
-        regions=found.regions,
-        graph=asked,
-        frontier=found,
-    )
+    points = tuple(RecomputePointRow.of(point) for point in found.points)
+    return RecomputeAnswer.of(points[-1], found, name=graph.name, points=points, graph=asked, frontier=found)
 
 
 def lines(found: RecomputeAnswer) -> Iterator[str]:

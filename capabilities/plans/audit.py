@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.capabilities.inputs import EXAMPLE
 from memplan.capabilities.plans.any_plan import ANY_PLAN, AUDITED_PROBLEM
 from memplan.planner.errors import shown
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import Id
 from memplan.planner.verify.violation import Violation
 from memplan.solvers.studies.audit import audit as study
+from memplan.solvers.studies.audit.audit import TowerBuffer
 
 MOST_NAMED = 10
 """The buffers that a line names; JSON has all."""
@@ -26,15 +26,6 @@ class AuditOptions(CapabilityOptions):
     with_better: bool = Field(False, description="Answer with the plan, too, that the fewest moves lead to.")
 
 
-class TowerRow(Answer):
-    """A buffer of a tower: where it lies, and the bytes between it and what it stands on, which nothing uses then."""
-
-    id: Id
-    offset: int
-    bytes: int
-    idle_below: int
-
-
 class AuditedPool(Answer):
     """A pool: its use and the best known, the buffers that end above that, and what the highest buffer stands on."""
 
@@ -42,7 +33,7 @@ class AuditedPool(Answer):
     used: int
     best: int | None
     above_line: Ids
-    tower: tuple[TowerRow, ...]
+    tower: tuple[TowerBuffer, ...]
     idle_in_tower: int
 
 
@@ -83,19 +74,10 @@ def audit(problem: Problem, plan: Plan, options: AuditOptions = AuditOptions(), 
     running = control.begun(options)
     found = study.audit(problem, plan, time_limit_s=running.left_s, control=running.searching())
     moves = found.moves
-    return Audit(
-        valid=found.valid,
-        violations=found.violations,
-        peak=found.peak,
-        best=found.best,
-        lower_bound=found.lower_bound,
-        gap=found.gap,
-        too_much_bytes=found.too_much_bytes,
-        status=found.status,
-        pools=tuple(AuditedPool(**asdict(pool), idle_in_tower=pool.idle_in_tower) for pool in found.pools),
-        fewest_moves=None
-        if moves is None
-        else FewestMoves(count=len(moves.moved), moved=moves.moved, at_least=moves.at_least, proved=moves.proved),
+    return Audit.of(
+        found,
+        pools=tuple(AuditedPool.of(pool) for pool in found.pools),
+        fewest_moves=None if moves is None else FewestMoves.of(moves, count=len(moves.moved)),
         better=found.better if options.with_better else None,
     )
 
@@ -134,7 +116,6 @@ def _named(ids: tuple[int | str, ...]) -> str:
     return ", ".join(shown(name) for name in ids[:MOST_NAMED]) + more
 
 
-_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
 _PLACEMENTS = [{"id": "conv1", "pool": "default", "offset": 0}, {"id": "conv2", "pool": "default", "offset": 128}]
 CAPABILITY = Capability(
     audit,
@@ -144,5 +125,5 @@ CAPABILITY = Capability(
     lines=lines,
     exit_status=lambda found: 0 if found.valid else 3,
     exits={0: "the plan is valid", 3: "it is not"},
-    example={"problem": {"buffers": _BUFFERS}, "plan": {"placements": _PLACEMENTS}},
+    example={"problem": EXAMPLE, "plan": {"placements": _PLACEMENTS}},
 )

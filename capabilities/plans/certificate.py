@@ -64,15 +64,7 @@ def certificate(
         )
     left_s = min(options.proof_s, running.left_s)
     found = certify(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
-    return CertificateAnswer(
-        kind=found.kind,
-        text=found.text,
-        lemmas=found.lemmas,
-        buffers=found.buffers,
-        reason=found.reason,
-        sha256=found.facts().sha256,
-        plan=plan,
-    )
+    return CertificateAnswer.of(found, sha256=found.facts().sha256, plan=plan)
 
 
 def certified(

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions
-from memplan.capabilities.inputs import PLAN, PROBLEM
+from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM
 from memplan.capabilities.plans.baseline import (
     Baseline,
     PlanAndProblem,
@@ -164,18 +164,13 @@ def checked(
         pools = tuple(_pools(problem, plan, now, budgets, baseline, tolerance))
         failures = [failure for pool in pools for failure in _failures(pool, now[pool.name])]
         changes = None if baseline is None else _changes(plan.placements, baseline.plan.placements)
-    return Check(
+    return Check.of(
+        plan,
         passed=not failures,
         subject=problem.name or "problem",
-        status=plan.status,
-        solver=plan.solver,
-        reproducible=plan.reproducible,
-        disturbed_by=plan.disturbed_by,
-        findings=plan.findings,
         failures=tuple(failures),
         pools=pools,
         placements=changes,
-        wall_time_s=plan.wall_time_s,
     )
 
 
@@ -290,7 +285,6 @@ _BASELINE = Input(
     named_by_flag=True,
     reads_last=True,
 )
-_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
 CAPABILITY = Capability(
     check,
     inputs=(
@@ -305,5 +299,5 @@ CAPABILITY = Capability(
     exit_status=lambda found: 0 if found.passed else 1,
     exits={0: "within", 1: "over budget, grown beyond the tolerance or no plan"},
     status=lambda found: "passed" if found.passed else "failed",
-    example={"problem": {"buffers": _BUFFERS}, "options": {"budgets": ["1KiB"], "subject": "model.json"}},
+    example={"problem": EXAMPLE, "options": {"budgets": ["1KiB"], "subject": "model.json"}},
 )

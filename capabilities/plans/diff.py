@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from hashlib import sha256
 from typing import Literal
 
@@ -103,13 +102,13 @@ class Difference(Answer):
     moved: tuple[Moved, ...]
     stayed: int
     moved_bytes: int | None
-    least_moves: int | None
+    least_moves: int | None = None
     least: Literal["buffers", "bytes"] | None = None
-    proved: bool | None
+    proved: bool | None = None
     peak_before: int | None
     peak: int | None
-    peak_without_keeping: int | None
-    eps: float | None
+    peak_without_keeping: int | None = None
+    eps: float | None = None
     pools: tuple[PoolChange, ...]
     growth: dict[str, PoolGrowth] | None = None
 
@@ -128,22 +127,12 @@ def diff(
     """
     before, after = as_baseline(old, old_problem), as_baseline(new, new_problem)
     found = study.diff(before.plan, after.plan, old_problem=before.problem, new_problem=after.problem)
-    kept = found.kept
-    return Difference(
-        added=found.added,
-        removed=found.removed,
-        resized=None if found.resized is None else tuple(Resized(**asdict(row)) for row in found.resized),
-        lifetime=None if found.lifetime is None else tuple(OtherLifetime(**asdict(row)) for row in found.lifetime),
-        moved=tuple(_moved(move) for move in found.moved),
-        stayed=found.stayed,
-        moved_bytes=found.moved_bytes,
-        least_moves=None if kept is None else kept.least_moves,
-        least=None if kept is None else kept.least,
-        proved=None if kept is None else kept.proved,
-        peak_before=found.peak_before,
-        peak=found.peak,
-        peak_without_keeping=None if kept is None else kept.peak_without_keeping,
-        eps=None if kept is None else kept.eps,
+    return Difference.of(
+        found,
+        found.kept,
+        resized=None if found.resized is None else tuple(map(Resized.of, found.resized)),
+        lifetime=None if found.lifetime is None else tuple(map(OtherLifetime.of, found.lifetime)),
+        moved=tuple(map(_moved, found.moved)),
         pools=tuple(PoolChange(name=name, before=was, after=now) for name, (was, now) in found.pools.items()),
         growth=_growth(before, after),
     )
@@ -151,14 +140,10 @@ def diff(
 
 def _moved(move: study.Move) -> Moved:
     is_elsewhere = move.pool_before != move.pool_after
-    return Moved(
-        id=move.id,
-        before=move.before,
-        after=move.after,
-        bytes=move.bytes,
+    return Moved.of(
+        move,
         from_pool=move.pool_before if is_elsewhere else None,
         to_pool=move.pool_after if is_elsewhere else None,
-        reason=move.reason,
         why=move.why or None,
     )
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer, Capability, Control, Running, SearchOptions, Seconds
-from memplan.capabilities.inputs import PROBLEM
+from memplan.capabilities.inputs import EXAMPLE, PROBLEM
 from memplan.capabilities.plans.planning import planned
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.sizes import parse_size, size_text
@@ -102,12 +102,8 @@ def _is_over(running: Running) -> bool:
 
 
 def _row(point: SweepPoint, pools: Sequence[str]) -> SweepRow:
-    names = SweepRow.model_fields.keys() - {"size", "sizes"}
-    return SweepRow(
-        size=point.sizes[0] if len(pools) == 1 else None,
-        sizes=dict(zip(pools, point.sizes, strict=True)),
-        **{name: getattr(point.plan, name) for name in names},
-    )
+    size = point.sizes[0] if len(pools) == 1 else None
+    return SweepRow.of(point.plan, size=size, sizes=dict(zip(pools, point.sizes, strict=True)))
 
 
 def lines(found: Sweep) -> Iterator[str]:
@@ -218,7 +214,6 @@ SIZES = Input[SizesOf](
     from_text=read_sizes,
     metavar="[NAME=]FROM:TO:STEP",
 )
-_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
 _POOLS = [{"name": "sram", "size": 64}, {"name": "dram", "cost": 1}]
 CAPABILITY = Capability(
     sweep,
@@ -230,7 +225,7 @@ CAPABILITY = Capability(
     exits={0: "there is a plan for some size", 1: "nothing fits at any"},
     status=lambda _: "done",
     example={
-        "problem": {"buffers": _BUFFERS, "pools": _POOLS, "objective": "cost"},
+        "problem": EXAMPLE | {"pools": _POOLS, "objective": "cost"},
         "sizes": {"sram": {"first": 0, "last": 128, "step": 64}},
     },
 )

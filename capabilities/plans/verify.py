@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs import PLAN, PROBLEM
+from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
 from memplan.planner.audit import verify as violations_of
 from memplan.planner.lint.foreign import lint_plan
 from memplan.planner.model.plan import Findings, Plan, ProofKind
@@ -58,8 +58,6 @@ def lines(found: Verdict) -> Iterator[str]:
         yield f"valid, {found.placements:,} placements{note}"
 
 
-_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
-_PLACEMENTS = [{"id": "conv1", "pool": "default", "offset": 0}, {"id": "conv2", "pool": "default", "offset": 64}]
 CAPABILITY = Capability(
     verify,
     inputs=(PROBLEM, PLAN),
@@ -71,5 +69,5 @@ CAPABILITY = Capability(
     # Whether a plan is right is seen faster than a worker is found, and callers verify plans of any size.
     is_brief=lambda _subject, _options: True,
     most_bytes=128 * 2**20,
-    example={"problem": {"buffers": _BUFFERS}, "plan": {"placements": _PLACEMENTS}},
+    example={"problem": EXAMPLE, "plan": EXAMPLE_PLAN},
 )

@@ -10,6 +10,7 @@ from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.inputs import EXAMPLE
 from memplan.capabilities.reasons.repairs import PROBLEM_OR_GRAPH
 from memplan.planner.errors import shown
 from memplan.planner.model.plan import Explanation
@@ -85,7 +86,6 @@ def _progress(event: Mapping[str, Any]) -> str | None:
     return f"{stage}: {event['explanation']['message']}" if stage in ("witness", "irreducible") else None
 
 
-_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
 CAPABILITY = Capability(
     explain,
     inputs=(replace(PROBLEM_OR_GRAPH, required=True),),
@@ -95,5 +95,5 @@ CAPABILITY = Capability(
     exit_status=lambda found: 0 if found.status == "fits" else 1,
     exits={0: "it fits", 1: "it does not, or that is not known in time"},
     progress=_progress,
-    example={"problem": {"buffers": _BUFFERS, "pools": [{"name": "sram", "size": 100}]}},
+    example={"problem": EXAMPLE | {"pools": [{"name": "sram", "size": 100}]}},
 )

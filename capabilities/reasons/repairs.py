@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
-from memplan.capabilities.inputs import GRAPH, PROBLEM
+from memplan.capabilities.inputs import EXAMPLE, GRAPH, PROBLEM
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.sizes import with_capacities
@@ -133,26 +133,18 @@ def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity:
 
 def _of_operations(found: orders.OrderRepairs, *, with_plans: bool) -> OrderRepairs:
     rows = tuple(
-        OrderRepair(
-            kind=each.kind,
-            operations=each.operations,
+        OrderRepair.of(
+            each,
             order=each.order or None,
-            moves=each.moves,
-            extra_cost=each.extra_cost,
-            extra_traffic=each.extra_traffic,
-            live_peak=each.live_peak,
             peak_after=each.peak,
             verified=True,
-            regions=each.regions,
             problem=each.problem if with_plans else None,
             plan=each.plan if with_plans else None,
         )
         for each in found.repairs
     )
     status = "repaired" if found.repairs else "none" if found.proved else "unknown"
-    return OrderRepairs(
-        status=status, repairs=rows, least_live_peak=found.least, proved=found.proved, left_out=found.left_out
-    )
+    return OrderRepairs.of(found, status=status, repairs=rows, least_live_peak=found.least)
 
 
 def lines(found: Repairs) -> Iterator[str]:
@@ -230,7 +222,6 @@ def _graph_inside(reader: Reader, question: Question) -> OperationGraph | None:
     return reader.graph(reader.data, reader.name)
 
 
-_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
 _POOLS = [{"name": "sram", "size": 100}, {"name": "dram", "cost": 1.0}]
 PROBLEM_OR_GRAPH = replace(
     PROBLEM,
@@ -251,5 +242,5 @@ CAPABILITY = Capability(
     lines=lines,
     exit_status=lambda found: 0 if found.status == "fits" else 1,
     exits={0: "it fits as it is", 1: "it does not, or that is not known in time"},
-    example={"problem": {"buffers": [row | {"pools": ["sram"]} for row in _BUFFERS], "pools": _POOLS}},
+    example={"problem": {"buffers": [row | {"pools": ["sram"]} for row in EXAMPLE["buffers"]], "pools": _POOLS}},
 )

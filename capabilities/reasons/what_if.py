@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memplan.capabilities.capability import Capability, Control, SearchOptions, Seconds
-from memplan.capabilities.inputs import PROBLEM
+from memplan.capabilities.inputs import EXAMPLE, PROBLEM
 from memplan.planner.errors import shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
@@ -66,7 +66,6 @@ def lines(found: WhatIf) -> Iterator[str]:
         yield f"without {rule_text(rule.rule)}: {rule.gain[0]:,}{'' if rule.exact else ' or more'}"
 
 
-_BUFFERS = [{"id": "conv1", "size": 64, "start": 0, "end": 3}, {"id": "conv2", "size": 48, "start": 2, "end": 5}]
 CAPABILITY = Capability(
     what_if,
     inputs=(PROBLEM,),
@@ -75,5 +74,5 @@ CAPABILITY = Capability(
     lines=lines,
     exit_status=lambda found: 1 if found.peak is None else 0,
     exits={0: "there is a plan to compare with", 1: "there is none"},
-    example={"problem": {"buffers": _BUFFERS}, "options": {"time_limit_s": 5}},
+    example={"problem": EXAMPLE, "options": {"time_limit_s": 5}},
 )
