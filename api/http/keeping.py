@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import Request, Response
-from pydantic import AfterValidator, ValidationError
-from pydantic_core import PydanticCustomError, from_json
+from pydantic import ValidationError, WithJsonSchema
+from pydantic_core import from_json
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.requests.bodies import JSON, plan_answer
+from memplan.api.http.requests.job_requests import ContentHash
 from memplan.api.http.requests.submissions import check_size, check_time_limit, read_object
 from memplan.api.jobs.serialization import plan_json
 from memplan.api.options import Options, read_options
@@ -32,15 +32,6 @@ from memplan.solvers.search.deadline import Deadline
 
 WORD = b'"keep"'
 """What the body of such a request has in it."""
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
-
-
-def _hash(text: str) -> str:
-    if not _HASH.fullmatch(text):
-        raise PydanticCustomError(
-            "rule", "must be sha256: and 64 hexadecimal digits, got {shown}", {"shown": shown(text)}
-        )
-    return text
 
 
 class Keep(WireValue):
@@ -48,8 +39,8 @@ class Keep(WireValue):
 
     eps: float | str = ReplanOptions().eps
     least: Literal["buffers", "bytes"] = "buffers"
-    plan_hash: Annotated[str, AfterValidator(_hash)] | None = None
-    plan: dict[str, Any] | None = None
+    plan_hash: ContentHash | None = None
+    plan: Annotated[dict[str, Any], WithJsonSchema({"$ref": "#/components/schemas/Plan"})] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,13 +94,8 @@ async def kept_plan(
         old = await _old_plan(service, request, asked.keep)
     else:
         old = (await service.briefly(asked.old.model_dump_json, request)).encode()
-    options = {
-        "time_limit_s": asked.options.time_limit_s,
-        "seed": asked.options.seed,
-        "profile": asked.options.profile,
-        "eps": asked.keep.eps,
-        "least": asked.keep.least,
-    }
+    options = asked.options.model_dump(include={"time_limit_s", "seed", "profile"})
+    options |= asked.keep.model_dump(include={"eps", "least"})
     problem = await service.briefly(partial(write_problem, asked.problem), request)
     body = b'{"problem":' + problem.strip() + b',"plan":' + old.strip() + b"}"
     limit_s, key_id = asked.options.time_limit_s, Caller.of(request).key_id

@@ -91,10 +91,11 @@ CAPABILITY = Capability(
                     "buffers": [
                         {"id": "image", "dtype": "int8", "shape": [1, 96, 96, 3]},
                         {"id": "features", "dtype": "int8", "shape": [1, 48, 48, 8]},
+                        {"id": "columns", "size": 2304},
                         {"id": "scores", "dtype": "float32", "shape": [1, 10]},
                     ],
                     "body": [
-                        {"op": "conv", "inputs": ["image"], "outputs": ["features"]},
+                        {"op": "conv", "inputs": ["image"], "outputs": ["features"], "temporaries": ["columns"]},
                         {"op": "classify", "inputs": ["features"], "outputs": ["scores"]},
                     ],
                 }

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
+from memplan.api.http.keeping import Keep
 from memplan.api.http.problem_details import ProblemDetails, error_answers
 from memplan.api.http.requests.bodies import CSV, FORMAT_OF, JSON, TEXT
 from memplan.api.options import Options
+from memplan.api.service.answering import PLAN
+from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.operations import Operations
 
 _REF = "#/components/schemas/{model}"
 
@@ -25,59 +27,18 @@ def _model(name: str, description: str, **fields: Any) -> type[BaseModel]:
     return create_model(name, __config__=ConfigDict(extra="forbid"), __doc__=description, **fields)
 
 
-class _Keep(BaseModel):
-    """The old plan whose places are kept: that of a job, or one that comes along."""
-
-    model_config = ConfigDict(extra="forbid", title="Keep")
-
-    plan_hash: Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")] | None = None
-    plan: Plan | None = None
-    eps: float | str = 0.02
-    least: Literal["buffers", "bytes"] = "buffers"
-
-
 _PLAN_REQUEST = _model(
     "PlanRequest",
     "A problem, how to plan it, and what to keep.",
     problem=Problem,
     options=(Options, Options()),
-    keep=(_Keep | None, None),
+    keep=(Keep | None, None),
 )
 
-_MODELS: tuple[type[BaseModel], ...] = (
-    Problem,
-    Options,
-    _PLAN_REQUEST,
-    Plan,
-    ProblemDetails,
-    Operations,
-)
+_MODELS: tuple[type[BaseModel], ...] = (Problem, Options, _PLAN_REQUEST, Plan, ProblemDetails)
 
-PROBLEM_EXAMPLE: dict[str, Any] = {
-    "buffers": [
-        {"id": "conv1", "size": 401408, "start": 0, "end": 3},
-        {"id": "conv2", "size": 200704, "start": 2, "end": 5},
-    ]
-}
+PROBLEM_EXAMPLE: dict[str, Any] = CAPABILITIES[PLAN].example["problem"]
 OPTIONS_EXAMPLE: dict[str, Any] = {"time_limit_s": 2, "solver": "auto", "accept": "5%"}
-OPERATIONS_EXAMPLE: dict[str, Any] = {
-    "functions": {
-        "main": {
-            "params": ["image"],
-            "results": ["scores"],
-            "buffers": [
-                {"id": "image", "dtype": "int8", "shape": [1, 96, 96, 3]},
-                {"id": "features", "dtype": "int8", "shape": [1, 48, 48, 8]},
-                {"id": "columns", "size": 2304},
-                {"id": "scores", "dtype": "float32", "shape": [1, 10]},
-            ],
-            "body": [
-                {"op": "conv", "inputs": ["image"], "outputs": ["features"], "temporaries": ["columns"]},
-                {"op": "classify", "inputs": ["features"], "outputs": ["scores"]},
-            ],
-        }
-    }
-}
 CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
 PLAN_EXAMPLE: dict[str, Any] = {
     "status": "optimal",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import QueryParams
 
@@ -61,6 +61,12 @@ def _hash(text: str) -> str:
     return text
 
 
+ContentHash = Annotated[
+    str, AfterValidator(_hash), WithJsonSchema({"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"})
+]
+"""The hash of a problem or a plan, as text."""
+
+
 def _id(text: str) -> str:
     if not JOB_ID.fullmatch(text):
         raise PydanticCustomError("rule", "must be the id of a job, got {shown}", {"shown": shown(text)})
@@ -84,7 +90,7 @@ class JobQuery(WireValue):
     kind: JobKindName | None = None
     state: State | None = None
     name: str | None = None
-    problem_hash: Annotated[str, AfterValidator(_hash)] | None = None
+    problem_hash: ContentHash | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 100
     after: Annotated[str, AfterValidator(_id)] | None = None
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from memplan.api.http.openapi.schemas import OPERATIONS_EXAMPLE
 from memplan.api.settings import Settings
+from memplan.capabilities.operations.liveness import CAPABILITY
 from tests.support.programs import call, function, op
 from tests.support.server import Running, running
+
+OPERATIONS_EXAMPLE: dict[str, Any] = CAPABILITY.example["operations"]
 
 
 def ask(server: Running, content: object) -> Any:
