@@ -16,7 +16,7 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.formats.other_documents import refuse_unless_operations
 from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.liveness.expansion import expanded_count
+from memplan.planner.liveness.expansion import TOO_MANY, expanded_count
 from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -81,6 +81,12 @@ def operations_subject(operations: Operations) -> Subject:
         len(operations.pools),
         n_expanded=expanded_count(operations),
     )
+
+
+def check_expanded(subject: Subject, most: int) -> None:
+    """Raise OperationsError for a program that makes more statements and buffers than so many."""
+    if subject.n_expanded > most:
+        raise OperationsError(f"functions: {TOO_MANY.format(most=most)}, got {subject.n_expanded}")
 
 
 def problem_json(problem: Problem) -> Any:

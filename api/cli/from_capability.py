@@ -16,12 +16,11 @@ from memplan.api.cli.flags import dashed, flag, flags_of, keyword, options_given
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import STANDARD, is_terminal, read_as, refuse_unwritable, say, wants_table, warn, write
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control
+from memplan.capabilities.capability import Capability, CapabilityOptions, Control, due
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.files import named
 from memplan.planner.errors import OptionError
-from memplan.solvers.search.deadline import Deadline
 
 JsonFile = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
@@ -122,7 +121,7 @@ def run(capability: Capability[Any, Any], local: Local, given: dict[str, Any]) -
         warn(reader.warnings)
     line = ProgressLine(sys.stderr if local.draws_progress and is_terminal(sys.stderr) and not given["quiet"] else None)
     # Reading is a part of the time, unless work is counted instead.
-    deadline = None if found.options.counts_work else Deadline.after(found.options.time_limit_s, started)
+    deadline = None if found.options.counts_work else due(found.options.time_limit_s, started)
     with graceful_interrupts() as cancelled:
         hear = _reporter(capability, line.take if local.draws_progress else _say_line, given["quiet"])
         control = Control(deadline, cancelled, hear, is_local=True)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from memplan.api.reports.solver_facts import SolverFacts
+from memplan.api.reports.solver_facts import OF_OTHERS, SolverFacts
 from memplan.capabilities.plans.planning import headline
 from memplan.capabilities.sizes import size_text
 from memplan.planner.bounds.lower_bound import live_bytes
@@ -19,8 +19,6 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.peak_growth import Id, LiveSet, occupancies
-from memplan.solvers.portfolio.registry import EVERYTHING
-from memplan.solvers.reference.table import PREFIX
 
 _CHART_COLUMNS, _CHART_ROWS = 64, 6
 _MEMBERS_TOLD = 5
@@ -74,13 +72,13 @@ def show_solvers(facts: Iterable[SolverFacts]) -> None:
     own, others = Table(box=None, pad_edge=False), Table(box=None, pad_edge=False)
     for heading in ("solver", "installed", "proves", "what it is", "cannot do"):
         own.add_column(heading)
-    others.add_column(PREFIX, no_wrap=True)
+    others.add_column(OF_OTHERS, no_wrap=True)
     others.add_column("what it is")
     for solver in facts:
         if solver.source is not None:
-            others.add_row(solver.name.removeprefix(PREFIX), escape(solver.summary))
+            others.add_row(solver.name.removeprefix(OF_OTHERS), escape(solver.summary))
             continue
-        lacks = ", ".join(sorted(EVERYTHING.difference(solver.can))) or "-"
+        lacks = ", ".join(solver.lacks) or "-"
         own.add_row(solver.name, _yes(solver.installed), _yes(solver.proves), escape(solver.summary), lacks)
     console = Console(stderr=True, highlight=False)
     for table in (own, others):

@@ -6,6 +6,7 @@ So the blocking client and the asynchronous one share all but the sending.
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
@@ -17,7 +18,7 @@ from pydantic_core import to_json
 from memplan.api.client.errors import BusyError, RefusedError, WrongAnswerError
 from memplan.api.client.patience import timeout
 from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
-from memplan.api.options import Options
+from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.capabilities.bodies import written_body
@@ -36,6 +37,7 @@ T = TypeVar("T")
 A = TypeVar("A")
 _JSON = "application/json"
 _NDJSON = "application/x-ndjson"
+_NONE: Mapping[str, Any] = {}
 _PATIENCE_S = 30.0
 """The seconds that an answer may take beside the time limit of a search."""
 
@@ -96,8 +98,8 @@ def refusal_of(status: int, details: Any, retry_after: str | None = None) -> Ref
     return RefusedError(status, *told)
 
 
-def plan(problem: Problem, options: Options) -> ServiceCall[Plan]:
-    """`POST /v1/plan`."""
+def plan(problem: Problem, options: Options = NO_OPTIONS) -> ServiceCall[Plan]:
+    """Plan a problem, and wait for the plan: `POST /v1/plan`."""
     return ServiceCall(
         "POST",
         "/v1/plan",
@@ -109,8 +111,10 @@ def plan(problem: Problem, options: Options) -> ServiceCall[Plan]:
 
 
 def known_plan(problem: Problem) -> ServiceCall[Plan | None]:
-    """`GET /v1/plans/{problem_hash}`."""
+    """Return the best plan that the service knows of a problem, which is not solved, and not even sent.
 
+    `GET /v1/plans/{problem_hash}`.
+    """
     compiled = CompiledProblem.of(problem)
 
     def read(response: httpx.Response) -> Plan | None:
@@ -124,16 +128,20 @@ def known_plan(problem: Problem) -> ServiceCall[Plan | None]:
 
 
 def submit(
-    problem: Problem, options: Options, *, priority: int, deadline_s: float | None, idempotency_key: str
+    problem: Problem,
+    options: Options = NO_OPTIONS,
+    *,
+    priority: int = 0,
+    deadline_s: float | None = None,
+    idempotency_key: str | None = None,
 ) -> ServiceCall[RemoteJob]:
-    """`POST /v1/jobs`."""
-    terms: dict[str, Any] = {"priority": priority} | ({} if deadline_s is None else {"deadline_s": deadline_s})
-    headers = {"Content-Type": _JSON, "Idempotency-Key": idempotency_key}
-    return ServiceCall("POST", "/v1/jobs", _job, headers=headers, content=_submission(problem, options, terms))
+    """Submit a problem as a job; once this returns, it is not lost: `POST /v1/jobs`."""
+    content = _submission(problem, options, _terms(priority, deadline_s))
+    return ServiceCall("POST", "/v1/jobs", _job, headers=_once(idempotency_key), content=content)
 
 
 def job(job_id: str) -> ServiceCall[RemoteJob]:
-    """`GET /v1/jobs/{id}`."""
+    """Look at a job: `GET /v1/jobs/{id}`."""
     return ServiceCall("GET", f"/v1/jobs/{job_id}", _job)
 
 
@@ -149,7 +157,10 @@ def jobs(params: Mapping[str, str]) -> ServiceCall[tuple[Sequence[RemoteJob], st
 
 
 def job_plan(job_id: str, problem: Problem) -> ServiceCall[Plan | None]:
-    """`GET /v1/jobs/{id}/plan`."""
+    """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none.
+
+    `GET /v1/jobs/{id}/plan`.
+    """
     return ServiceCall(
         "GET",
         f"/v1/jobs/{job_id}/plan",
@@ -159,21 +170,21 @@ def job_plan(job_id: str, problem: Problem) -> ServiceCall[Plan | None]:
     )
 
 
-def ask(name: str, fields: Mapping[str, Any], options: Mapping[str, Any]) -> ServiceCall[dict[str, Any]]:
-    """`POST /v1/{name}`, with inputs and options as JSON has them; so is the answer."""
+def ask(name: str, fields: Mapping[str, Any], **options: Any) -> ServiceCall[dict[str, Any]]:
+    """Return the answer of a capability, such as `order`, with inputs and answer as JSON has them."""
     limit_s = float(options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
     return ServiceCall(
         "POST",
         f"/v1/{name}",
         lambda response: _object(response.content),
         headers={"Content-Type": _JSON},
-        content=to_json({**fields, "options": dict(options)}),
+        content=to_json({**fields, "options": options}),
         timeout_s=limit_s + _PATIENCE_S,
     )
 
 
 def answer(capability: Capability[Any, A], question: Question, options: CapabilityOptions) -> ServiceCall[A]:
-    """`POST /v1/{name}` of a capability; the answer is verified here as far as it can be."""
+    """Return the answer of a capability to its inputs, by their names, verified as far as it can be here."""
 
     def read(response: httpx.Response) -> A:
         found: A = TypeAdapter(capability.answer).validate_json(response.content)
@@ -209,33 +220,35 @@ def method(name: str, answer: Callable[[Capability[Any, Any], Question, Any], An
 def submit_request(
     kind: str,
     fields: Mapping[str, Any],
-    options: Mapping[str, Any],
     *,
-    priority: int,
-    deadline_s: float | None,
-    idempotency_key: str,
+    options: Mapping[str, Any] = _NONE,
+    priority: int = 0,
+    deadline_s: float | None = None,
+    idempotency_key: str | None = None,
 ) -> ServiceCall[RemoteJob]:
-    """`POST /v1/jobs?kind=…`."""
-    terms: dict[str, Any] = {"priority": priority} | ({} if deadline_s is None else {"deadline_s": deadline_s})
+    """Submit a request of a kind of job; once this returns, it is not lost: `POST /v1/jobs?kind=…`."""
     return ServiceCall(
         "POST",
         "/v1/jobs",
         _job,
         params={"kind": kind},
-        headers={"Content-Type": _JSON, "Idempotency-Key": idempotency_key},
-        content=to_json({**fields, "options": dict(options), **terms}),
+        headers=_once(idempotency_key),
+        content=to_json({**fields, "options": dict(options), **_terms(priority, deadline_s)}),
     )
 
 
 def job_result(job_id: str) -> ServiceCall[dict[str, Any] | None]:
-    """`GET /v1/jobs/{id}/result`."""
+    """Return the answer of a job, of whatever kind, as JSON has it: the best so far; None: there is none.
+
+    `GET /v1/jobs/{id}/result`.
+    """
     return ServiceCall(
         "GET", f"/v1/jobs/{job_id}/result", lambda response: _object(response.content), missing_is_none=True
     )
 
 
 def cancel(job_id: str) -> ServiceCall[RemoteJob]:
-    """`DELETE /v1/jobs/{id}`."""
+    """End a job; its best plan so far is kept: `DELETE /v1/jobs/{id}`."""
     return ServiceCall("DELETE", f"/v1/jobs/{job_id}", _job)
 
 
@@ -304,6 +317,15 @@ def _object(content: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise WrongAnswerError("answer: is not an object")
     return found
+
+
+def _terms(priority: int, deadline_s: float | None) -> dict[str, Any]:
+    return {"priority": priority} | ({} if deadline_s is None else {"deadline_s": deadline_s})
+
+
+def _once(idempotency_key: str | None) -> dict[str, str]:
+    """Return the headers of what is submitted once, however often it is sent."""
+    return {"Content-Type": _JSON, "Idempotency-Key": idempotency_key or uuid.uuid4().hex}
 
 
 def _job(response: httpx.Response) -> RemoteJob:

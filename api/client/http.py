@@ -12,10 +12,10 @@ safe, as the same problem has the same answer, and a job is submitted with an `I
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import httpx
 
@@ -24,16 +24,24 @@ from memplan.api.client.calls import EventReader, ServiceCall
 from memplan.api.client.errors import AwayError, BusyError
 from memplan.api.client.patience import PATIENCE_S, SILENCE_S, Patience, failure, open_options, timeout
 from memplan.api.client.values import BatchResult, RemoteEvent, RemoteJob
-from memplan.api.options import Options
+from memplan.api.options import NO_OPTIONS, Options
 from memplan.capabilities.capability import Capability, CapabilityOptions
 from memplan.capabilities.question import Question
-from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 A = TypeVar("A")
+P = ParamSpec("P")
 T = TypeVar("T")
-_DEFAULTS = Options()
-_NONE: Mapping[str, Any] = {}
+
+
+def _method(build: Callable[P, ServiceCall[T]]) -> Callable[Concatenate[Client, P], T]:
+    """Return the method of a client that sends a call, and returns what is answered."""
+
+    @wraps(build)
+    def method(client: Client, /, *given: P.args, **named: P.kwargs) -> T:
+        return client._answer(build(*given, **named))
+
+    return method
 
 
 class Client:
@@ -55,32 +63,19 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def plan(self, problem: Problem, options: Options = _DEFAULTS) -> Plan:
-        """Plan a problem, and wait for the plan."""
-        return self._answer(calls.plan(problem, options))
+    plan = _method(calls.plan)
+    known_plan = _method(calls.known_plan)
+    submit = _method(calls.submit)
+    submit_request = _method(calls.submit_request)
+    job = _method(calls.job)
+    job_plan = _method(calls.job_plan)
+    job_result = _method(calls.job_result)
+    cancel = _method(calls.cancel)
+    ask = _method(calls.ask)
 
-    def known_plan(self, problem: Problem) -> Plan | None:
-        """Return the best plan that the service knows of a problem; it is not solved, and not even sent."""
-        return self._answer(calls.known_plan(problem))
-
-    def submit(
-        self,
-        problem: Problem,
-        options: Options = _DEFAULTS,
-        *,
-        priority: int = 0,
-        deadline_s: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> RemoteJob:
-        """Submit a problem as a job; once this returns, it is not lost."""
-        key = idempotency_key or uuid.uuid4().hex
-        return self._answer(
-            calls.submit(problem, options, priority=priority, deadline_s=deadline_s, idempotency_key=key)
-        )
-
-    def job(self, job_id: str) -> RemoteJob:
-        """Look at a job."""
-        return self._answer(calls.job(job_id))
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return the call of a capability: its inputs, and its options by name or as `options`."""
+        return calls.method(name, self.answer)
 
     def jobs(self, **filters: str | int) -> Iterator[RemoteJob]:
         """Yield jobs, newest first: `state`, `name` and `problem_hash` say which."""
@@ -91,46 +86,9 @@ class Client:
             if after is None:
                 return
 
-    def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
-        """Return the best plan so far of a job for this problem, the final one once it is over; None: there is none."""
-        return self._answer(calls.job_plan(job_id, problem))
-
-    def job_result(self, job_id: str) -> dict[str, Any] | None:
-        """Return the answer of a job, of whatever kind, as JSON has it: the best so far; None: there is none."""
-        return self._answer(calls.job_result(job_id))
-
     def answer(self, capability: Capability[Any, A], question: Question, options: CapabilityOptions) -> A:
         """Return the answer of a capability to its inputs, by their names."""
         return self._answer(calls.answer(capability, question, options))
-
-    def ask(self, name: str, fields: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-        """Return the answer of a capability, such as `order`, with inputs and answer as JSON has them."""
-        return self._answer(calls.ask(name, fields, options))
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the call of a capability: its inputs, and its options by name or as `options`."""
-        return calls.method(name, self.answer)
-
-    def submit_request(
-        self,
-        kind: str,
-        fields: Mapping[str, Any],
-        *,
-        options: Mapping[str, Any] = _NONE,
-        priority: int = 0,
-        deadline_s: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> RemoteJob:
-        """Submit a request of a kind of job; once this returns, it is not lost."""
-        key = idempotency_key or uuid.uuid4().hex
-        call = calls.submit_request(
-            kind, fields, options, priority=priority, deadline_s=deadline_s, idempotency_key=key
-        )
-        return self._answer(call)
-
-    def cancel(self, job_id: str) -> RemoteJob:
-        """End a job; its best plan so far is kept."""
-        return self._answer(calls.cancel(job_id))
 
     def events(self, job_id: str) -> Iterator[RemoteEvent]:
         """Yield what happened to a job and what happens, until it is over; a connection that breaks is made anew."""
@@ -157,7 +115,7 @@ class Client:
             pass
         return self.job(job_id)
 
-    def batch(self, problems: Sequence[Problem], options: Options = _DEFAULTS) -> Iterator[BatchResult]:
+    def batch(self, problems: Sequence[Problem], options: Options = NO_OPTIONS) -> Iterator[BatchResult]:
         """Plan many problems; yield the result of each as soon as it is known, in any order."""
         body = calls.batch_lines(problems, options)
         limits = timeout(options.time_limit_s + SILENCE_S)

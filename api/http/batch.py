@@ -23,8 +23,8 @@ from memplan.api.reports.plan_formats import JSON, PLAN_FORMATS, write_plan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
+from memplan.capabilities.capability import due
 from memplan.planner.errors import InputError, MemplanError, OptionError, shown
-from memplan.solvers.search.deadline import Deadline
 
 _PRIORITY = -1
 """Requests for one plan go before requests for many."""
@@ -131,7 +131,7 @@ class Batch:
 
     async def _result(self, read: _Right, cancelled: asyncio.Event) -> bytes:
         try:
-            asked = PlanRequest(read.problem, read.options, Deadline.after(inf), _PRIORITY, key_id=self.key_id)
+            asked = PlanRequest(read.problem, read.options, due(inf), _PRIORITY, key_id=self.key_id)
             plan = await self.solving.plan(asked, cancelled)
             written = await to_thread.run_sync(write_plan, plan, read.problem.problem, read.options.format or "json")
             return _line(read.about, "plan", written)

@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
-from memplan.api.http.requests.bodies import JSON, plan_answer
+from memplan.api.http.requests.bodies import JSON, format_of_answer, plan_answer
 from memplan.api.http.requests.job_requests import ContentHash
 from memplan.api.http.requests.submissions import check_size, check_time_limit, read_object
 from memplan.api.jobs.serialization import plan_json
@@ -21,6 +21,7 @@ from memplan.api.options import Options, read_options
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
+from memplan.capabilities.capability import due
 from memplan.capabilities.inputs import read_plan_field, read_problem_field
 from memplan.capabilities.plans.replan import ReplanOptions
 from memplan.planner.errors import InputError, OptionError, sentences, shown
@@ -28,7 +29,6 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
-from memplan.solvers.search.deadline import Deadline
 
 WORD = b'"keep"'
 """What the body of such a request has in it."""
@@ -87,7 +87,7 @@ def _keep(value: object) -> Keep:
 
 
 async def kept_plan(
-    service: Service, request: Request, asked: Keeping, plan_format: str, deadline: Deadline, cancelled: asyncio.Event
+    service: Service, request: Request, asked: Keeping, arrived: float, cancelled: asyncio.Event
 ) -> Response:
     """Answer with a plan of few moves; raises OptionError where there is no such old plan."""
     if asked.old is None:
@@ -99,6 +99,7 @@ async def kept_plan(
     problem = await service.briefly(partial(write_problem, asked.problem), request)
     body = b'{"problem":' + problem.strip() + b',"plan":' + old.strip() + b"}"
     limit_s, key_id = asked.options.time_limit_s, Caller.of(request).key_id
+    deadline, plan_format = due(limit_s, arrived), format_of_answer(request, asked.options)
     asking = WorkRequest("replan", JSON, body, options, limit_s, deadline, may_be_refused=True, key_id=key_id)
     answer = await service.working.work(asking, cancelled)
     if plan_format == "json":

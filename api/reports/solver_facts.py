@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from memplan.solvers.portfolio.registry import SOLVERS
-from memplan.solvers.reference.table import PLANNERS
+from memplan.solvers.portfolio.registry import EVERYTHING, SOLVERS
+from memplan.solvers.reference.table import PLANNERS, PREFIX
+
+OF_OTHERS = PREFIX
+"""What the names of other systems' planners begin with."""
 
 
 class SolverFacts(BaseModel):
@@ -24,6 +27,11 @@ class SolverFacts(BaseModel):
     proves: bool
     at_most: int | None
     source: str | None
+
+    @property
+    def lacks(self) -> list[str]:
+        """The features that it does not honour."""
+        return sorted(EVERYTHING.difference(self.can))
 
 
 def solver_facts() -> list[SolverFacts]:

@@ -13,12 +13,15 @@ from memplan.capabilities.question import Question
 from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.formats import memplan_json
+from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.planner.model.planned import with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio import stages
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference import checked, table
 from memplan.solvers.reference.table import PREFIX
 from memplan.solvers.studies.explanation.options import EXPLAIN_S
 
@@ -46,6 +49,15 @@ def planned(
     given = {name: getattr(options, name) for name in SolveOptions.model_fields} | {"time_limit_s": limit_s}
     plan = solve(problem, **given, control=running.searching(keeping_s=running.left_s - limit_s, **control))
     return with_reason(problem, plan, running, reason_s)
+
+
+def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
+    """Raise OptionError for a solver that cannot do what a problem needs."""
+    planner = table.find(solver)
+    if planner is None:
+        stages.chosen(instance, solver)
+    else:
+        checked.check_features(problem, instance, planner)
 
 
 def is_own_planner(solver: str) -> bool:

@@ -20,7 +20,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.parts import in_parts
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
-from memplan.planner.model.planned import problem_of
+from memplan.planner.model.planned import cell_of, problem_of
 from memplan.planner.model.problem_fields import Profile
 from memplan.planner.model.rows import Id, Name, Placement, PlanValue, as_tuple
 
@@ -245,9 +245,4 @@ class Plan(PlanValue):
 
     def _repr_html_(self) -> str | None:
         """Return the page of the plan for a notebook's cell; None where the problem is not known, or is too large."""
-        problem = problem_of(self)
-        if problem is None or len(problem.buffers) > _SHOWN_AT_MOST:
-            return None
-        # By its name: the domain does not stand on what shows it, and only notebooks ask for it.
-        shown: str = import_module("memplan.api.reports.page.notebook").cell(problem, self)
-        return shown
+        return cell_of(self, _SHOWN_AT_MOST)

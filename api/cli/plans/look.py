@@ -16,12 +16,13 @@ from memplan.api.cli.flags import flag, flags_of, keyword, options_given, signed
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import STANDARD, read_as, read_plan, refuse_unwritable, say, write
 from memplan.api.reports.page.file_page import plan_page
+from memplan.capabilities.capability import Control
 from memplan.capabilities.files.program_names import NO_NAMES, program_names
+from memplan.capabilities.plans.plan import PlanOptions
+from memplan.capabilities.plans.planning import planned
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.options import SolveControl
-from memplan.solvers.portfolio.solve import solve
 
 LOOK_S = 5.0
 
@@ -55,8 +56,9 @@ def _look(**given: Any) -> None:
 
 
 def _planned(problem: Problem, time_limit_s: float) -> Plan:
+    options = PlanOptions(time_limit_s=time_limit_s)
     with graceful_interrupts() as cancelled:
-        return solve(problem, time_limit_s=time_limit_s, control=SolveControl(cancelled=cancelled))
+        return planned(problem, options, Control(cancelled=cancelled).begun(options), reason_s=0)
 
 
 def _target(output: str | None) -> str:

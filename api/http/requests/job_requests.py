@@ -30,16 +30,14 @@ from memplan.api.service.answering import PLAN, QUESTIONS
 from memplan.api.settings import Settings
 from memplan.api.store.job import NewJob
 from memplan.api.store.job_states import State
-from memplan.capabilities.capability import Capability
+from memplan.capabilities.capability import Capability, Seconds
+from memplan.capabilities.plans.planning import check_solver
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
-from memplan.solvers.portfolio import stages
-from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
-from memplan.solvers.reference import checked, table
 
 NAME_CHARACTERS = 200
 """The characters of a problem's name that are kept as the job's."""
@@ -80,7 +78,7 @@ class Terms(WireValue):
     """
 
     priority: Annotated[int, Field(ge=-100, le=100)] = 0
-    deadline_s: Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)] | None = None
+    deadline_s: Seconds | None = None
     webhook: str | None = None
 
 
@@ -187,11 +185,7 @@ def new_job(problem: Problem, options: Options, **said: Any) -> NewJob:
     """Make a job of a submission that can be solved; raises OptionError where it cannot."""
     options.target()
     instance = compile_problem(problem)
-    planner = table.find(options.solver)
-    if planner is None:
-        stages.chosen(instance, options.solver)
-    else:
-        checked.check_features(problem, instance, planner)
+    check_solver(problem, instance, options.solver)
     return NewJob(
         problem=pack_problem(problem),
         problem_hash=problem_hash(problem, instance),

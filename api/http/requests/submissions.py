@@ -15,21 +15,19 @@ from memplan.api.http.requests.bodies import FORMAT_OF, JSON
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
-from memplan.capabilities.inputs import read_problem_field
+from memplan.capabilities.inputs import check_expanded, read_problem_field
 from memplan.capabilities.question import Subject
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import (
     MAX_SHOWN,
     FormatError,
     InputError,
-    OperationsError,
     OptionError,
     ProblemError,
     path_of,
     shown,
 )
 from memplan.planner.formats import FORMATS, memplan_json
-from memplan.planner.liveness.expansion import TOO_MANY
 from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.entries import FIELDS
 from memplan.planner.model.problem import Problem
@@ -125,9 +123,7 @@ def check_size(problem: Problem, settings: Settings) -> None:
 
 def check_subject(subject: Subject, settings: Settings) -> None:
     """Refuse what a request is about where it makes too much; raises TooLargeError and OperationsError."""
-    if subject.n_expanded > settings.max_expanded:
-        rule = TOO_MANY.format(most=settings.max_expanded)
-        raise OperationsError(f"functions: {rule}, got {subject.n_expanded}")
+    check_expanded(subject, settings.max_expanded)
     check_counts(max(subject.n_buffers, subject.n_expanded), subject.n_pools, settings)
     check_pairs(subject.n_pairs, subject.n_pools, settings)
 

@@ -15,7 +15,7 @@ from starlette.datastructures import QueryParams
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import PlainRoute, may
-from memplan.api.http.keeping import WORD, Keeping, kept_plan, read_keeping
+from memplan.api.http.keeping import WORD, kept_plan, read_keeping
 from memplan.api.http.openapi.schemas import PLAN_ANSWER, PLAN_REQUEST
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.requests.bodies import (
@@ -36,9 +36,9 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
+from memplan.capabilities.capability import due
 from memplan.planner import __version__
 from memplan.planner.model.plan import Explanation, Plan
-from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter(route_class=PlainRoute)
 
@@ -76,7 +76,8 @@ async def plan(request: Request) -> Response:
     if WORD in body and kind == JSON:
         read_keep = partial(read_keeping, body, request.query_params, service.settings)
         if (keeping := await service.briefly(read_keep, request)) is not None:
-            return await _kept(request, service, keeping, arrived)
+            async with service.caller(request) as cancelled:
+                return await kept_plan(service, request, keeping, arrived, cancelled)
     asking = _Asking(service, request, kind, body, name, arrived)
     reading = service.readings.find(name)
     if reading is not None:
@@ -116,7 +117,7 @@ class _Asking:
     async def answer(self, reading: Reading, is_short: bool = True) -> Response:
         """Answer with the best plan for what was read."""
         problem, options = reading
-        deadline, key_id = Deadline.after(options.time_limit_s, self.arrived), Caller.of(self.request).key_id
+        deadline, key_id = due(options.time_limit_s, self.arrived), Caller.of(self.request).key_id
         asked = PlanRequest(problem, options, deadline, may_be_refused=True, key_id=key_id)
         plan_format = format_of_answer(self.request, options)
         async with self.service.caller(self.request) as cancelled:
@@ -144,7 +145,7 @@ class _Asking:
                 asyncio.get_running_loop().run_in_executor(None, begun.end)
 
     async def _answer_in_time(self, begun: BegunSubmission) -> Response:
-        deadline = Deadline.after(begun.options.time_limit_s, self.arrived)
+        deadline = due(begun.options.time_limit_s, self.arrived)
         if begun.rows * _ROW_S > deadline.left_s + _GRACE_S:
             return self._too_late(begun)
 
@@ -176,11 +177,3 @@ class _Asking:
 def _is_soon_begun(kind: str, body: bytes) -> bool:
     """Return True if parsing takes less time than handing it to a thread; escapes make a second parser look at JSON."""
     return len(body) <= _SHORT_BYTES and (kind == CSV or b"\\" not in body)
-
-
-async def _kept(request: Request, service: Service, keeping: Keeping, arrived: float) -> Response:
-    """Answer a request that keeps the places of an old plan."""
-    deadline = Deadline.after(keeping.options.time_limit_s, arrived)
-    plan_format = format_of_answer(request, keeping.options)
-    async with service.caller(request) as cancelled:
-        return await kept_plan(service, request, keeping, plan_format, deadline, cancelled)

@@ -21,10 +21,9 @@ from memplan.api.service.answering import QUESTIONS, answered
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller
 from memplan.capabilities.bodies import media_of
-from memplan.capabilities.capability import Capability
+from memplan.capabilities.capability import Capability, due
 from memplan.capabilities.inputs import JSON
 from memplan.capabilities.registry import CAPABILITIES
-from memplan.solvers.search.deadline import Deadline
 
 router = APIRouter()
 
@@ -40,7 +39,7 @@ def _call(capability: Capability[Any, Any]) -> Callable[[Request], Awaitable[Res
         read = partial(read_work, capability, media, body, request.query_params, service.settings)
         found = await service.briefly(read, request)
         limit_s = found.options.time_limit_s
-        deadline = Deadline.after(limit_s, arrived)
+        deadline = due(limit_s, arrived)
         if capability.is_brief(found.subject, found.options):
             control = WorkControl(deadline, threading.Event(), lambda _: None)
             brief = await service.briefly(
