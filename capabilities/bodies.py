@@ -19,12 +19,12 @@ _MOST_FIELDS = 64
 """More fields than any body has."""
 
 
-def media_of(capability: Capability[Any, Any]) -> tuple[str, ...]:
+def media_of(capability: Capability[Any]) -> tuple[str, ...]:
     """Return the media types of a capability's bodies."""
     return (BYTES, JSON) if capability.inputs[0].takes_bytes else (JSON,)
 
 
-def parsed_fields(capability: Capability[Any, Any], media: str, body: bytes) -> dict[str, Any]:
+def parsed_fields(capability: Capability[Any], media: str, body: bytes) -> dict[str, Any]:
     """Return the fields of a body, the options and the terms of a job among them; raises InputError."""
     first = capability.inputs[0].name
     if media != JSON:
@@ -44,7 +44,7 @@ def parsed_fields(capability: Capability[Any, Any], media: str, body: bytes) -> 
     return {first: content} if is_bare else content
 
 
-def check_fields(capability: Capability[Any, Any], content: Mapping[str, Any], more: Collection[str] = ()) -> None:
+def check_fields(capability: Capability[Any], content: Mapping[str, Any], more: Collection[str] = ()) -> None:
     """Raise InputError where an input is lacking, or a field is unknown; `more` are the terms of a job."""
     breaks = [f"{each.name}: is required" for each in capability.inputs if each.required and each.name not in content]
     if capability.any_of and content.keys().isdisjoint(capability.any_of):
@@ -59,13 +59,13 @@ def check_fields(capability: Capability[Any, Any], content: Mapping[str, Any], m
         raise InputError(*breaks[:MAX_SHOWN])
 
 
-def read_question(capability: Capability[Any, Any], content: Mapping[str, Any]) -> Question:
+def read_question(capability: Capability[Any], content: Mapping[str, Any]) -> Question:
     """Return the inputs in the fields of a body; raises InputError."""
     return {each.name: each.from_json(content[each.name]) for each in capability.inputs if each.name in content}
 
 
 def read_body_options(
-    capability: Capability[Any, Any], content: Mapping[str, Any], query: Mapping[str, str]
+    capability: Capability[Any], content: Mapping[str, Any], query: Mapping[str, str]
 ) -> CapabilityOptions:
     """Return the options of a body, or those of its query; raises OptionError."""
     if query and "options" in content:
@@ -80,14 +80,14 @@ def read_body_options(
         raise OptionError(*sentences(error)) from error
 
 
-def written_body(capability: Capability[Any, Any], question: Question, options: CapabilityOptions) -> bytes:
+def written_body(capability: Capability[Any], question: Question, options: CapabilityOptions) -> bytes:
     """Write the body of a request, for a service."""
     inputs = {each.name: each.to_json(question[each.name]) for each in capability.inputs if each.name in question}
     return to_json(inputs | {"options": options.model_dump(mode="json", exclude_defaults=True)})
 
 
 @cache
-def request_model(capability: Capability[Any, Any]) -> type[BaseModel]:
+def request_model(capability: Capability[Any]) -> type[BaseModel]:
     """Return the model that describes the bodies of a capability."""
     fields: dict[str, Any] = {
         each.name: each.wire if each.required else (each.wire | None, None) for each in capability.inputs

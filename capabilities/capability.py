@@ -6,8 +6,9 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
-from typing import Annotated, Any, Generic, Self, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
@@ -18,7 +19,6 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIM
 from memplan.solvers.search.deadline import Deadline
 
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
-O = TypeVar("O", bound="CapabilityOptions")  # noqa: E741  an options model
 A = TypeVar("A")
 _LEAST_S = 0.02
 """The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
@@ -102,10 +102,10 @@ class Running:
 
 
 @dataclass(frozen=True, eq=False)
-class Capability(Generic[O, A]):
+class Capability(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, and what entrances need of it.
 
-    Its name and its help are those of the function; `options` and `answer` are models, in which each option stands
+    Its name, its help and the models of its options and of its answer are those of the function; each option stands
     once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` is that of
     the command, `status` what jobs are listed with. One of the inputs in `any_of` is given, where it names some.
     `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
@@ -116,8 +116,6 @@ class Capability(Generic[O, A]):
 
     function: Callable[..., A]
     inputs: tuple[Input[Any], ...]
-    options: type[O]
-    answer: type[A]
     lines: Callable[[A], Iterable[str]]
     example: Mapping[str, Any]
     exit_status: Callable[[A], int] = lambda _: 0
@@ -152,7 +150,18 @@ class Capability(Generic[O, A]):
         """The first sentence about it, without its stop."""
         return self.help.partition("\n")[0].partition(":")[0].rstrip(".")
 
-    def answered(self, question: Question, options: O, control: Control) -> A:
+    @cached_property
+    def options(self) -> type[CapabilityOptions]:
+        """The model of its options: that of the function's default."""
+        return type(inspect.signature(self.function).parameters["options"].default)
+
+    @cached_property
+    def answer(self) -> type[A]:
+        """The model of its answer: what the function returns."""
+        found: type[A] = get_type_hints(self.function)["return"]
+        return found
+
+    def answered(self, question: Question, options: CapabilityOptions, control: Control) -> A:
         """Answer a question whose inputs and options were read; raises MemplanError."""
         if self.check is not None:
             self.check(question, options)

@@ -10,11 +10,11 @@ from memplan.capabilities import MODULES
 from memplan.capabilities.capability import Capability
 
 
-class Registry(Mapping[str, Capability[Any, Any]]):
+class Registry(Mapping[str, Capability[Any]]):
     """The capabilities by name."""
 
-    def __getitem__(self, name: str) -> Capability[Any, Any]:
-        found: Capability[Any, Any] = import_module(f"{__package__}.{MODULES[name]}").CAPABILITY
+    def __getitem__(self, name: str) -> Capability[Any]:
+        found: Capability[Any] = import_module(f"{__package__}.{MODULES[name]}").CAPABILITY
         return found
 
     def __iter__(self) -> Iterator[str]:

@@ -38,7 +38,7 @@ def manual() -> str:
     return "\n".join([*parts, *_table(ReadOptions)]) + "\n"
 
 
-def _about(capability: Capability[Any, Any], name: str) -> str:
+def _about(capability: Capability[Any], name: str) -> str:
     read = [each for each in capability.inputs if each.from_file is not None]
     metavars = [(each.metavar or each.name.upper(), each.required) for each in read]
     files = " ".join(metavar if is_required else f"[{metavar}]" for metavar, is_required in metavars)

@@ -78,7 +78,7 @@ class Local:
     draws_progress: bool = False
 
 
-def command_of(capability: Capability[Any, Any], local: Local | None = None) -> Callable[..., None]:
+def command_of(capability: Capability[Any], local: Local | None = None) -> Callable[..., None]:
     """Return the function that typer makes a command of."""
     own = local or Local()
     files = [each for each in capability.inputs if each.from_file is not None]
@@ -105,7 +105,7 @@ def command_of(capability: Capability[Any, Any], local: Local | None = None) -> 
     return signed(command, parameters)
 
 
-def run(capability: Capability[Any, Any], local: Local, given: dict[str, Any]) -> int:
+def run(capability: Capability[Any], local: Local, given: dict[str, Any]) -> int:
     """Read files and flags, answer, and write the answer; return the exit status. Raises MemplanError."""
     started = time.monotonic()
     if not local.owns_output:
@@ -136,7 +136,7 @@ def run(capability: Capability[Any, Any], local: Local, given: dict[str, Any]) -
     return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer)
 
 
-def answered(capability: Capability[Any, Any], given: Given, control: Control) -> Any:
+def answered(capability: Capability[Any], given: Given, control: Control) -> Any:
     """Return the answer, by this process or by the service that was named."""
     if given.server is None:
         # What reads a file itself, and not before, says what is wrong with it without the name.
@@ -149,7 +149,7 @@ def answered(capability: Capability[Any, Any], given: Given, control: Control) -
     return ask(given.server, capability, given.question, given.options, control)
 
 
-def show(capability: Capability[Any, Any], local: Local, given: Given, answer: Any) -> None:
+def show(capability: Capability[Any], local: Local, given: Given, answer: Any) -> None:
     """Write an answer: JSON to the file that was named, and a table for people or JSON to standard output."""
     output, quiet = None if local.owns_output else given.flags["output"], given.flags["quiet"]
     for sentence in local.finish(given, answer):
@@ -186,12 +186,12 @@ def _text_flag(each: Input[Any]) -> inspect.Parameter:
     return flag(each.name, list[str] | None, None, spelled(each.name)[0], metavar=each.metavar, help=each.help)
 
 
-def _exit_sentence(capability: Capability[Any, Any]) -> str:
+def _exit_sentence(capability: Capability[Any]) -> str:
     exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
     return f"Exit status: {', '.join(f'{status} {meaning}' for status, meaning in exits.items())}."
 
 
-def _read_files(capability: Capability[Any, Any], reader: Reader, given: Mapping[str, Any]) -> Question:
+def _read_files(capability: Capability[Any], reader: Reader, given: Mapping[str, Any]) -> Question:
     """Return the inputs that files and texts say; raises InputError."""
     question: dict[str, Any] = {}
     _refuse_standard_twice([given.get(each.name) for each in capability.inputs if each.from_file is not None])
@@ -226,7 +226,7 @@ def _say_line(line: str) -> None:
 
 
 def _reporter(
-    capability: Capability[Any, Any], take: Callable[[str], None], quiet: bool
+    capability: Capability[Any], take: Callable[[str], None], quiet: bool
 ) -> Callable[[Mapping[str, Any]], None]:
     def report(event: Mapping[str, Any]) -> None:
         if not quiet and (line := capability.progress(event)) is not None:

@@ -30,7 +30,7 @@ class ServerError(InputError):
 
 
 def ask(
-    server: str, capability: Capability[Any, Any], question: Question, options: CapabilityOptions, control: Control
+    server: str, capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control
 ) -> Any:
     """Return a service's answer, verified here. The key is that of the environment. Raises ServerError."""
     try:
@@ -44,7 +44,7 @@ def ask(
 
 
 async def _asked(
-    server: str, capability: Capability[Any, Any], question: Question, options: CapabilityOptions, control: Control
+    server: str, capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control
 ) -> Any:
     async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
         asking = asyncio.create_task(_asking(client, capability, question, options))
@@ -60,7 +60,7 @@ async def _asked(
 
 
 async def _asking(
-    client: AsyncClient, capability: Capability[Any, Any], question: Question, options: CapabilityOptions
+    client: AsyncClient, capability: Capability[Any], question: Question, options: CapabilityOptions
 ) -> Any:
     if capability.name == _PLAN:  # large problems are written at once
         return await client.plan(question["problem"], Options.model_construct(**options.model_dump()))

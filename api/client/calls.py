@@ -183,7 +183,7 @@ def ask(name: str, fields: Mapping[str, Any], **options: Any) -> ServiceCall[dic
     )
 
 
-def answer(capability: Capability[Any, A], question: Question, options: CapabilityOptions) -> ServiceCall[A]:
+def answer(capability: Capability[A], question: Question, options: CapabilityOptions) -> ServiceCall[A]:
     """Return the answer of a capability to its inputs, by their names, verified as far as it can be here."""
 
     def read(response: httpx.Response) -> A:
@@ -202,7 +202,7 @@ def answer(capability: Capability[Any, A], question: Question, options: Capabili
     )
 
 
-def method(name: str, answer: Callable[[Capability[Any, Any], Question, Any], Any]) -> Callable[..., Any]:
+def method(name: str, answer: Callable[[Capability[Any], Question, Any], Any]) -> Callable[..., Any]:
     """Return the method of a client that asks for a capability; raises AttributeError where there is none."""
     known = name.rstrip("_").replace("_", "-")
     if known not in CAPABILITIES:

@@ -86,7 +86,7 @@ class Client:
             if after is None:
                 return
 
-    def answer(self, capability: Capability[Any, A], question: Question, options: CapabilityOptions) -> A:
+    def answer(self, capability: Capability[A], question: Question, options: CapabilityOptions) -> A:
         """Return the answer of a capability to its inputs, by their names."""
         return self._answer(calls.answer(capability, question, options))
 

@@ -78,7 +78,7 @@ class AsyncClient:
             if after is None:
                 return
 
-    async def answer(self, capability: Capability[Any, A], question: Question, options: CapabilityOptions) -> A:
+    async def answer(self, capability: Capability[A], question: Question, options: CapabilityOptions) -> A:
         """Return the answer of a capability to its inputs, by their names."""
         return await self._answer(calls.answer(capability, question, options))
 

@@ -29,7 +29,7 @@ def perform(task: WorkTask, control: WorkControl) -> WorkAnswer:
 
 
 def answered(
-    capability: Capability[Any, Any], question: Question, options: CapabilityOptions, control: WorkControl
+    capability: Capability[Any], question: Question, options: CapabilityOptions, control: WorkControl
 ) -> WorkAnswer:
     """Answer a question; one about a stranger's file in a process of its own. Raises MemplanError."""
     if any(each.is_foreign and each.name in question for each in capability.inputs):

@@ -241,8 +241,6 @@ _DIFF = "must be sent to POST /v1/diff, which compares two plans now; this call 
 CAPABILITY = Capability(
     compare,
     inputs=(FILE,),
-    options=CompareOptions,
-    answer=ModelComparison,
     lines=lines,
     exit_status=lambda found: 0 if (found.memplan_with_views or found.memplan).peak is not None else 1,
     exits={0: "there is a plan", 1: "none was found"},

@@ -73,8 +73,6 @@ def _with_facts(reader: Reader, data: bytes, name: str, _question: Question) -> 
 CAPABILITY = Capability(
     convert,
     inputs=(replace(PROBLEM, from_file=_with_facts),),
-    options=ConvertOptions,
-    answer=Converted,
     lines=lines,
     example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
 )

@@ -86,8 +86,6 @@ def lines(found: Exported) -> Iterator[str]:
 CAPABILITY = Capability(
     export,
     inputs=(PROBLEM, PLAN, MODEL),
-    options=ExportOptions,
-    answer=Exported,
     lines=lines,
     example={"problem": EXAMPLE, "plan": EXAMPLE_PLAN, "options": {"to": "c"}},
 )

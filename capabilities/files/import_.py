@@ -121,8 +121,6 @@ def lines(found: ImportAnswer) -> Iterator[str]:
 CAPABILITY = Capability(
     import_,
     inputs=(FILE,),
-    options=ImportCallOptions,
-    answer=ImportAnswer,
     lines=lines,
     most_bytes=_MOST_BYTES,
     write=_written,

@@ -214,8 +214,6 @@ def _example() -> dict[str, Any]:
 CAPABILITY = Capability(
     cascade,
     inputs=(replace(GRAPH, from_file=_graph_in),),
-    options=CascadeOptions,
-    answer=CascadeAnswer,
     lines=lines,
     exit_status=lambda found: 0 if found.points else 1,
     exits={0: "there are points", 1: "none is within the bounds"},

@@ -78,8 +78,6 @@ def _is_brief(subject: Subject, options: LivenessOptions) -> bool:
 CAPABILITY = Capability(
     liveness,
     inputs=(OPERATIONS,),
-    options=LivenessOptions,
-    answer=LivenessAnswer,
     lines=lines,
     is_brief=_is_brief,
     example={

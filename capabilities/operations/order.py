@@ -159,8 +159,6 @@ def _refuted(question: Question, found: OrderAnswer) -> str | None:
 CAPABILITY = Capability(
     order,
     inputs=(GRAPH,),
-    options=OrderOptions,
-    answer=OrderAnswer,
     lines=lines,
     exits={0: "there is an order"},
     refutes=_refuted,

@@ -130,8 +130,6 @@ def _refuted(question: Question, found: RecomputeAnswer) -> str | None:
 CAPABILITY = Capability(
     recompute,
     inputs=(GRAPH,),
-    options=RecomputeOptions,
-    answer=RecomputeAnswer,
     lines=lines,
     exit_status=lambda found: 0 if found.is_within else 1,
     exits={0: "the last point is within the budget, if there is one", 1: "nothing was found within it"},

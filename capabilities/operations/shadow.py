@@ -58,8 +58,6 @@ _PLACEMENTS = [
 CAPABILITY = Capability(
     shadow,
     inputs=(OPERATIONS, _PLAN_OF_OPERATIONS),
-    options=CapabilityOptions,
-    answer=Shadow,
     lines=lines,
     exit_status=lambda found: 0 if found.intact else 3,
     exits={0: "nothing is overwritten", 3: "something is"},

@@ -120,8 +120,6 @@ _PLACEMENTS = [{"id": "conv1", "pool": "default", "offset": 0}, {"id": "conv2", 
 CAPABILITY = Capability(
     audit,
     inputs=(AUDITED_PROBLEM, ANY_PLAN),
-    options=AuditOptions,
-    answer=Audit,
     lines=lines,
     exit_status=lambda found: 0 if found.valid else 3,
     exits={0: "the plan is valid", 3: "it is not"},

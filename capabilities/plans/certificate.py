@@ -93,8 +93,6 @@ def _refuted(question: Question, answer: CertificateAnswer) -> str | None:
 CAPABILITY = Capability(
     certificate,
     inputs=(PROBLEM, replace(PLAN, required=False, help="A plan of it, JSON or CSV; without one, it is planned.")),
-    options=CertificateOptions,
-    answer=CertificateAnswer,
     lines=lines,
     exit_status=lambda found: 1 if found.reason is not None else 0,
     exits={0: "there is a certificate", 1: "there is none"},

@@ -293,8 +293,6 @@ CAPABILITY = Capability(
         _BASELINE,
         baseline_problem("baseline_problem", "a baseline"),
     ),
-    options=CheckOptions,
-    answer=Check,
     lines=lines,
     exit_status=lambda found: 0 if found.passed else 1,
     exits={0: "within", 1: "over budget, grown beyond the tolerance or no plan"},

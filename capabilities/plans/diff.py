@@ -233,8 +233,6 @@ CAPABILITY = Capability(
         baseline_problem("old_problem", "an old plan"),
         baseline_problem("new_problem", "a new plan"),
     ),
-    options=CapabilityOptions,
-    answer=Difference,
     lines=lines,
     exit_status=lambda found: 1 if found.moved or found.added or found.removed else 0,
     exits={0: "nothing moved, came or went", 1: "something did"},

@@ -120,8 +120,6 @@ _BUFFERS = [
 CAPABILITY = Capability(
     plan,
     inputs=(PROBLEM,),
-    options=PlanOptions,
-    answer=Plan,
     lines=plan_lines,
     exit_status=plan_status,
     exits=PLAN_EXITS,

@@ -66,8 +66,6 @@ CAPABILITY = Capability(
             metavar="OLD_PLAN",
         ),
     ),
-    options=ReplanOptions,
-    answer=Plan,
     lines=plan_lines,
     exit_status=plan_status,
     exits=PLAN_EXITS,

@@ -129,8 +129,6 @@ CAPABILITY = Capability(
             subject=lambda bundle: problem_subject(problem_in(bundle.problem.file)),
         ),
     ),
-    options=ReplayOptions,
-    answer=Replay,
     lines=lines,
     exit_status=lambda found: _EXITS[found.same],
     exits={0: "the same bytes", 4: "another plan of the same peak", 5: "another peak"},

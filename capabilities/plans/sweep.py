@@ -218,8 +218,6 @@ _POOLS = [{"name": "sram", "size": 64}, {"name": "dram", "cost": 1}]
 CAPABILITY = Capability(
     sweep,
     inputs=(PROBLEM, SIZES),
-    options=SweepOptions,
-    answer=Sweep,
     lines=lines,
     exit_status=lambda found: 0 if any(point.status in ("optimal", "feasible") for point in found.points) else 1,
     exits={0: "there is a plan for some size", 1: "nothing fits at any"},

@@ -61,8 +61,6 @@ def lines(found: Verdict) -> Iterator[str]:
 CAPABILITY = Capability(
     verify,
     inputs=(PROBLEM, PLAN),
-    options=CapabilityOptions,
-    answer=Verdict,
     lines=lines,
     exit_status=lambda found: 0 if found.valid else 3,
     exits={0: "the plan is valid", 3: "it is not"},

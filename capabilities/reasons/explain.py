@@ -89,8 +89,6 @@ def _progress(event: Mapping[str, Any]) -> str | None:
 CAPABILITY = Capability(
     explain,
     inputs=(replace(PROBLEM_OR_GRAPH, required=True),),
-    options=ExplainOptions,
-    answer=Reason,
     lines=lines,
     exit_status=lambda found: 0 if found.status == "fits" else 1,
     exits={0: "it fits", 1: "it does not, or that is not known in time"},

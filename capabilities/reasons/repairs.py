@@ -237,8 +237,6 @@ CAPABILITY = Capability(
         Input("capacity", int, lambda value: value, lambda value: value, "The bytes of a graph.", required=False),
     ),
     any_of=("problem", "graph"),
-    options=RepairsOptions,
-    answer=Repairs,
     lines=lines,
     exit_status=lambda found: 0 if found.status == "fits" else 1,
     exits={0: "it fits as it is", 1: "it does not, or that is not known in time"},

@@ -149,8 +149,6 @@ GRID = Input(
 CAPABILITY = Capability(
     scenarios,
     inputs=(PROBLEM, GRID),
-    options=ScenariosOptions,
-    answer=Scenarios,
     lines=lines,
     status=lambda _: "done",
     check=_check,

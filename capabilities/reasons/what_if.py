@@ -69,8 +69,6 @@ def lines(found: WhatIf) -> Iterator[str]:
 CAPABILITY = Capability(
     what_if,
     inputs=(PROBLEM,),
-    options=WhatIfOptions,
-    answer=WhatIf,
     lines=lines,
     exit_status=lambda found: 1 if found.peak is None else 0,
     exits={0: "there is a plan to compare with", 1: "there is none"},

@@ -35,7 +35,7 @@ def server() -> Iterator[Running]:
         yield found
 
 
-def body_of(capability: Capability[Any, Any]) -> dict[str, Any]:
+def body_of(capability: Capability[Any]) -> dict[str, Any]:
     """Return the example of a capability, asked so that nothing depends on clocks."""
     options = dict(capability.example.get("options", {})) | {"time_limit_s": 5}
     if "deterministic" in capability.options.model_fields:
@@ -49,7 +49,7 @@ def without_times(content: str | bytes) -> Any:
     return {name: field for name, field in value.items() if name not in TIMES} if isinstance(value, dict) else value
 
 
-def arguments_of(capability: Capability[Any, Any], body: dict[str, Any], folder: Path) -> list[str]:
+def arguments_of(capability: Capability[Any], body: dict[str, Any], folder: Path) -> list[str]:
     """Return the command line that asks what a body does."""
     arguments = [capability.name]
     question = read_question(capability, body)

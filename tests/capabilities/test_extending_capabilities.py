@@ -46,8 +46,6 @@ def count(problem: Problem, options: CountOptions = CountOptions(), control: Con
 CAPABILITY = Capability(
     count,
     inputs=(PROBLEM,),
-    options=CountOptions,
-    answer=Count,
     lines=lambda found: [f"{found.buffers} buffers"],
     status=lambda _: "counted",
     example={"problem": {"buffers": [{"id": 0, "size": 8, "start": 0, "end": 2}]}},

@@ -18,7 +18,7 @@ REQUESTS: tuple[type[BaseModel], ...] = tuple(request_model(CAPABILITIES[name]) 
 MODELS: tuple[type[BaseModel], ...] = (*REQUESTS, *(CAPABILITIES[name].answer for name in QUESTIONS))
 
 
-def question_request(capability: Capability[Any, Any]) -> dict[str, Any]:
+def question_request(capability: Capability[Any]) -> dict[str, Any]:
     """Describe the query and the body of a capability's call."""
     options = capability.options.model_json_schema()["properties"]
     binary = {"schema": {"type": "string", "format": "binary"}}
@@ -39,7 +39,7 @@ def question_request(capability: Capability[Any, Any]) -> dict[str, Any]:
     }
 
 
-def question_answer(capability: Capability[Any, Any]) -> dict[str, Any]:
+def question_answer(capability: Capability[Any]) -> dict[str, Any]:
     """Describe the answer of a capability's call."""
     schema = {"$ref": _REF.format(model=capability.answer.__name__)}
     return {"description": "The answer.", "content": {JSON: {"schema": schema}}}

@@ -151,7 +151,7 @@ def without_kind(query: QueryParams) -> QueryParams:
 
 
 def _work_job(
-    capability: Capability[Any, Any],
+    capability: Capability[Any],
     media: str,
     body: bytes,
     query: QueryParams,

@@ -28,7 +28,7 @@ class CheckedWork:
 
 
 def read_work(
-    capability: Capability[Any, Any],
+    capability: Capability[Any],
     media: str,
     body: bytes,
     query: QueryParams,

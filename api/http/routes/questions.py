@@ -28,7 +28,7 @@ from memplan.capabilities.registry import CAPABILITIES
 router = APIRouter()
 
 
-def _call(capability: Capability[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
+def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response]]:
     """Return the function of a capability's route: it checks the body, and sends it to a worker."""
 
     async def call(request: Request) -> Response:
