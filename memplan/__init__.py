@@ -12,14 +12,13 @@ print(plan.status, plan.peak, plan.placement("conv2").offset)
 assert verify(problem, plan) == ()
 ```
 
-A name is imported when it is first asked for: importing memplan loads little else.
+A name is imported when it is first asked for: importing memplan loads nothing else.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from memplan.capabilities import MODULES, python_name
-from memplan.planner.model.planned import show_with
 
 _MODULE_OF = {python_name(name): f"capabilities.{module}" for name, module in MODULES.items()} | {
     "Control": "capabilities.capability",
@@ -199,17 +198,16 @@ else:  # type checkers would take any name for one of these
         if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = globals()[name] = getattr(import_module(f"memplan.{_MODULE_OF[name]}"), name)
+        # Here, since the domain must not stand on what shows it; and now, since nothing is imported before a name is.
+        import_module("memplan.planner.model.planned").show_with(_cell)
         return value
 
 
 def _cell(problem: Any, plan: Any) -> str:
-    """Return the HTML of a plan for a notebook: here, since the domain must not stand on what shows it."""
+    """Return the HTML of a plan, for a notebook."""
     from memplan.api.reports.page.notebook import cell
 
     return cell(problem, plan)
-
-
-show_with(_cell)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from pydantic import BaseModel, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from sse_starlette import ServerSentEvent
 
 from memplan.api.http.requests.job_requests import JobQuery
@@ -16,9 +16,19 @@ from memplan.api.service.answering import PLAN
 from memplan.api.store.job import StoredJob
 from memplan.api.store.job_states import MEANINGS, State
 from memplan.api.store.tables.events import StoredEvent
+from memplan.capabilities.capability import Answer
 
 PATH = "/v1/jobs"
-Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+
+
+def _moment(seconds: object) -> object:
+    """Return a moment in seconds as text; what is no number as it is."""
+    if not isinstance(seconds, float | int):
+        return seconds
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Moment = Annotated[str, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
 class PlanProgress(BaseModel):
@@ -43,7 +53,7 @@ class Links(BaseModel):
     plan: str | None
 
 
-class JobAnswer(BaseModel):
+class JobAnswer(Answer):
     """A job: how far it is, and where its answer is; `late_s` is by how much it ended after its deadline.
 
     `problem_hash`, `name` and `buffers` are those of the problem, or of what else a job of its kind is about.
@@ -89,27 +99,12 @@ def job_answer(job: StoredJob) -> JobAnswer:
     """Say what is known of a job."""
     at, is_plan = f"{PATH}/{job.id}", job.kind == PLAN
     options, progress = dict(job.options), None if job.progress is None else dict(job.progress)
-    return JobAnswer(
-        id=job.id,
-        kind=job.kind,
-        state=job.state,
+    return JobAnswer.of(
+        job,
         meaning=MEANINGS[job.state],
-        name=job.name,
-        problem_hash=job.problem_hash,
         buffers=job.n_buffers,
-        priority=job.priority,
-        created_at=_moment(job.created_at),
-        started_at=None if job.started_at is None else _moment(job.started_at),
-        finished_at=None if job.finished_at is None else _moment(job.finished_at),
-        deadline_at=None if job.deadline_at is None else _moment(job.deadline_at),
         options=Options.model_validate(options).model_dump(mode="json") if is_plan else options,
         progress=PlanProgress.model_validate(progress) if progress is not None and "gap" in progress else progress,
-        plan_status=job.plan_status,
-        plan_hash=job.plan_hash,
-        webhook=job.webhook,
-        attempts=job.attempts,
-        late_s=job.late_s,
-        error=job.error,
         links=Links(self=at, events=f"{at}/events", result=f"{at}/result", plan=f"{at}/plan" if is_plan else None),
     )
 
@@ -127,7 +122,3 @@ def server_sent(event: StoredEvent) -> ServerSentEvent:
     """Write an event for a stream; its id is what `Last-Event-ID` goes on from."""
     data = json.dumps({"at": _moment(event.at), **event.data}, separators=(",", ":"))
     return ServerSentEvent(data, event=event.kind, id=str(event.seq), sep="\n")
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

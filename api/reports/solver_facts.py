@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from memplan.capabilities.capability import Answer
 from memplan.solvers.portfolio.registry import EVERYTHING, SOLVERS
 from memplan.solvers.reference.table import PLANNERS, PREFIX
 
@@ -11,7 +12,7 @@ OF_OTHERS = PREFIX
 """What the names of other systems' planners begin with."""
 
 
-class SolverFacts(BaseModel):
+class SolverFacts(Answer):
     """A solver: the features of problems that it honours, and whether it ever proves that a plan is the best.
 
     `at_most` is the number of buffers that `auto` tries it on; `source` names where a reference planner comes from.
@@ -37,29 +38,11 @@ class SolverFacts(BaseModel):
 def solver_facts() -> list[SolverFacts]:
     """Return what is known of all solvers, those of other systems last."""
     own = [
-        SolverFacts(
-            name=row.name,
-            summary=row.summary,
-            installed=row.is_installed,
-            can=sorted(row.can),
-            needs=list(row.needs),
-            proves=row.proves,
-            at_most=row.at_most,
-            source=None,
-        )
+        SolverFacts.of(row, installed=row.is_installed, can=sorted(row.can), needs=list(row.needs), source=None)
         for row in SOLVERS
     ]
     others = [
-        SolverFacts(
-            name=planner.name,
-            summary=planner.summary,
-            installed=True,
-            can=sorted(planner.can),
-            needs=[],
-            proves=False,
-            at_most=None,
-            source=planner.source,
-        )
+        SolverFacts.of(planner, installed=True, can=sorted(planner.can), needs=[], proves=False, at_most=None)
         for planner in PLANNERS
     ]
     return own + others

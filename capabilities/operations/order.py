@@ -12,10 +12,7 @@ from memplan.capabilities.capability import Answer, Capability, Control
 from memplan.capabilities.inputs import GRAPH
 from memplan.capabilities.operations.graphs import GraphOptions
 from memplan.capabilities.question import Question
-from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OperationsError
-from memplan.planner.exporters.reordered.sequence import ReorderedFile
-from memplan.planner.exporters.reordered.write import write_reordered
 from memplan.planner.model.rows import Alignment
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.in_place import written_over_along
@@ -23,7 +20,7 @@ from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.certificates.orders import TIME_LIMIT_S
 from memplan.solvers.order.certificate import certify_order
 from memplan.solvers.order.placement.joint import Goal, PlacedOrder, order_and_place
-from memplan.solvers.order.regions import RegionOrder, permuted, with_orders_inside
+from memplan.solvers.order.regions import RegionOrder, with_orders_inside
 from memplan.solvers.order.solve import OrderResult, Witness
 
 _CERTIFICATE_SHARE = 0.25
@@ -120,13 +117,6 @@ def answer_of(graph: OperationGraph, placed: PlacedOrder) -> OrderAnswer:
 def _certificate(graph: OperationGraph, result: OrderResult, time_limit_s: float) -> BoundCertificate:
     found = certify_order(graph, result, time_limit_s=min(TIME_LIMIT_S, time_limit_s))
     return BoundCertificate.of(found.facts(), text=found.text or None)
-
-
-def written_model(reader: Reader, found: OrderAnswer) -> ReorderedFile:
-    """Return the model that was read with its operations in the order of an answer; raises InputError."""
-    assert found.placed is not None, "an answer of this machine's own has its graph"
-    result = found.placed.result
-    return write_reordered(reader.data, reader.name, permuted(result.graph, result.order))
 
 
 def lines(found: OrderAnswer) -> Iterator[str]:

@@ -22,7 +22,6 @@ from memplan.solvers.portfolio import stages
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import checked, table
-from memplan.solvers.reference.table import PREFIX
 from memplan.solvers.studies.explanation.options import EXPLAIN_S
 
 REASON_S = EXPLAIN_S
@@ -62,7 +61,7 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
 
 def is_own_planner(solver: str) -> bool:
     """Return True for the name of a planner of the caller's own, module:function."""
-    return ":" in solver and not solver.startswith(PREFIX)
+    return ":" in solver and not solver.startswith(table.PREFIX)
 
 
 def with_reason(problem: Problem, plan: Plan, running: Running, reason_s: float = REASON_S) -> Plan:

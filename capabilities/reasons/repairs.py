@@ -21,9 +21,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, as_tuple
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.order.regions import RegionOrder
-from memplan.solvers.studies.repairs import orders, repair
-from memplan.solvers.studies.repairs.values import KINDS, ChangeKind, RepairChange
-from memplan.solvers.studies.repairs.values import Repairs as ProblemRepairs
+from memplan.solvers.studies.repairs import orders, repair, values
 
 
 class RepairsOptions(SearchOptions):
@@ -34,8 +32,8 @@ class RepairsOptions(SearchOptions):
     most_changes: Annotated[int, Field(ge=1, le=repair.MOST_CHANGES)] = Field(
         3, description="The most changes of a repair."
     )
-    kinds: Annotated[tuple[ChangeKind, ...], BeforeValidator(as_tuple), Field(min_length=1)] = Field(
-        KINDS, description=f"The kinds of changes: {', '.join(KINDS)}."
+    kinds: Annotated[tuple[values.ChangeKind, ...], BeforeValidator(as_tuple), Field(min_length=1)] = Field(
+        values.KINDS, description=f"The kinds of changes: {', '.join(values.KINDS)}."
     )
     with_plans: bool = Field(False, description="Answer with the plan of each repair, too.")
 
@@ -71,7 +69,7 @@ class OrderRepairs(Answer):
     left_out: tuple[str, ...]
 
 
-class Repairs(ProblemRepairs):
+class Repairs(values.Repairs):
     """Repairs of a problem and, where its operations are known, those that change their order."""
 
     repairs_of_operations: OrderRepairs | None = None
@@ -188,7 +186,7 @@ def _order_text(each: OrderRepair) -> str:
     return "the operations as they are"
 
 
-def change_text(change: RepairChange) -> str:
+def change_text(change: values.RepairChange) -> str:
     """Say a change in some words."""
     name = shown(change.buffers[0])
     if change.kind == "in-place":

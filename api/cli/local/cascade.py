@@ -57,7 +57,7 @@ def _prepare(given: Given) -> None:
         if written == given.files["graph"]:
             raise OptionError(f"--write: must be another file than the model, got {shown(written)}")
         # Imported here: few models are written.
-        from memplan.capabilities.operations.cascade_writing import model_in_parts
+        from memplan.capabilities.operations.writing import model_in_parts
 
         model = model_in_parts(given.reader, source, given.options)
         given.prepared, given.question = _Prepared(source, model), {"graph": model.access}
@@ -79,7 +79,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
         write(given.flags["page"], cascade_page(title_of(given, answer.name), answer.result))
     if given.prepared.model is None or not answer.points:
         return ()
-    from memplan.capabilities.operations.cascade_writing import written_in_parts
+    from memplan.capabilities.operations.writing import written_in_parts
 
     data, sentence = written_in_parts(given.prepared.model, answer.result)
     write(given.flags["write"], data)
@@ -110,7 +110,7 @@ def _write_form(form: CascadeDisplay, path: str | None, given: Given, answer: An
     elif form is CascadeDisplay.schedule:
         write(path, "".join(f"{line}\n" for line in schedule(answer.result.points[-1])).encode())
     elif path is not None:
-        from memplan.capabilities.operations.cascade_writing import c_files
+        from memplan.capabilities.operations.writing import c_files
 
         files = c_files(answer.result, given.prepared.source, Path(path).resolve().name)
         try:

@@ -60,7 +60,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
 def _write_model(given: Given, answer: Any) -> list[str]:
     """Write the model in the order that was found, and return what its file has not any more."""
     # Imported here: few models are written.
-    from memplan.capabilities.operations.order import written_model
+    from memplan.capabilities.operations.writing import written_model
 
     found = written_model(given.reader, answer)
     write(given.flags["write"], found.data)

@@ -15,14 +15,13 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth.gate import may
 from memplan.api.http.openapi.capability_schemas import question_answer, question_request
 from memplan.api.http.problem_details import error_answers
-from memplan.api.http.requests.bodies import media_type, read_body
+from memplan.api.http.requests.bodies import JSON, media_type, read_body
 from memplan.api.http.requests.work_requests import read_work
 from memplan.api.service.answering import QUESTIONS, answered
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.store.caller import Caller
 from memplan.capabilities.bodies import media_of
 from memplan.capabilities.capability import Capability, due
-from memplan.capabilities.inputs import JSON
 from memplan.capabilities.registry import CAPABILITIES
 
 router = APIRouter()

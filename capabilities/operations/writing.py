@@ -1,4 +1,4 @@
-"""The files that points of cascades become: C, and a model whose operations run in parts."""
+"""The files that orders and cascades become: a model in another order or in parts, and C."""
 
 from __future__ import annotations
 
@@ -6,13 +6,24 @@ from collections.abc import Mapping
 
 from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.operations.cascade import CascadeOptions
+from memplan.capabilities.operations.order import OrderAnswer
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OptionError
 from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
+from memplan.planner.exporters.reordered.sequence import ReorderedFile
+from memplan.planner.exporters.reordered.write import write_reordered
 from memplan.planner.exporters.rewritten.write import RewritableModel, rewritable
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.rewriting import best_rewriting
 from memplan.solvers.cascade.solve import CascadeResult
+from memplan.solvers.order.regions import permuted
+
+
+def written_model(reader: Reader, found: OrderAnswer) -> ReorderedFile:
+    """Return the model that was read with its operations in the order of an answer; raises InputError."""
+    assert found.placed is not None, "an answer of this machine's own has its graph"
+    result = found.placed.result
+    return write_reordered(reader.data, reader.name, permuted(result.graph, result.order))
 
 
 def c_files(result: CascadeResult, source: OperationGraph, name: str) -> Mapping[str, bytes]:

@@ -1,0 +1,92 @@
+"""The rules for modules of the product that no linter knows: what they import, and what functions take."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("api", "capabilities", "checkers", "memplan", "planner", "solvers")
+MOST_IMPORTS = 20
+MOST_MIXED = 3
+"""The values of different types that a tuple may have as a parameter: more of them are a class without a name."""
+MANY_IMPORTS = {
+    # Here the parts of the service are put together, or a request meets reading, searching, storing and writing.
+    "api/client/calls.py",
+    "api/http/app_state.py",
+    "api/http/batch.py",
+    "api/http/keeping.py",
+    "api/http/requests/job_requests.py",
+    "api/http/routes/jobs.py",
+    "api/http/routes/plan.py",
+    "api/service/plan_service.py",
+    "api/service/reasoned_plans.py",
+    "api/service/search_runner.py",
+    # Models, graphs and access maps are read, searched, planned and listed in one answer.
+    "capabilities/operations/cascade.py",
+    # Studies put searches, bounds, verifier and engines together, which are rooms of their own.
+    "solvers/bench/worker.py",
+    "solvers/certificates/certify.py",
+    "solvers/studies/explanation/reasoning.py",
+    "solvers/studies/repairs/orders.py",
+    "solvers/studies/replanning/replan.py",
+    "solvers/studies/replay/bundle.py",
+    "solvers/studies/what_if/one_pool.py",
+}
+
+
+@cache
+def parsed() -> dict[str, ast.Module]:
+    """Return the modules of the product by their paths."""
+    paths = (
+        path
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+        # The package `memplan` has links to the other rooms.
+        if room != "memplan" or path.parent == ROOT / room
+    )
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in sorted(paths)}
+
+
+def mixed_tuples(tree: ast.Module) -> Iterator[str]:
+    """Yield the parameters of functions that are tuples of many values of different types."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = function.args
+            for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+                if parameter.annotation is not None and any(map(is_mixed, ast.walk(parameter.annotation))):
+                    yield f"{function.name}({parameter.arg})"
+
+
+def is_mixed(node: ast.AST) -> bool:
+    """Return True for the annotation of a tuple with more values of different types than are allowed."""
+    if not (
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and ast.unparse(node.value) == "tuple"
+    ):
+        return False
+    kinds = [ast.unparse(kind) for kind in node.slice.elts]
+    return len(kinds) > MOST_MIXED and len(set(kinds)) > 1
+
+
+def test_a_module_imports_from_few_others() -> None:
+    counts = {
+        path: sum(isinstance(statement, ast.Import | ast.ImportFrom) for statement in tree.body)
+        for path, tree in parsed().items()
+    }
+    assert {path for path, count in counts.items() if count > MOST_IMPORTS} == MANY_IMPORTS
+
+
+def test_no_function_takes_a_tuple_of_many_mixed_values() -> None:
+    assert [f"{path}: {name}" for path, tree in parsed().items() for name in mixed_tuples(tree)] == []
+
+
+def test_a_tuple_of_many_mixed_values_is_seen() -> None:
+    tree = ast.parse("def f(a: tuple[int, int, int, int], b: list[tuple[int, str, int, int]], c: tuple[int, ...]): ...")
+    assert list(mixed_tuples(tree)) == ["f(b)"]
+
+
+def test_the_domain_does_not_name_the_service_that_shows_it() -> None:
+    service = ".".join(("memplan", "api"))
+    assert [path for path in parsed() if path.startswith("planner/") and service in (ROOT / path).read_text()] == []
