@@ -25,7 +25,6 @@ class Former:
 ARGUMENT = "ARGUMENT"
 """The value of the old flag is an argument now."""
 FORMER: tuple[Former, ...] = (
-    Former("explain", "--repairs", "repairs", "--wanted"),
     # A sweep had the time limit for each size, and none for all of them: here, the longest that there is.
     Former(
         "plan",

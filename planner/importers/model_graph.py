@@ -10,7 +10,7 @@ from memplan.planner.errors import FormatError, OperationsError, OptionError
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.formats.other_documents import refuse_unless_graph
 from memplan.planner.importers import IMPORTERS, detect, read_model
-from memplan.planner.importers.imported import Imported, ImportOptions
+from memplan.planner.importers.imported import FOR_MODELS, Imported, ImportOptions
 from memplan.planner.importers.recognition import is_xla_text
 from memplan.planner.importers.xla.module import read_module
 from memplan.planner.operations.graph import OperationGraph, graph_from
@@ -46,7 +46,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
     value = parse(data)
     if options != ImportOptions():
         known = ", ".join(IMPORTERS)
-        raise OptionError(f"dim, views, alignment, scratch: must be given for models only ({known})")
+        raise OptionError(f"{FOR_MODELS}: must be given for models only ({known})")
     if not isinstance(value, Mapping) or "functions" not in value:
         refuse_unless_graph(value)
         return ModelGraph(graph_from(value))

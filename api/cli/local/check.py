@@ -27,6 +27,7 @@ def _prepare(given: Given) -> None:
         refuse_unwritable(path)
     refuse_unwritable(given.flags["save_baseline"])
     format_for(given.flags["output"], None)
+    refuse_unwritable(given.flags["output"])
     if given.flags["subject"] is None:
         given.change(subject=given.files["problem"])
     given.change(with_plan=given.flags["output"] is not None or given.flags["save_baseline"] is not None)

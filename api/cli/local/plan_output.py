@@ -27,7 +27,8 @@ FLAGS = (
 
 def refuse_outputs(given: Given) -> None:
     """Raise InputError for a file that cannot be written, or a picture or a plan of no known format."""
-    for name in ("picture_file", "page_file", "certificate_file"):
+    _plan_format(given)
+    for name in ("output", "picture_file", "page_file", "certificate_file"):
         refuse_unwritable(given.flags[name])
     if given.flags["picture_file"] is not None:
         # Imported here, and below: few plans are drawn.

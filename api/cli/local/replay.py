@@ -8,12 +8,13 @@ from typing import Any
 from memplan.api.cli.arguments import PlanOutput
 from memplan.api.cli.flags import keyword
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import write
+from memplan.api.cli.streams import refuse_unwritable, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.plans.replay import problem_in
 
 
 def _prepare(given: Given) -> None:
+    refuse_unwritable(given.flags["output"])
     if given.flags["output"] is not None:
         given.change(with_plan=True)
 

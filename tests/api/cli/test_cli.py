@@ -232,6 +232,17 @@ def test_a_wrong_option_is_one_line(options: list[str], sentence: str, two: str,
     assert lines[0].startswith(f"memplan: error: {sentence.replace('{file}', two)}")
 
 
+@pytest.mark.parametrize("command", ["plan {two}", "replan {two} {plan}", "check {two}", "certificate {two}"])
+def test_a_file_that_cannot_be_written_is_told_before_the_work(
+    command: str, two: str, tmp_path: Path, capfd: Captured
+) -> None:
+    plan = tmp_path / "plan.json"
+    assert main(["plan", two, "-o", str(plan), "-q"]) == 0
+    arguments = command.format(two=two, plan=plan).split()
+    (line,) = refused([*arguments, "-o", "nowhere/plan.json"], capfd)
+    assert line.startswith("memplan: error: nowhere/plan.json: no such directory: ")
+
+
 @pytest.mark.parametrize("options", [["--format", "xml"], ["--time-limit", "long"], ["--colour"]])
 def test_a_wrong_command_line_is_explained(options: list[str], two: str, capfd: Captured) -> None:
     lines = refused(["plan", two, *options], capfd)

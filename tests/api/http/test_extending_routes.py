@@ -95,7 +95,7 @@ def test_a_toy_route_is_served_refused_described_and_counted_as_others_are(tmp_p
     (tmp_path / "api/http/routes/load.py").write_text(ROUTE)
     app = tmp_path / "api/http/app.py"
     text = app.read_text()
-    for found, new in (("kinds, metrics,", "kinds, load, metrics,"), ("(plan, plans,", "(load, plan, plans,")):
+    for found, new in (("jobs, metrics,", "jobs, load, metrics,"), ("(plan, plans,", "(load, plan, plans,")):
         assert text.count(found) == 1, f"the guide expects {found!r} once"
         text = text.replace(found, new)
     app.write_text(text)
