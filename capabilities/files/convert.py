@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -18,11 +18,16 @@ from memplan.planner.importers.model_graph import graph_of_imported
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
 
+if TYPE_CHECKING:
+    FormatName = str
+else:  # each name that the table of formats has
+    FormatName = Literal[tuple(formats.FORMATS)]
+
 
 class ConvertOptions(CapabilityOptions):
     """Options of a conversion."""
 
-    format: Literal["json", "csv"] | None = Field(
+    format: FormatName | None = Field(
         None, description="The format to write: by the file's name, if there is one, or JSON."
     )
 
@@ -30,7 +35,7 @@ class ConvertOptions(CapabilityOptions):
 class Converted(Answer):
     """A problem as the text of a file."""
 
-    format: Literal["json", "csv"]
+    format: FormatName
     text: str
 
 

@@ -132,11 +132,15 @@ print("held")
 
 STUDIES = """
 import numpy as np
-from memplan import (Explanation, ExplainOptions, Plan, Problem, WhatIfOptions, RepairOptions, certify, explain,
-                     repairs, replan, solve, verify, what_if)
+from memplan import Explanation, Plan, Problem, certify, solve, verify
+from memplan.solvers.studies.explanation.explain import explain
+from memplan.solvers.studies.explanation.options import ExplainOptions
 from memplan.solvers.studies.questions.parts import part
 from memplan.solvers.studies.questions.rules import rules_of
 from memplan.solvers.studies.repairs.changed import ChangedProblems
+from memplan.solvers.studies.repairs.repair import RepairOptions, repairs
+from memplan.solvers.studies.replanning.replan import replan
+from memplan.solvers.studies.what_if.what_if import WhatIfOptions, what_if
 from tests.support import oracle
 from tests.support.tied_problems import tied_problem
 

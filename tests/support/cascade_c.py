@@ -246,5 +246,8 @@ def arena_of(sources: list[Path], compiler: str = "arm-none-eabi-gcc") -> int:
 
 
 def has_cortex() -> bool:
-    """Return True if there is a compiler for Cortex-M here."""
-    return shutil.which("arm-none-eabi-gcc") is not None
+    """Return True if there are a compiler for Cortex-M and its C library here."""
+    if shutil.which("arm-none-eabi-gcc") is None:
+        return False
+    command = ["arm-none-eabi-gcc", "-fsyntax-only", "-xc", "-"]
+    return subprocess.run(command, input=b"#include <string.h>\n", capture_output=True, check=False).returncode == 0

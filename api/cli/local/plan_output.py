@@ -93,9 +93,8 @@ def _draw(given: Given, problem: Problem, answer: Any) -> None:
 
         write(target, picture.draw(problem, answer, picture.format_of_name(target)))
     if file is not None:
-        from memplan.api.reports.page.program_names import names_in
-
         from memplan.api.reports.page.file_page import plan_page
+        from memplan.capabilities.files.program_names import names_in
 
         names = names_in(reader.data, reader.name, problem, reader.options.of_model())
         write(file, plan_page(problem, answer, title=problem.name or reader.file_name or "", names=names))
