@@ -105,14 +105,14 @@ def _contents(source: Source) -> tuple[bytes, str | None]:
     name = os.fspath(source)
     if name.lstrip()[:1] == "{" or "\n" in name:
         raise InputError(f"source: must be bytes or a path, got text (a str is a path): {shown(name)}")
-    with told(name):
+    with os_errors_named(name):
         return Path(name).read_bytes(), name
 
 
 def save(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
     """Write a file, if there is a path; return what is in it. Raises FileError, and leaves the file that was there."""
     if path is not None:
-        with told(os.fspath(path)):
+        with os_errors_named(os.fspath(path)):
             target = Path(os.path.realpath(path))
             if target.exists() and not target.is_file():
                 target.write_bytes(data)
@@ -138,7 +138,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def told(name: str) -> Iterator[None]:
+def os_errors_named(name: str) -> Iterator[None]:
     """Raise FileError, with the name of the file, where the operating system refuses something."""
     try:
         yield

@@ -148,8 +148,8 @@ def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) ->
         Cause(name, "gone", -then.sizes[name], then.sizes[name], now.sizes.get(name))
         for name in before.difference(peak.buffers)
     ]
-    told = sorted((cause for cause in causes if cause.bytes), key=lambda cause: (-cause.bytes, str(cause.buffer)))
-    return PeakGrowth(peak, time, sum(then.sizes[name] for name in before), tuple(told))
+    reported = sorted((cause for cause in causes if cause.bytes), key=lambda cause: (-cause.bytes, str(cause.buffer)))
+    return PeakGrowth(peak, time, sum(then.sizes[name] for name in before), tuple(reported))
 
 
 def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict[str, PeakGrowth]:

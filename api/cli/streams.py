@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from memplan.files import named, save, told
+from memplan.files import named, os_errors_named, save
 from memplan.planner import formats
 from memplan.planner.errors import FileError
 from memplan.planner.model.finding import Finding
@@ -100,11 +100,11 @@ def _name(path: str) -> str:
 
 def _read(path: str) -> bytes:
     if path != STANDARD:
-        with told(path):
+        with os_errors_named(path):
             return Path(path).read_bytes()
     if sys.stdin is None:
         raise FileError("standard input: is closed")
-    with told("standard input"):
+    with os_errors_named("standard input"):
         return sys.stdin.buffer.read()
 
 
@@ -112,7 +112,7 @@ def _write_out(data: bytes) -> None:
     if sys.stdout is None:
         raise FileError("standard output: is closed")
     try:
-        with told("standard output"):
+        with os_errors_named("standard output"):
             rest = memoryview(data)
             while rest:  # an unbuffered stream may take a part
                 rest = rest[sys.stdout.buffer.write(rest) or 0 :]

@@ -66,7 +66,7 @@ class PlanService:
         OptionError, and FullError for a request that may be refused.
         """
         problem, options = request.problem, request.options
-        options.target()
+        options.check()
         if PROBLEMS.isEnabledFor(logging.INFO):
             name, count = shown(problem.problem.name), len(problem.problem.buffers)
             PROBLEMS.info("problem %s of %d buffers, %s", name, count, problem.hash)

@@ -110,7 +110,7 @@ def progress(event: Mapping[str, Any]) -> str:
 
 
 def _check(_question: Question, options: PlanOptions) -> None:
-    options.target()
+    options.check()
 
 
 _BUFFERS = [

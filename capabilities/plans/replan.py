@@ -51,7 +51,7 @@ def replan(
 def check_options(_question: Question, options: ReplanOptions) -> None:
     """Raise OptionError for options that are wrong in ways that their types do not tell."""
     read_eps(options.eps)
-    options.target()
+    options.check()
 
 
 _OLD = {"placements": [{"id": "conv1", "pool": "default", "offset": 0}]}

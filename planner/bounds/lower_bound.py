@@ -43,7 +43,7 @@ def general_bound(instance: Instance) -> Bound:
     # A buffer that fits no pool, even alone, needs no other witness: the instance names it.
     lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
     nothing_fits = next(filter(None, lacks), None)
-    # Conflicts tell no more than live sets where some that conflict may share bytes.
+    # Conflicts say no more than live sets where some that conflict may share bytes.
     has_cliques = {"conflicts"} == instance.features & {"conflicts", "relative", "sharing", "pools"}
     clique = heavy_clique(instance) if has_cliques else None
     forced = _single_ends(instance)

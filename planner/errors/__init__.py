@@ -160,7 +160,7 @@ def sentences(error: ValidationError, root: Location = ()) -> tuple[str, ...]:
     lines = []
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in found[:MAX_SHOWN]:
-        if entry["type"] == "extra_forbidden":  # told once, however many rows have the field
+        if entry["type"] == "extra_forbidden":  # reported once, however many rows have the field
             field = tuple(step for step in entry["loc"] if isinstance(step, str))
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] > 1:

@@ -29,7 +29,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
 
 
 class MissingPackageError(OptionError):
-    """An option asks for something that needs a package which is not installed; it says what installs it."""
+    """An option requires something that needs a package which is not installed; it says what installs it."""
 
 
 def install_line(package: str) -> str:

@@ -1,7 +1,7 @@
 """Plans as C, linkers, and other systems' runtimes take them.
 
 An exporter takes a layout, which exists for verified plans only, and the name of the file without its suffix; it gives
-the bytes of files by suffix, "" for the one file that is asked for by its whole name. Nothing here opens a file.
+the bytes of files by suffix, "" for the one file that is requested by its whole name. Nothing here opens a file.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _array(pool: PlacedPool, prefix: str) -> str:
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
     # C aligns to powers of two only; with a known address a linker can do what is left.
-    if pool.asks_for_what_c_cannot_say:
+    if pool.needs_what_c_cannot_say:
         if not pool.has_address:
             rule = "must be a power of two for C where there is no base_address"
             raise FormatError(f"pool {shown(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")

@@ -13,7 +13,7 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a header and a source; raises FormatError where a block cannot be aligned as its buffers need it."""
     prefix = prefix_of(stem)
     for pool in layout.used_pools:
-        if pool.asks_for_what_c_cannot_say:
+        if pool.needs_what_c_cannot_say:
             rule = "must have addresses that are legal wherever it is allocated: alignments that are powers of two"
             name, base = shown(pool.pool.name), pool.pool.base_address
             raise FormatError(

@@ -49,7 +49,7 @@ class PlacedPool:
         return self.pool.base_address % self.alignment == 0
 
     @property
-    def asks_for_what_c_cannot_say(self) -> bool:
+    def needs_what_c_cannot_say(self) -> bool:
         """True if no power of two, the only alignments of C, is enough."""
         return not self.may_lie_anywhere or self.alignment.bit_count() != 1
 
@@ -58,7 +58,7 @@ class PlacedPool:
 class VerifiedLayout:
     """A problem and where its buffers lie, in the order of the problem; `model` is the file that the problem was in.
 
-    `scratch` is what somebody said that kernels of the model ask for, in bytes, by the names of operators.
+    `scratch` is what somebody said that kernels of the model require, in bytes, by the names of operators.
     """
 
     problem: Problem
@@ -110,7 +110,7 @@ class VerifiedLayout:
 def lay_out(
     problem: Problem, plan: Plan, model: bytes | None = None, scratch: Mapping[str, int] | None = None
 ) -> VerifiedLayout:
-    """Return the layout that a plan asks for; raises PlanError unless it is a valid plan of the problem."""
+    """Return the layout that a plan describes; raises PlanError unless it is a valid plan of the problem."""
     if plan.status in ("infeasible", "unknown"):
         raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}")
     violations = verify(problem, plan)

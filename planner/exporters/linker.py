@@ -73,7 +73,7 @@ def _length(pool: PlacedPool) -> int:
 
 
 def _in_regions(layout: VerifiedLayout) -> VerifiedLayout:
-    """Return the layout cut into regions; raises FormatError where a linker could not tell them."""
+    """Return the layout cut into regions; raises FormatError where a linker could not distinguish them."""
     for pool in layout.used_pools:
         if not pool.has_address:
             name = pool.pool.name

@@ -23,7 +23,7 @@ def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the (mem_id, offset) of every spec, and `bufsizes`: memories count from 1, and 0 is for constants.
 
-    Sizes are rounded up to the pool's alignment, as Cadence's runtime asks for it.
+    Sizes are rounded up to the pool's alignment, as Cadence's runtime requires it.
     """
     sizes = [-(-pool.extent // pool.pool.alignment) * pool.pool.alignment for pool in layout.pools]
     specs = [

@@ -63,8 +63,8 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
 def write_buffer_plan(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a header with a structure that is laid out as tflite::BufferPlan; of a problem that is no model, in order.
 
-    Of a model, entries are in the order in which TFLite Micro asks: all tensors but constants, variables and those
-    without bytes. Kernels' scratch buffers, which it asks for after them, are in no model and so in no plan.
+    Of a model, entries are in the order in which TFLite Micro requests them: all tensors but constants, variables and
+    those without bytes. Kernels' scratch buffers, which it requests after them, are in no model and so in no plan.
     """
     prefix = prefix_of(stem)
     rows = list(_entries(layout))
@@ -96,7 +96,7 @@ def _entries(layout: VerifiedLayout) -> Iterator[tuple[int | str, int]]:
         return
     for tensor in read_model(layout.model).tensors:
         if not tensor.is_constant and not tensor.is_variable and prod(tensor.shape) > 0:
-            # A tensor that no operator touches is asked for, too, and can lie anywhere.
+            # A tensor that no operator touches is requested, too, and can lie anywhere.
             yield tensor.id, max(_offset(tensor, places), 0)
 
 

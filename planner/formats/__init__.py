@@ -38,7 +38,7 @@ class Format(Protocol):
 
 
 FORMATS: Mapping[str, Format] = {"json": memplan_json, "csv": minimalloc_csv}
-"""The formats that are read and written: a line here is all that the command, the service and the library ask for."""
+"""The formats that are read and written: a line here is all that the command, the service and the library need."""
 
 
 def read_problem(data: bytes, name: str | None = None, interval: Interval | None = None) -> Problem:
@@ -65,7 +65,7 @@ def detect(data: bytes, name: str | None = None) -> str:
 
 
 def format_of_name(name: str) -> str:
-    """Return the format that the name of a file asks for; raises FormatError."""
+    """Return the format that the name of a file stands for; raises FormatError."""
     by_name = _by_suffix(name)
     if by_name is None:
         raise FormatError(f"must end in {' or '.join(module.SUFFIX for module in FORMATS.values())}")

@@ -1,4 +1,4 @@
-"""Documents of memplan that are given where a problem or a plan is wanted: told by what they are."""
+"""Documents of memplan that are given where a problem or a plan is wanted: recognized by what they are."""
 
 from __future__ import annotations
 

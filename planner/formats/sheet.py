@@ -57,7 +57,7 @@ class Sheet:
 
     @cached_property
     def lines(self) -> list[int]:
-        """The line (from 1) on which each row ends; read once more, as only errors ask for it."""
+        """The line (from 1) on which each row ends; read once more, as only errors need it."""
         reader = _reader(self.data)
         lines = (reader.line_num for row in reader if not _is_blank(row))
         return list(islice(lines, 1, 1 + self.n_rows))
@@ -85,7 +85,7 @@ def first_line(data: bytes) -> list[str]:
 
 
 def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
-    """Read what the layout asks for; raises FormatError for what is no such table, and `kind` for wrong cells."""
+    """Read what the layout requires; raises FormatError for what is no such table, and `kind` for wrong cells."""
     chunks = _chunks(data)
     headings = _headings(next(chunks), layout)
     texts: dict[str, list[str]] = {field: [] for field in layout.texts if field in headings}

@@ -49,7 +49,7 @@ class Importer:
 
 
 def begins_with(*beginnings: bytes) -> Callable[[bytes], bool]:
-    """Return a test for bytes that begin so; for none where nothing is given, and only names tell."""
+    """Return a test for bytes that begin so; for none where nothing is given, and only names say."""
     return lambda data: data.startswith(beginnings)
 
 

@@ -1,6 +1,6 @@
 """A program while an importer draws it: values that are written once, views of them, branches and loops.
 
-A view (a reshape, say) has the bytes of its source, in its source's order. It is an alias where no run can tell:
+A view (a reshape, say) has the bytes of its source, in its source's order. It is an alias where no run can see:
 no value of the family is a constant, which lies elsewhere; none is carried by a loop or persistent, as these are
 written again while a view of what they were may still be read; and at most one is an input or an output of the
 program, which are its caller's. An alias needs no operation.
@@ -82,7 +82,7 @@ class OperationsDraft:
         self._families[name] = _Family([name], frozenset({kind}), name in self._is_result, len(self._values) - 1)
 
     def describe(self, name: str, facts: TensorFacts) -> None:
-        """Say what the file tells of a value beside its bytes."""
+        """Say what the file says of a value beside its bytes."""
         self._tensor_facts[name] = facts
 
     @contextmanager
@@ -186,7 +186,7 @@ class OperationsDraft:
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """The findings about views that are buffers of their own, with the reason; none if the options ask for that."""
+        """The findings about views that are buffers of their own, with the reason; none if the options request that."""
         return tuple(self._apart[:MAX_LISTED])
 
     def _add(self, row: dict[str, Any]) -> None:

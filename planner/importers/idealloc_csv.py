@@ -1,6 +1,6 @@
 """Tables of idealloc's format IN-CSV: as google/minimalloc's, but a lifetime includes its last step.
 
-Its other table format, EX-CSV, is read as any table is. Only the name of a file (`….in.csv`) can tell them apart. A
+Its other table format, EX-CSV, is read as any table is. Only the name of a file (`….in.csv`) can distinguish them. A
 column `offset` is what an allocator found, and is not read. Source: coreba/src/helpe.rs of cappadokes/idealloc.
 """
 

@@ -75,7 +75,7 @@ class ImportOptions(ModelOptions):
     Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
     alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
     `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names,
-    `scratch` the bytes that kernels ask for while they run, by the names of operators. With `facts`, shapes, types,
+    `scratch` the bytes that kernels require while they run, by the names of operators. With `facts`, shapes, types,
     kinds and attributes are read as well.
     """
 
@@ -103,9 +103,9 @@ class ViewFacts:
 class Imported:
     """A problem, and where it comes from.
 
-    `posed` is the problem, or what makes it when it is first asked for: orders and cascades of a model need none.
-    `operations` is None where a file tells lifetimes only; `own_peak` is what the planner that wrote the file used,
-    if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file tells of
+    `posed` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
+    `operations` is None where a file has lifetimes only; `own_peak` is what the planner that wrote the file used,
+    if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file says of
     its operations beside their order.
     """
 
@@ -124,12 +124,12 @@ class Imported:
 
     @property
     def has_scratch(self) -> bool:
-        """True if kernels ask for bytes beside the operations' buffers, known or not."""
+        """True if kernels require bytes beside the operations' buffers, known or not."""
         return self.has_unknown_scratch or any(str(name).startswith("scratch/") for name in self.problem.buffers.ids)
 
     @property
     def has_unknown_scratch(self) -> bool:
-        """True if kernels ask for bytes that are in no plan, so that none says what the device takes."""
+        """True if kernels require bytes that are in no plan, so that none says what the device takes."""
         return any(warning.rule == "unknown-scratch" for warning in self.warnings)
 
 

@@ -1,4 +1,4 @@
-"""Graphs of operations from any file that tells operations: a model, a program, or a graph itself."""
+"""Graphs of operations from any file that has operations: a model, a program, or a graph itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ModelGraph:
 def read_model_graph(data: bytes, name: str | None = None, options: ImportOptions | None = None) -> ModelGraph:
     """Read the graph of operations in the bytes of a file, and its name if it has one; raises InputError.
 
-    `options` tell how a model is read, and must be given for models only. A program in JSON must have a tentative
+    `options` say how a model is read, and must be given for models only. A program in JSON must have a tentative
     order.
     """
     options = options or ImportOptions()
@@ -77,7 +77,7 @@ def _said(data: bytes, name: str | None) -> str:
 
 
 def graph_of_imported(imported: Imported) -> ModelGraph:
-    """Return the graph of a model that was read; raises OperationsError for one that tells lifetimes only."""
+    """Return the graph of a model that was read; raises OperationsError for one that has lifetimes only."""
     if imported.operations is None:
         raise OperationsError("model: must tell operations, not lifetimes only")
     found = program_graph(imported.operations, imported.facts)

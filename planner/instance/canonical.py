@@ -3,8 +3,8 @@
 Names, the order of buffers, time stamps, hints, buffers of no bytes and a common divisor of all bytes make no
 difference; whatever the optimum depends on does, the end of the address space included where plans can reach it. Equal
 hashes mean isomorphic problems: the k-th buffers in their canonical orders correspond. A problem written otherwise may,
-rarely, get another hash: where buffers can hardly be told apart by a large or very regular graph of explicit conflicts
-and other ties.
+rarely, get another hash: where buffers can hardly be distinguished by a large or very regular graph of explicit
+conflicts and other ties.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _VERSION = b"memplan problem 1"
 _NO_ROWS = b"<i8(0, 2)"
 """The reserved ranges of a pool that has none."""
 _HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
-"""Hashes of instances that are in use: looking a problem up and then solving it asks twice."""
+"""Hashes of instances that are in use: looking a problem up and then solving it needs it twice."""
 _LOOKS = 2_000_000
-"""The number of buffers, and of ties between them, that are looked at to tell buffers apart by their neighbours."""
+"""The number of buffers, and of ties between them, that are compared with their neighbours to distinguish buffers."""
 _SPLITMIX64 = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)]
 """The multipliers and shifts of splitmix64."""
 _FAR = 2.0**60
 """The bytes, an eighth of the address space, below which no best plan can depend on where that ends."""
-_TOLD_BY_NUMBERS = "pages"
+_WITHOUT_WORD = "pages"
 """The one constraint without a word in the hash, since version 1: no other has two columns for each pool."""
 
 
@@ -48,7 +48,7 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
     found = compile_problem(problem) if instance is None else instance
     if found not in _HASHES:
         in_order = canonical_order(found) if order is None else order
-        content = _plain_content(found, in_order) if found.is_plain else map(_told, _content(found, in_order))
+        content = _plain_content(found, in_order) if found.is_plain else map(_encoded, _content(found, in_order))
         digest = sha256(_VERSION)
         for part in content:
             digest.update(part)
@@ -56,7 +56,7 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
     return _HASHES[found]
 
 
-def _told(part: npt.NDArray[np.generic]) -> bytes:
+def _encoded(part: npt.NDArray[np.generic]) -> bytes:
     """Return an array as the hash has it."""
     return f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
 
@@ -72,7 +72,7 @@ def canonical_order(instance: Instance) -> I64:
     colour = _mixed(colour, lifetimes if instance.has_one_lifetime_each else _sums(lifetimes, instance.first))
     found = relations(instance)
     if found:
-        colour = _told_apart(found, colour)
+        colour = _refined(found, colour)
     return np.argsort(colour, kind="stable")
 
 
@@ -86,7 +86,7 @@ def _around(relation: Neighbours | Groups, values: U64) -> U64:
     return _sums(there if relation.weight is None else _mixed(there, relation.weight), relation.first)
 
 
-def _told_apart(ties: list[Neighbours | Groups], colour: U64) -> U64:
+def _refined(ties: list[Neighbours | Groups], colour: U64) -> U64:
     """Refine colours by those of neighbours, until only interchangeable buffers are alike.
 
     Where others are still alike, one of them gets a colour of its own and all are refined again: if the problem is
@@ -99,8 +99,8 @@ def _told_apart(ties: list[Neighbours | Groups], colour: U64) -> U64:
         for tie in ties:
             colour = _mixed(colour, _around(tie, colour))
         found = len(np.unique(colour))
-        # A round that told nothing more apart: one of several alike buffers is marked, or the order of the file would
-        # decide.
+        # A round that distinguished nothing more: one of several alike buffers is marked, or the order of the file
+        # would decide.
         if found == kinds:
             chosen = _one_of_many(ties, colour)
             if chosen is None:
@@ -139,7 +139,7 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
     yield np.array([len(instance), len(instance.unplaceable), len(instance.pools)], dtype="<i8")
     if len(instance) == 0:
         return
-    for pool, capacity in zip(instance.pools, _told_capacities(instance), strict=True):
+    for pool, capacity in zip(instance.pools, _encoded_capacities(instance), strict=True):
         yield np.array([capacity], dtype="<i8")
         yield pool.reserved.astype("<i8")
         if instance.objective == "cost":
@@ -158,29 +158,29 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
 
 def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
     """Yield the bytes of `_content` of a plain instance, of which most columns follow from the number of buffers."""
-    zeros, ones, pins, after = _asking_nothing(len(instance))
+    zeros, ones, pins, after = _plain_columns(len(instance))
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
-    size, alignment, start, end = map(_told, rows.astype("<i8", copy=False))
-    yield _told(_word(instance.objective))
-    yield _told(np.array([len(instance), 0, 1], dtype="<i8"))
-    yield _told(np.array(_told_capacities(instance), dtype="<i8"))
+    size, alignment, start, end = map(_encoded, rows.astype("<i8", copy=False))
+    yield _encoded(_word(instance.objective))
+    yield _encoded(np.array([len(instance), 0, 1], dtype="<i8"))
+    yield _encoded(np.array(_encoded_capacities(instance), dtype="<i8"))
     yield from (_NO_ROWS, size, pins, alignment, zeros, ones, start, end, after)
 
 
 @lru_cache(maxsize=64)
-def _asking_nothing(n: int) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return what the hash has of columns that ask nothing: zeros, ones, pins, and lists of conflicts."""
+def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return what the hash has of columns that require nothing: zeros, ones, pins, and lists of conflicts."""
     zeros, ones = np.zeros(n, dtype="<i8"), np.ones(n, dtype="<i8")
-    return _told(zeros), _told(ones), _told(-ones), _told(zeros) + _told(zeros[:0])
+    return _encoded(zeros), _encoded(ones), _encoded(-ones), _encoded(zeros) + _encoded(zeros[:0])
 
 
-def _told_capacities(instance: Instance) -> list[int]:
+def _encoded_capacities(instance: Instance) -> list[int]:
     """Return the capacity of each pool as the hash has it, in units; -1 where it has no end that plans can reach.
 
-    A pool without a size ends with the address space, which no unit divides: the end is told where it may matter.
+    A pool without a size ends with the address space, which no unit divides: the end is encoded where it may matter.
     """
-    is_told = all(pool.is_limited for pool in instance.pools) or _reach(instance) * instance.unit >= _FAR
-    return [pool.capacity if pool.is_limited or is_told else -1 for pool in instance.pools]
+    is_encoded = all(pool.is_limited for pool in instance.pools) or _reach(instance) * instance.unit >= _FAR
+    return [pool.capacity if pool.is_limited or is_encoded else -1 for pool in instance.pools]
 
 
 def _reach(instance: Instance) -> float:
@@ -203,8 +203,8 @@ def _reach(instance: Instance) -> float:
 
 
 def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield what is asked of buffers together, each with the word of its feature; nothing where nothing is asked."""
-    wordless = {ALWAYS, *PLAIN, _TOLD_BY_NUMBERS}
+    """Yield what is required of buffers together, each with the word of its feature; nothing where there is none."""
+    wordless = {ALWAYS, *PLAIN, _WITHOUT_WORD}
     for name, column in counting(instance.features).items():
         values = getattr(instance, name)
         if column.holds is Holds.NUMBERS:
@@ -258,7 +258,7 @@ def _sums(values: U64, first: I64) -> U64:
 
 
 def _plain_colours(instance: Instance) -> U64:
-    """Return the colours of a plain instance's buffers, (n,): what they ask is stirred in as `numbers` has it."""
+    """Return the colours of a plain instance's buffers, (n,): what they require is stirred in as `numbers` has it."""
     both = _mixed(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
     own, lifetimes = _mixed(both, np.stack((instance.pin, instance.end)))
     own = _mixed(_mixed(own, instance.alignment[0]), instance.residue[0])

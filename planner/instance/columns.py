@@ -56,7 +56,7 @@ class Column:
     """A declaration: `counts` names the feature with which the column makes a difference to the best plans.
 
     `along` names another column: the START of the lists for LIST and LIFETIME, the pairs for PAIR. `dummy` is the value
-    of a buffer that nothing is asked of; in GROUPS, that buffer is a group of its own.
+    of a buffer that nothing is required of; in GROUPS, that buffer is a group of its own.
     """
 
     axis: Axis
@@ -68,7 +68,7 @@ class Column:
 
 
 def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
-    """Return a column, not of lifetimes, of an instance of `n` buffers that asks nothing by it; in any unit."""
+    """Return a column, not of lifetimes, of an instance of `n` buffers that requires nothing by it; in any unit."""
     if column.holds is Holds.GROUPS:
         return np.arange(n)
     if column.axis is Axis.PAIR:

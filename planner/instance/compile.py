@@ -26,7 +26,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     """Compile a problem for the solvers. O(m log m) time and linear memory; only pairs that are named are listed.
     Raises ProblemError for more than `MOST_CELLS` buffers times pools.
 
-    The unit also divides the offsets `exact`, in bytes, which so can be told in units.
+    The unit also divides the offsets `exact`, in bytes, which so can be written in units.
     """
     # Small plain problems have a shorter way to the same instance.
     if exact is None and (plain := compile_plain(problem)) is not None:

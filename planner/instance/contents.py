@@ -43,14 +43,14 @@ def _numbers(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
 
 
 def numbers(instance: Instance) -> Iterator[I64]:
-    """Yield what an instance asks of each buffer alone, lifetimes left out: arrays of n; pool after pool."""
+    """Yield what an instance requires of each buffer alone, lifetimes left out: arrays of n; pool after pool."""
     for axis, names in _numbers(instance.features):
         if axis is Axis.BUFFER:
             for name in names:
                 values = getattr(instance, name)
                 yield values // traffic_unit(instance) if name == "traffic" else values
         elif axis is Axis.POOL_AND_BUFFER:
-            # Where a buffer may not lie, nothing else is asked of it; so 0 says that, as alignments are at least 1.
+            # Where a buffer may not lie, nothing else is required of it; so 0 says that, as alignments are at least 1.
             masked = [np.where(instance.allowed, getattr(instance, name), 0) for name in names]
             yield from (values[q] for q in range(len(instance.pools)) for values in masked)
 
@@ -82,7 +82,7 @@ class Groups:
 
 
 def relations(instance: Instance) -> list[Neighbours | Groups]:
-    """Return what an instance asks of buffers together, lifetimes left out: first pairs, then groups."""
+    """Return what an instance requires of buffers together, lifetimes left out: first pairs, then groups."""
     pairs: list[Neighbours] = []
     groups: list[Groups] = []
     for name, column in counting(instance.features).items():

@@ -55,7 +55,7 @@ class Instance:
 
     Rigid groups: buffer `i` lies distance[i] above buffer anchor[i] in the same pool, the lowest of its group (which
     is itself, where it is alone). Members never conflict with each other. `allowed`, `alignment`, `residue` and `pin`
-    of each member hold what all of them ask together; pages, capacities and reserved ranges hold for each one.
+    of each member hold what all of them require together; pages, capacities and reserved ranges hold for each one.
 
     Buffers in the (symmetric) lists `share`, all of them alive together, may have the same offset all the same. Buffers
     in the lists `bank_with` must touch no common bank of a pool that has banks, whatever their lifetimes; each row
@@ -128,7 +128,7 @@ class Instance:
     @cached_property
     def features(self) -> frozenset[str]:
         """The features that a solver must honour for this instance: words of PLAIN and of CONSTRAINTS."""
-        return frozenset(word for word, is_asked in (*PLAIN.items(), *CONSTRAINTS.items()) if is_asked(self))
+        return frozenset(word for word, is_there in (*PLAIN.items(), *CONSTRAINTS.items()) if is_there(self))
 
     @cached_property
     def is_plain(self) -> bool:

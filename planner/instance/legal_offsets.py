@@ -154,7 +154,7 @@ def _congruences(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: P
     """Return (alignment, residue), each (buffers,): the offsets that a pool's addresses and remainders leave open.
 
     The address base + o of a buffer at offset o must be a multiple of lcm(its alignment, the pool's), and o must leave
-    the remainder that it asks for. What is bound to a buffer adds such conditions to it (Chinese remainders).
+    the remainder that it requires. What is bound to a buffer adds such conditions to it (Chinese remainders).
     """
     table = problem.buffers
     values, which = np.unique(table.alignment, return_inverse=True)

@@ -1,7 +1,7 @@
 """Compiling plain problems: few buffers of one pool, with one lifetime each and no rule but capacity and alignment.
 
-It comes to the same as `compile.py`; but most of the columns of such an instance ask nothing, and depend on the number
-of buffers only, so they are made once.
+It comes to the same as `compile.py`; but most of the columns of such an instance require nothing, and depend on the
+number of buffers only, so they are made once.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def compile_plain(problem: Problem) -> Instance | None:
         unit = gcd(unit, *rest)
     alignment = _alignments(table.alignment, steps, unit)
     start, end, time = live_sets(table.start, table.end)
-    asks_nothing = _blanks(len(table))
+    requires_nothing = _blanks(len(table))
     instance = Instance(
-        **asks_nothing,
+        **requires_nothing,
         unit=unit,
         objective=problem.objective,
         pools=(CompiledPool(pool.name, limit // unit, pool.size is not None, _NO_RANGES, pool.cost),),
@@ -51,7 +51,7 @@ def compile_plain(problem: Problem) -> Instance | None:
     is_aligned = any(unit % step for step in steps)
     words = {"capacity": pool.size is not None, "alignment": is_aligned, "cost": problem.objective == "cost"}
     features = frozenset([word for word, is_so in words.items() if is_so])
-    known = {"has_one_lifetime_each": True, "lifetime_buffer": asks_nothing["source"], "features": features}
+    known = {"has_one_lifetime_each": True, "lifetime_buffer": requires_nothing["source"], "features": features}
     if len(table) * (largest + max(steps)) // unit < 2**60:
         known["is_small_numbered"] = True
     instance.__dict__.update(known, is_plain=problem.objective != "cost")  # where cached properties are kept
@@ -59,7 +59,7 @@ def compile_plain(problem: Problem) -> Instance | None:
 
 
 def _is_plain(problem: Problem) -> bool:
-    """Return True if nothing is asked but sizes, one lifetime each, alignments, a capacity, and what cost counts."""
+    """Return True if nothing is required but sizes, one lifetime each, alignments, a capacity, and what cost counts."""
     table, pool = problem.buffers, problem.pools[0]
     if len(problem.pools) > 1 or pool.reserved or pool.base_address or pool.bank_size or pool.alignment > 1:
         return False
@@ -79,7 +79,7 @@ def _alignments(alignment: I64, steps: list[int], unit: int) -> I64:
 
 @lru_cache(maxsize=64)
 def _blanks(n: int) -> dict[str, Any]:
-    """Return the columns by which `n` plain buffers ask nothing, or whose values follow from their number."""
+    """Return the columns by which `n` plain buffers require nothing, or whose values follow from their number."""
     made = {
         "unit",
         "objective",

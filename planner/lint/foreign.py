@@ -77,7 +77,7 @@ def _rounded_to_a_neighbour(problem: Problem, placements: PlacementTable) -> Ite
 
 
 def _finding(pool: Pool, upper: tuple[Id, int, int], lower: tuple[Id, int, int], lowest: int) -> Finding:
-    """Say that the upper buffer (id, offset, alignment) is told by the lower one (id, end, alignment)."""
+    """Say that the upper buffer (id, offset, alignment) lies where the lower one ends (id, end, alignment)."""
     (name, at, step), (other, end, others_step) = upper, lower
     message = (
         f"buffer {shown(name)}: lies at {at} of {shown(pool.name)}, the end of {shown(other)} ({end}) rounded up to the"

@@ -123,7 +123,7 @@ def _lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
     What an operation writes is alive together with what it reads. So it is rare that, when buffers are born at time t,
     everything born before is dead, the last of it since t or t - 1. It is usual where inclusive ends are read as
     half-open. Counted are the times of birth when this is so: up to 2 of 153 in about 110 problems from compilers, and
-    from 1 in 20 to all of them in the same problems with inclusive ends, where these are sequential enough to tell.
+    from 1 in 20 to all of them in the same problems with inclusive ends, where these are sequential enough to show.
     """
     table = problem.buffers
     order = np.argsort(table.start, kind="stable")

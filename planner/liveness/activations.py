@@ -76,7 +76,7 @@ class Activations:
         return made
 
     def _bind(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
-        """Let a variable stand for a param or result: it must satisfy what both ask for."""
+        """Let a variable stand for a param or result: it must satisfy what both require."""
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:

@@ -65,18 +65,18 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
             continue
         uses = family_uses(timeline, root)
         scope = lifetime_by_scope(timeline, root, uses)  # which also holds the uses to the scopes
-        told = [use for use in uses if not use.is_about_scope]
-        if told:
+        accesses = [use for use in uses if not use.is_about_scope]
+        if accesses:
             usage = lifetime_by_usage(timeline, uses, row.activation)
-            yield PlannedVariable(root, uses, _in_every_way(timeline, root, told, usage, scope))
+            yield PlannedVariable(root, uses, _in_every_way(timeline, root, accesses, usage, scope))
 
 
 def _in_every_way(
-    timeline: ProgramTimeline, root: int, told: list[Use], usage: Lifetime, scope: Lifetime
+    timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
     """Return the lifetime in every way; lifted, it may be that of a whole call or operation."""
     row = timeline.variables[root]
-    whole = _whole(timeline, row.activation, told) if row.role == "temporary" and not row.is_persistent else None
+    whole = _whole(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
     family = (timeline.variables[i] for i in timeline.families[root])
     lifted = whole
     if whole is None and any(mark.is_passed for member in family for mark in member.marks):

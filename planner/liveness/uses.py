@@ -11,7 +11,7 @@ from memplan.planner.liveness.timeline import Action, BlockPart, Loop, ProgramTi
 _READING: Set[Action] = frozenset(("read", "update"))
 _WRITING: Set[Action] = frozenset(("write", "scratch", "alloc"))
 WRITING_IN_PART: Set[Action] = _WRITING | {"update", "part"}
-"""The actions that may write a variable bit by bit: a part that is written is told as an update, or by an alias."""
+"""The actions that may write a variable bit by bit: a part that is written is given as an update, or by an alias."""
 
 
 class Use(NamedTuple):

@@ -255,7 +255,7 @@ def parse_buffers(value: object) -> BufferTable:
     if not isinstance(value, (list, tuple)):
         raise PydanticCustomError("rule", "must be a list, got {it}", {"it": shown(value) + meant_list(value, "id")})
     if (plain := plain_columns(value)) is not None:
-        with suppress(OverflowError, ValidationError):  # row by row, what is wrong is told in full
+        with suppress(OverflowError, ValidationError):  # row by row, what is wrong is reported in full
             return BufferTable.from_columns(*plain)
     builder = _Builder()
 
@@ -267,7 +267,7 @@ def parse_buffers(value: object) -> BufferTable:
 
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
-    """Return columns of n buffers that ask nothing: ones, ABSENT, `first` of one lifetime each, and zeros."""
+    """Return columns of n buffers that require nothing: ones, ABSENT, `first` of one lifetime each, and zeros."""
     return _kept_defaults(n) if n <= _FEW else _made_defaults(n)
 
 

@@ -1,4 +1,4 @@
-"""Closed lifetimes, as other programs tell them: made half-open where they are read, so that inside all are."""
+"""Closed lifetimes, as other programs write them: made half-open where they are read, so that inside all are."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Interval = Literal["half-open", "closed"]
 def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a problem with `interval` closed as one with half-open lifetimes.
 
-    Only ends that are integers are changed: what is wrong with others is told later. Raises a break of the rules where
-    a lifetime ends before it starts, or where buffers are no rows of fields, which are half-open already.
+    Only ends that are integers are changed: what is wrong with others is reported later. Raises a break of the rules
+    where a lifetime ends before it starts, or where buffers are no rows of fields, which are half-open already.
     """
     rows = fields.get("buffers")
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping) for row in rows):

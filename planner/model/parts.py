@@ -1,4 +1,4 @@
-"""Long lists and wide objects of the wire format, validated in parts: of what is wrong, no more is made than is told.
+"""Long lists and wide objects of the wire format, validated in parts: of what is wrong, no more is made than is named.
 
 Each break of a rule takes a kilobyte and some microseconds, and two bytes of a body can be one.
 """
@@ -21,7 +21,7 @@ _MOST_FIELDS = 64
 
 
 def in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a list of JSON as a tuple, part by part, up to the first with more breaks than are told."""
+    """Validate a list of JSON as a tuple, part by part, up to the first with more breaks than are reported."""
     if isinstance(value, list):
         value = tuple(value)
     if not isinstance(value, tuple):
@@ -35,7 +35,7 @@ def in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], object], title: str) -> None:
-    """Validate parts of a list up to the first with more breaks than are told; raise ValidationError for all breaks."""
+    """Validate parts of a list up to the first with more breaks than are reported; raise ValidationError for all breaks."""
     errors: list[InitErrorDetails] = []
     for low in range(0, len(value), size):
         try:
@@ -74,7 +74,7 @@ def _check_width(entries: Iterable[tuple[Any, Any]]) -> None:
 
 
 def narrowed(value: Any, known: Mapping[str, FieldInfo]) -> Any:
-    """Return an object without most of its unknown fields, where it has more of them than are told."""
+    """Return an object without most of its unknown fields, where it has more of them than are reported."""
     if type(value) is not dict or len(value) <= _MOST_FIELDS:
         return value
     others = islice((name for name in value if name not in known), MAX_SHOWN + 1)

@@ -167,8 +167,8 @@ class KeptPlaces(PlanValue):
 class Plan(PlanValue):
     """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
 
-    `gap` is by how much the first thing that the objective asks for, and that is not at its bound, is above it, as a
-    part of the bound. `profile` is what several pools are for; costs and their bound are as it asks.
+    `gap` is by how much the first thing that the objective minimises, and that is not at its bound, is above it, as a
+    part of the bound. `profile` is what several pools are for; costs and their bound are as it says.
 
     `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
     `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order.

@@ -23,7 +23,7 @@ class Problem(ProblemFields):
     although they are alive together. The buffers of each entry of `together` lie in one pool.
     """
 
-    if TYPE_CHECKING:  # rows become a table; pydantic's own signature would ask for the table
+    if TYPE_CHECKING:  # rows become a table; pydantic's own signature would require the table
 
         def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
 
@@ -97,17 +97,17 @@ class Problem(ProblemFields):
                 yield ("buffers", i, "offset"), rule
 
 
-def profile_of(problem: Problem, asked: Profile | None) -> Profile | None:
+def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
     """Return the profile that a problem is planned by: for several pools and objective `peak`, `balanced` by default.
 
-    None is for objectives `cost` and `fit` where no profile is asked, and for one pool, where all profiles are one.
+    None is for objectives `cost` and `fit` where no profile is given, and for one pool, where all profiles are one.
     """
     if len(problem.pools) < 2:
         return None
-    return "balanced" if asked is None and problem.objective == "peak" else asked
+    return "balanced" if profile is None and problem.objective == "peak" else profile
 
 
-def as_asked(problem: Problem, profile: Profile | None) -> Problem:
+def with_profile(problem: Problem, profile: Profile | None) -> Problem:
     """Return the problem with the objective of a profile: `peak` for `size`, `cost` for the others; as it is for None.
 
     Where all pools cost the same, moving a byte costs 0 in the first, 1 in the second, and so on.
@@ -131,6 +131,6 @@ __all__ = [
     "Pool",
     "Problem",
     "Profile",
-    "as_asked",
+    "with_profile",
     "profile_of",
 ]

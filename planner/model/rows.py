@@ -70,7 +70,7 @@ class WireValue(BaseModel):
 
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> WireValue:
-            """Return the value that an object or a mapping stands for; of many unknown fields, only some are told."""
+            """Return the value that an object or a mapping stands for; of many unknown fields, only some are named."""
             return super().model_validate(narrowed(obj, cls.model_fields), **options)
 
 
@@ -89,7 +89,7 @@ class Value(WireValue):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
-                self._told(error, lambda fields: super(Value, self).__init__(**fields), fields)
+                self._refused(error, lambda fields: super(Value, self).__init__(**fields), fields)
 
         # Otherwise pydantic calls __init__ for nested values, too, whose errors would not know where they are.
         __init__.__pydantic_base_init__ = True
@@ -100,10 +100,10 @@ class Value(WireValue):
             try:
                 return super().model_validate(obj, **options)
             except ValidationError as error:
-                return cls._told(error, lambda obj: super(Value, cls).model_validate(obj, **options), obj)
+                return cls._refused(error, lambda obj: super(Value, cls).model_validate(obj, **options), obj)
 
     @classmethod
-    def _told(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
+    def _refused(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
         """Validate once more with Python's integers where numpy's were in the way. Raises InputError."""
         if any(isinstance(found["input"], np.integer) for found in error.errors(include_url=False)):
             try:

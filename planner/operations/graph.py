@@ -154,7 +154,7 @@ class OperationGraph(Value):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, those that must run before it, ascending, without some that only others ask for.
+        """For each operation, those that must run before it, ascending, without some that only others need.
 
         An operation that makes a tensor again comes after all that read it before, in the given order.
         """

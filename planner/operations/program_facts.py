@@ -1,4 +1,4 @@
-"""Facts about a program that its statements do not say: what its file tells of buffers and operations."""
+"""Facts about a program that its statements do not say: what its file says of buffers and operations."""
 
 from __future__ import annotations
 

@@ -75,31 +75,31 @@ def _claims_of_bound(plan: Plan, peak: int, bound: int) -> Iterator[Violation]:
 
 
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
-    """Yield a gap that is not the distance of what is asked first, of all that is above its bound, from that bound.
+    """Yield a gap that is not the distance of what is minimised first, of all that is above its bound, from that bound.
 
-    The distance of the peak from the sum of the bounds, which older plans tell, is as true.
+    The distance of the peak from the sum of the bounds, which older plans state, is as true.
     """
     peak, bound = sum(used.values()), plan.lower_bound
     goals = _goals(problem, plan, used)
     if len(problem.pools) == 1 and plan.cost_lower_bound is None:
         goals = [(peak, bound)]
     value, least = next(((value, least) for value, least in goals if least is None or value > least), (1, 1))
-    told = [value / least - 1] if least else []
-    told += [peak / bound - 1] if bound else [0.0] if bound is not None and peak == 0 else []
+    known = [value / least - 1] if least else []
+    known += [peak / bound - 1] if bound else [0.0] if bound is not None and peak == 0 else []
     if plan.status == "optimal" and bound is None:
         if gap:
             yield false_claim("gap", "0 where the status is optimal", gap)
         return
-    told = [0.0] if plan.status == "optimal" else told
-    if not any(isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9) for right in told):
-        rule = f"{told[0]}, by which the peak is above the bound" if told else "null where no bound above 0 is known"
+    known = [0.0] if plan.status == "optimal" else known
+    if not any(isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9) for right in known):
+        rule = f"{known[0]}, by which the peak is above the bound" if known else "null where no bound above 0 is known"
         yield false_claim("gap", rule, gap)
 
 
 def _goals(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[float, float | None]]:
-    """Return what a plan has of each thing asked, in their order, and the bound that it tells for it."""
-    told = {pool.name: pool.lower_bound for pool in plan.pools}
-    ends = [(used[pool.name], told.get(pool.name)) for pool in reversed(problem.pools)]
+    """Return what a plan has of each goal, in their order, and the bound that it states for it."""
+    known = {pool.name: pool.lower_bound for pool in plan.pools}
+    ends = [(used[pool.name], known.get(pool.name)) for pool in reversed(problem.pools)]
     if plan.cost_lower_bound is None or plan.cost is None:
         return [*ends]
     cost = [(plan.cost, plan.cost_lower_bound)]

@@ -98,7 +98,7 @@ class PlacedBuffers:
         return {i: (self.row[name], distance) for i, (name, distance) in ties.items()}
 
 
-def taken(values: Values, rows: I64) -> Values:
+def rows_taken(values: Values, rows: I64) -> Values:
     """Return the entries of some rows of a column, ascending; the column itself where these are all its rows."""
     return values if len(rows) == len(values) else values[rows]
 

@@ -98,7 +98,7 @@ def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
     """Return two of some buffers that neither lifetimes nor `conflicts` keep apart; none where all are kept apart."""
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
-    # All pairs of so many would take memory that a plan can ask for; the witness is then taken as it is.
+    # All pairs of so many would take memory that a plan can cause; the witness is then taken as it is.
     if len(rows) > _LIFETIMES_COMPARED or len(named) > _LIFETIMES_COMPARED:
         return ()
     apart = np.eye(len(named), dtype=np.bool_)
@@ -210,7 +210,7 @@ def _congruence(rules: Iterable[Congruence]) -> Congruence:
 
 
 def _pins(problem: Problem, placed: PlacedBuffers, i: int) -> list[int]:
-    """Return the offsets of a buffer that pins ask for: its own, and those of what lies at a distance from it."""
+    """Return the offsets of a buffer that pins require: its own, and those of what lies at a distance from it."""
     group, above = placed.group
     tied = np.flatnonzero((group == group[i]) & (problem.buffers.offset != ABSENT)).tolist()
     return [int(problem.buffers.offset[j]) - int(above[j]) + int(above[i]) for j in tied]

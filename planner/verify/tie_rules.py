@@ -54,11 +54,11 @@ def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violati
 
 
 PAIR_RULES: Mapping[str, PairRule] = {"bank": banks_are_apart}
-"""The rules that keep two buffers apart wherever they lie in one pool, by the field that asks for each."""
+"""The rules that keep two buffers apart wherever they lie in one pool, by the field that requires each."""
 
 
 def pairs_are_apart(problem: Problem, placed: PlacedBuffers) -> list[Iterator[Violation]]:
-    """Return the violations of each of these rules that the problem asks for."""
+    """Return the violations of each of these rules that the problem requires."""
     return [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
 
 

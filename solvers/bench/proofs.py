@@ -31,7 +31,7 @@ def members(suites: Iterable[str], n: int) -> list[str]:
 
 
 def cell(results: Sequence[Result]) -> str:
-    """Return "proved/asked, median CPU seconds" of some runs."""
+    """Return "proved/tried, median CPU seconds" of some runs."""
     times = [row.cpu_time_s or 0.0 for row in results if row.status == "optimal"]
     middle = median(times + [inf] * (len(results) - len(times))) if results else inf
     return f"{len(times)}/{len(results)}, {middle:.2f}" if middle < inf else f"{len(times)}/{len(results)}"
@@ -43,9 +43,9 @@ def table(
     """Return the table: a row a solver, a column a size."""
     rows = [row for row in results if row.time_limit_s == limit_s]
     lines = [f"{'':<12}" + "".join(f"{f'n = {n}':>14}" for n in sizes)]
-    asked = {n: set(members(suites, n)) for n in sizes}
+    selected = {n: set(members(suites, n)) for n in sizes}
     for solver in solvers:
-        cells = [cell([row for row in rows if row.solver == solver and row.instance in asked[n]]) for n in sizes]
+        cells = [cell([row for row in rows if row.solver == solver and row.instance in selected[n]]) for n in sizes]
         lines.append(f"{solver:<12}" + "".join(f"{text:>14}" for text in cells))
     return "\n".join(lines)
 
@@ -58,15 +58,15 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0, metavar="S")
     parser.add_argument("--solvers", default=",".join(SOLVERS))
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
-    asked = parser.parse_intermixed_args()
-    solvers, sizes = asked.solvers.split(","), [int(n) for n in asked.sizes.split(",")]
-    names = [name for n in sizes for name in members(asked.suites, n)]
-    with appending(asked.results) as (results, file), ThreadPoolExecutor(1) as executor:
-        wanted = jobs(names, solvers, [1], asked.limit, _MEMORY_LIMIT)
+    selected = parser.parse_intermixed_args()
+    solvers, sizes = selected.solvers.split(","), [int(n) for n in selected.sizes.split(",")]
+    names = [name for n in sizes for name in members(selected.suites, n)]
+    with appending(selected.results) as (results, file), ThreadPoolExecutor(1) as executor:
+        wanted = jobs(names, solvers, [1], selected.limit, _MEMORY_LIMIT)
         for result in run(still_to_do(wanted, results), executor):
             write_result(file, result)
             results.append(result)
-    sys.stdout.write(table(results, asked.suites, solvers, sizes, asked.limit) + "\n")
+    sys.stdout.write(table(results, selected.suites, solvers, sizes, selected.limit) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The same problem, told differently: a solver that was tuned to files is found out by these."""
+"""The same problem, written differently: a solver that was tuned to files is found out by these."""
 
 from __future__ import annotations
 

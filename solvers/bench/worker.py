@@ -1,4 +1,4 @@
-"""The process in which one run happens. It reads a job, gets ready, waits for the start, solves, and tells.
+"""The process in which one run happens. It reads a job, gets ready, waits for the start, solves, and reports.
 
 Its messages: `ready` and `done` with the CPU time used so far, `moment` for each improvement, and last the facts that a
 Result needs. What is not the solver's work (imports, reading, compiled kernels) comes before `ready`; the check of the

@@ -10,7 +10,7 @@ import numpy as np
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.kernels.abi import Reference
 from memplan.solvers.kernels.cascade.found import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO, FOUND_TRAFFIC
-from memplan.solvers.kernels.cascade.front import Chains, Staircase, best_chain, least_of_three
+from memplan.solvers.kernels.cascade.front import Chains, Staircase, best_chain, undominated_of_three
 from memplan.solvers.kernels.tables import Rows
 
 MOST_WAYS = 3_000
@@ -37,7 +37,7 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
     limit = 2**62
     found = np.ascontiguousarray(found)
     columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
-    # Each turn asks for the fewest multiplications below the peak of the last chain: exact for the regions found.
+    # Each turn finds the fewest multiplications below the peak of the last chain: exact for the regions found.
     while best_chain(Reference(Chains(limit, found, *columns))) == 1:
         macs, _, traffic, by = columns
         rows, at = [], n_operations
@@ -64,7 +64,7 @@ class _Ways:
         order = np.lexsort((self.costs[:, 2], self.costs[:, 1], self.costs[:, 0]))
         costs = np.ascontiguousarray(self.costs[order])
         kept, *steps = (np.zeros(len(order), np.int64) for _ in range(3))
-        count = least_of_three(Reference(Staircase(costs, kept, *steps)))
+        count = undominated_of_three(Reference(Staircase(costs, kept, *steps)))
         return self.some(order[kept[:count]])
 
     def some(self, which: I64) -> _Ways:

@@ -27,8 +27,9 @@ class CascadeOptions:
     region grows; `longest`: operations in a region; `channels`: whether regions are cut along channels, too.
     `pools`: none, or the name and bytes of a fast memory and of a slow one. What lives in a region only is in the fast
     one, whole tensors are in either; `peak` is then that of the fast one.
-    `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if asked.
-    `stripe`: the rows and columns of all stripes, instead of those that the search tries; 0 columns for whole rows.
+    `objectives`: a point is shown if no other is as good in all of them: peak and multiplications, traffic if
+    requested. `stripe`: the rows and columns of all stripes, instead of those that the search tries; 0 columns for
+    whole rows.
     """
 
     input: Delivery = "resident"
@@ -78,5 +79,5 @@ class CascadeOptions:
             raise OptionError("pools: must not be given beside sliding or objectives, which know one memory")
 
     def most_macs(self, once: int) -> int:
-        """Return the most multiplications that are asked for, of `once` layer by layer; 2^62 for any number."""
+        """Return the most multiplications that are requested, of `once` layer by layer; 2^62 for any number."""
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)

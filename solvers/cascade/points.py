@@ -96,8 +96,8 @@ def planned_in_pools(
     if plan.peak is None or plan.cost is None:
         return None
     counts = _counts(cascade)
-    told = {pool.name: pool.used or 0 for pool in plan.pools}
-    used = {name: told.get(name, 0) for name, _ in options.pools}
+    used_by_name = {pool.name: pool.used or 0 for pool in plan.pools}
+    used = {name: used_by_name.get(name, 0) for name, _ in options.pools}
     made = CascadePoint(used[first], chain.peak, *counts, cascade, (), operations, problem, plan)
     return replace(made, used=used, slow_traffic=int(plan.cost))
 

@@ -160,7 +160,7 @@ class _Scheduling:
         return low, high, up
 
     def _slide(self, along: dict[int, Made]) -> Slide | None:
-        """Return the input whose dying rows save the most bytes if the output grows into them, if that is asked for."""
+        """Return the input whose dying rows save the most bytes if the output grows into them, if that is requested."""
         graph, alignment = self.graph, self.options.alignment
         sink = graph.operations[self.end - 1].outputs[0]
         if not self.options.sliding or self.kind != "rows" or graph.operations[self.end - 1].role == "sum":

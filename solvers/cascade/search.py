@@ -115,10 +115,10 @@ class RegionSearch:
                 self.effort.skipped_strides += 1
                 continue
             ranges = self._room(self._slots, steps)
-            asked = self._rows._replace(j=j, height=height, warm_up=WARM_UP // height, steps=steps)
-            grow_rows(self._access, ranges, Reference(asked))
+            growing = self._rows._replace(j=j, height=height, warm_up=WARM_UP // height, steps=steps)
+            grow_rows(self._access, ranges, Reference(growing))
             # Once more without rolling: the beam may have cut mixes that recompute everything.
-            grow_rows(self._access, ranges, Reference(asked._replace(can_roll=False)))
+            grow_rows(self._access, ranges, Reference(growing._replace(can_roll=False)))
         strides = [self._tiled(rows, 0), self._tiled(columns, 1)]
         if columns > 1 and all(strides):
             self._tile(j, strides, max(rows, columns) + WARM_UP)

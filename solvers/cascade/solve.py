@@ -53,7 +53,7 @@ class Exhausted:
 class CascadeResult:
     """The points by falling peak and rising multiplications; `layers` is the plan without cascades.
 
-    `checked` are the points that were executed by value, by their positions; empty if that was not asked for.
+    `checked` are the points that were executed by value, by their positions; empty if that was not requested.
     """
 
     graph: AccessGraph
@@ -89,7 +89,7 @@ def cascade(
     """Find regions of operations to run in stripes: the front of peak and multiplications, every point planned.
 
     `brick`: channels are padded to a multiple of it. `check` executes points by value, those of up to
-    MOST_CHECKED_RUNS runs of operations. `on_point` is told each point when it is planned; a later one may be better in
+    MOST_CHECKED_RUNS runs of operations. `on_point` gets each point when it is planned; a later one may be better in
     all. Raises OptionError for a wrong option, OperationsError for a graph that has no
     access maps, and InvalidPlanError for a point that the check by value rejects.
     """
@@ -114,8 +114,8 @@ def cascade(
     barriers = barriers_of(access, search.tables, search.layers(), least)
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
     checked = _checked(kept, is_over) if check else ()
-    told = _exhausted(access, options, search, planning)
-    return CascadeResult(access, options, layers, kept, barriers, told, checked, round(time.monotonic() - started, 6))
+    effort = _exhausted(access, options, search, planning)
+    return CascadeResult(access, options, layers, kept, barriers, effort, checked, round(time.monotonic() - started, 6))
 
 
 def with_point_alone(result: CascadeResult, position: int) -> CascadeResult:

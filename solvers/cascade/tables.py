@@ -30,7 +30,7 @@ def rounded_up(bytes_: int, alignment: int) -> int:
 
 
 def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int] = ()) -> Access:
-    """Return the tables of a graph, with the bytes and the streams that the options ask for.
+    """Return the tables of a graph, with the bytes and the streams that the options require.
 
     Tensors that are `elsewhere` take no bytes where they are whole.
     """

@@ -179,7 +179,7 @@ class CostProof:
     def _improved(self, allowed: Bool, steps: int) -> tuple[I64, float]:
         """Improve the multipliers by subgradients for a choice of pools.
 
-        Returns where each buffer is cheapest, and the least cost that they tell.
+        Returns where each buffer is cheapest, and the least cost that they imply.
         """
         goal, weight, best, best_value = float(self._goal() + 1), self._weight, self._weight, -np.inf
         everything, size, stalled = np.arange(len(self.instance)), 1.0, 0

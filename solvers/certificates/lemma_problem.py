@@ -1,7 +1,7 @@
 """From an instance to the tables of the lemma search: buffers, their legal offsets, and sets that conflict pairwise.
 
 Rules that the lemma search does not know are left out: two that may share bytes, and members of a rigid group, do not
-conflict; banks and colocation ask nothing. What does not fit without these rules does not fit with them.
+conflict; banks and colocation require nothing. What does not fit without these rules does not fit with them.
 """
 
 from __future__ import annotations

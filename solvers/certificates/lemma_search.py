@@ -117,7 +117,7 @@ class LemmaSearch:
             self.store = new_store(tables, len(old.branch), len(old.entry))
             return
         self.store = new_store(tables, 2 * len(old.branch), 2 * len(old.entry))
-        for name in ("first", "branch", "refs", "entry", "value", "asked", "next", "head", "counts"):
+        for name in ("first", "branch", "refs", "entry", "value", "excess", "next", "head", "counts"):
             values = getattr(old, name)
             getattr(self.store, name)[: len(values)] = values
 

@@ -20,7 +20,7 @@ _NODE_WORK = 4
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Ask for capacities from the bound up, in steps that double, until the least peak is proved.
+    """Try capacities from the bound up, in steps that double, until the least peak is proved.
 
     Honours everything but several pools, costs and pins. Gives up after _NODES nodes; nodes are counted, so that no
     clock decides anything in a deterministic search.
@@ -36,8 +36,8 @@ def solve(instance: Instance, search: Search) -> None:
     while left > 0 and not search.is_over:
         low = int(search.bound[-1])
         high = instance.pools[0].capacity if search.best is None else int(search.best.score[-1]) - 1
-        asked = min(low + step, high)
-        run = LemmaSearch(given, np.array([asked], dtype=np.int64), search.seed)
+        tried = min(low + step, high)
+        run = LemmaSearch(given, np.array([tried], dtype=np.int64), search.seed)
         while left > 0 and run.nodes < _NODES and not search.is_over:
             before = run.nodes
             outcome = run.run(min(_CHUNK, left), search.flag)
@@ -50,8 +50,8 @@ def solve(instance: Instance, search: Search) -> None:
         elif run.outcome == EXHAUSTED:
             # Bounds far below the peak cost few nodes each; doubling skips most of them.
             step = max(1, 2 * step)
-            search.offer_bound((asked + 1,), NAME)
-            if asked >= instance.pools[0].capacity:
+            search.offer_bound((tried + 1,), NAME)
+            if tried >= instance.pools[0].capacity:
                 search.claim_infeasible(NAME)
                 return
         else:

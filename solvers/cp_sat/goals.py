@@ -60,10 +60,10 @@ def _horizons(instance: Instance) -> list[int]:
 class _NextQuestion:
     """The next question, and the work it may take.
 
-    It asks for the cheapest choice of pools, the floor itself, a limit in between, or the best there is.
+    It looks for the cheapest choice of pools, the floor itself, a limit in between, or the best there is.
     """
 
-    ask: Literal["choice", "floor", "between", "best"]
+    kind: Literal["choice", "floor", "between", "best"]
     work: float
 
 
@@ -108,25 +108,25 @@ class _GoalPursuit:
                 return reached
             if self.engine.is_spent or (self.instance.objective == "fit" and reached is not None):
                 return None
-            if run.ask == "floor" and floor > promising:
+            if run.kind == "floor" and floor > promising:
                 continue  # once refuted, a floor moves up by single units: no more than any other limit
-            limit = floor if run.ask == "floor" else most
-            if run.ask == "between" and reached is not None:
+            limit = floor if run.kind == "floor" else most
+            if run.kind == "between" and reached is not None:
                 # Questions far below the best plan are hard, those just below it win little.
                 limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
-            at_least = self.engine.ask(self._question(goal, limit, run), run.work)
+            at_least = self.engine.answer(self._question(goal, limit, run), run.work)
             if at_least > floor:
                 floor = at_least
                 self.search.offer_bound(self._score(goal, floor), NAME)
-            if run.ask == "choice":
+            if run.kind == "choice":
                 promising = floor
         return None
 
     def _question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
         limits = self.limits | self.settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))
-        is_minimised = run.ask in ("choice", "best")
-        return CpSatQuestion(ends, limits.get(COST), goal, is_minimised, is_of_choice=run.ask == "choice")
+        is_minimised = run.kind in ("choice", "best")
+        return CpSatQuestion(ends, limits.get(COST), goal, is_minimised, is_of_choice=run.kind == "choice")
 
     def _known_floor(self, goal: int) -> int:
         """Return what is proved of a goal: the bound's entry counts where all entries before it are reached."""

@@ -39,7 +39,7 @@ COST = -1
 class CpSatQuestion:
     """Is there an assignment with all ends in pool `q` at `ends[q]` or below, and the cost at `steps` or below?
 
-    Where the `goal`, a pool or COST, `is_minimised`, the least end there, or cost, is asked for. A question that
+    Where the `goal`, a pool or COST, `is_minimised`, the least end there, or cost, is searched for. A question that
     `is_of_choice` is about pools only: do the sizes alive fit, at any offsets?
     """
 
@@ -61,7 +61,7 @@ class CpSatQuestion:
 
 
 def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpSatQuestion, order: I64) -> AddressBoxes:
-    """Post the question to an empty model; return the boxes, which tell an assignment from a solution.
+    """Post the question to an empty model; return the boxes, which translate a solution to an assignment.
 
     `order` is that in which a fixed search prefers buffers at the same address.
     """
@@ -97,7 +97,7 @@ def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, e
 
 
 def _identical_buffers_are_in_order(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Sort buffers that nothing tells apart by pool, and inside it by address; any assignment can be sorted so."""
+    """Sort buffers that nothing distinguishes by pool, and inside it by address; any assignment can be sorted so."""
     for alike in identical(instance):
         size = int(instance.size[alike[0]])
         for i, j in pairwise(alike):

@@ -29,7 +29,7 @@ _EXACT_IN_DOUBLE = 2**53
 
 
 class CpSatEngine:
-    """Asks CP-SAT questions, each with the next of `orders` and a seed of its own, and counts its work."""
+    """Gives CP-SAT questions, each with the next of `orders` and a seed of its own, and counts its work."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs | None, orders: Iterator[I64]) -> None:
         self.instance, self.search, self.costs, self.orders = instance, search, costs, orders
@@ -42,8 +42,8 @@ class CpSatEngine:
         """True if the search is over, or the work that may be done in it."""
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
-    def ask(self, question: CpSatQuestion, work: float) -> int:
-        """Ask, spending at most so much work; return what the engine says that the question's goal cannot be below.
+    def answer(self, question: CpSatQuestion, work: float) -> int:
+        """Answer, spending at most so much work; return what the engine says that the question's goal cannot be below.
 
         Work is counted in CP-SAT's deterministic seconds, so that load hardly changes what a run finds.
         """

@@ -1,7 +1,7 @@
 """The exact search: finds, and proves, the least peak of one pool.
 
 An instance falls into independent components. The one with the highest peak is worked on, for it alone makes the peak,
-until none is above the bound. Search threads ask the kernel for placements under one capacity after the other, see
+until none is above the bound. Search threads query the kernel for placements under one capacity after the other, see
 `restarts`. A run that exhausts the search proves a new bound. In turn with that they search what is easier: nearly full
 components with their slack filled (`dummy_rounds`), which finds placements, and cores of components
 (`infeasible_core`), which proves.
@@ -196,7 +196,7 @@ class SearchThread:
             schedule.start_descent(None, self.states.ceiling + 1)
 
     def _round(self, component: int, schedule: RestartSchedule, end: int) -> None:
-        """Ask for one capacity in each order, until one run finds offsets or `end` nodes are spent."""
+        """Try one capacity in each order, until one run finds offsets or `end` nodes are spent."""
         states = self.states
         kind = schedule.kind()
         limit, fraction = schedule.begin(kind)
@@ -220,7 +220,7 @@ class SearchThread:
         schedule.rounds[kind] += 1
 
     def _round_with_dummies(self, component: int, rounds: DummyRounds, end: int) -> None:
-        """Ask for the bound with the slack filled, until a run finds offsets or `end` nodes are spent."""
+        """Try the bound with the slack filled, until a run finds offsets or `end` nodes are spent."""
         before = rounds.nodes
         offset = rounds.round(end - self.nodes, self.states.search.flag)
         self.nodes += rounds.nodes - before

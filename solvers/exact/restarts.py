@@ -1,6 +1,6 @@
 """The rounds of one search thread on one component: the capacities, orders and limits of the kernel's runs.
 
-A round asks for a placement under one capacity, in several orders: in some rounds that of the bound itself, in the
+A round searches for a placement under one capacity, in several orders: in some rounds that of the bound itself, in the
 others one between the bound and the peak of the last placement. The latter are guided by that placement: they try first
 to start a buffer where it starts there (Beck's solution-guided search, 2007). As sections that fail are branched on
 first, what is wrong with the placement is mended first, and the rest of it is kept. Where that leads no further,
@@ -116,13 +116,13 @@ class RestartSchedule:
         if k == 0 and self.offset is None:
             return ABOVE
         is_early = self.nodes < FEW_NODES * len(self.component.buffers)
-        # Most real problems have a plan at the bound, so it is asked for most often.
+        # Most real problems have a plan at the bound, so it is tried most often.
         if k < ROUNDS_AT_BOUND or (k - ROUNDS_AT_BOUND) % (2 if is_early else 4) == 0:
             return AT_BOUND
         return (ABOVE, ABOVE_WIDE)[(k // 2 if is_early else k) % 2]
 
     def begin(self, kind: int) -> tuple[int, float]:
-        """Begin a round; return the nodes that each of its runs may take, and the fraction of the gap it asks for."""
+        """Begin a round; return the nodes that each of its runs may take, and the fraction of the gap it tries."""
         # Old failures would keep the search among the same sections.
         if self.rounds[kind] % RESET_EVERY == 0 or self.rounds[kind] < CLEAN_ROUNDS:
             self.weights[kind][:] = 1.0
@@ -134,7 +134,7 @@ class RestartSchedule:
         return shortest * len(self.component.buffers) * luby(self.since_found[kind]), self.rng.uniform(LOWEST, HIGHEST)
 
     def capacity(self, kind: int, fraction: float, bound: int, ceiling: int) -> int:
-        """Return the capacity to ask for: below the descent's peak, or the ceiling where it has no placement yet."""
+        """Return the capacity to try: below the descent's peak, or the ceiling where it has no placement yet."""
         if kind == AT_BOUND or self.peak <= bound:
             return bound
         if self.offset is None:

@@ -1,1 +1,1 @@
-"""Questions that engines ask of an instance: parts of it, pairs that may share, ranges of offsets, symmetry, costs."""
+"""What engines derive from an instance: parts of it, pairs that may share, ranges of offsets, symmetry, costs."""

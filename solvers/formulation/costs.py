@@ -33,10 +33,10 @@ class Costs:
         parts = lcm(*(value.denominator for value in (*prices, *weights)))
         # Python's integers: traffic times price may pass int64.
         whole = np.array([int(price * parts) for price in prices], dtype=object)[:, None]
-        asked = instance.traffic.astype(object) * whole
+        charged = instance.traffic.astype(object) * whole
         homes = instance.allowed.T.tolist()
         extra, cheapest = [], 0
-        for choices, costs in zip(homes, asked.T.tolist(), strict=True):
+        for choices, costs in zip(homes, charged.T.tolist(), strict=True):
             mine = {q: cost for q, (cost, is_home) in enumerate(zip(costs, choices, strict=True)) if is_home}
             least = min(mine.values(), default=0)
             cheapest += least

@@ -43,7 +43,8 @@ def horizon(instance: Instance, q: int) -> int:
     """Return an end that pool `q` has in some best assignment, or stays below, unless its capacity ends it before.
 
     All that lies there can be stacked above all that is fixed, group after group: each at the first offset that its
-    alignment and pages allow, which one period of these leaves free, and as far above the others as rules of pairs ask.
+    alignment and pages allow, which one period of these leaves free, and as far above the others as rules of pairs
+    require.
     """
     mine = np.flatnonzero(instance.allowed[q])
     reach = _reach(instance)

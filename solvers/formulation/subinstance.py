@@ -54,7 +54,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
 
 
 def with_dummies(instance: Instance, count: int, **given: Any) -> Instance:
-    """Return the instance with `count` buffers more, of which nothing is asked but what is `given`.
+    """Return the instance with `count` buffers more, of which nothing is required but what is `given`.
 
     The given columns are whole; live sets stay.
     """

@@ -71,7 +71,7 @@ def _plans(instance: Instance, search: Search) -> Iterator[int]:
         return
     traits = Traits(instance)
     pools = preference(instance)
-    price = 0  # is not asked for where the first order meets the bound
+    price = 0  # is not needed where the first order meets the bound
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         if search.is_over:
             return

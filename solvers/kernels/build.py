@@ -105,7 +105,7 @@ def compiler_driver() -> list[str]:
 
 
 def main() -> None:
-    """Build the kernels that the command line asks for."""
+    """Build the kernels that the command line requires."""
     parser = argparse.ArgumentParser(prog="python -m memplan.solvers.kernels.build", description="Build the kernels.")
     parser.add_argument("folder", nargs="?", type=Path, help="where, the package's own folder by default")
     parser.add_argument("--check-bounds", action="store_true", help="have each index checked; needs a folder")

@@ -84,7 +84,7 @@ def machine() -> str:
 
 
 def _runs(processor: str) -> bool:
-    """Return True if this processor has what a baseline asks for; True where that cannot be known."""
+    """Return True if this processor has what a baseline requires; True where that cannot be known."""
     needed = _NEEDED.get(processor, frozenset())
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

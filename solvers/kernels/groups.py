@@ -46,7 +46,7 @@ CASCADE = KernelGroup(
         "cascade.tiles.grow_tiles",
         "cascade.front.cull",
         "cascade.front.best_chain",
-        "cascade.front.least_of_three",
+        "cascade.front.undominated_of_three",
     ),
 )
 GROUPS = (PLANNING, ORDER, STABLE, CASCADE)

@@ -99,7 +99,7 @@ class Decomposition:
         multipliers, floor, requested = self.multipliers, self.floor, (-1, -1)
         proved = PoolChoice(None, 0, 0)
         while not self._is_over():
-            reached = self.goals.reached(COST)
+            reached = self.goals.best_value(COST)
             if reached is not None and floor >= reached:
                 return reached
             most = self.dearest if reached is None else reached - 1
@@ -124,7 +124,7 @@ class Decomposition:
         limit = self.knapsack.limits(self.ends)
         is_tight = limit < np.array([[capacity.most] for capacity in self.knapsack.row_capacities])
         for part in _PARTS:
-            reached = self.goals.reached(COST)
+            reached = self.goals.best_value(COST)
             most = self.dearest if reached is None else reached - 1
             less = np.where(is_tight, (limit * part).astype(np.int64), limit)
             choice = cheapest(self.knapsack, less, self.multipliers, (), most, self.effort, self._is_over)
@@ -132,7 +132,7 @@ class Decomposition:
             if choice.home is None or self._is_over():
                 return
             self._pack(choice.home, COST, 0, work)
-            if self.goals.reached(COST) == choice.cost:
+            if self.goals.best_value(COST) == choice.cost:
                 return
 
     def _least_end(self, q: int, work: int) -> int | None:
@@ -145,7 +145,7 @@ class Decomposition:
         else:
             multipliers, floor = self.multipliers, self.floor
         while not self._is_over():
-            reached = self.goals.reached(q)
+            reached = self.goals.best_value(q)
             if reached is not None and floor >= reached:
                 return reached
             top = self.ends[q] if reached is None else reached - 1
@@ -165,7 +165,7 @@ class Decomposition:
     ) -> tuple[int, int, I64 | None]:
         """Look for the lowest end of pool `q`, from `floor` to `top`, that leaves a choice.
 
-        What was found last is the lowest more often than not, so the one below it is asked for before halving.
+        What was found last is the lowest more often than not, so the one below it is tried before halving.
         Returns (a proved bound on that end, the lowest one with a choice that was found, that choice).
         """
         proved, low, requested = floor, floor, floor
@@ -192,7 +192,7 @@ class Decomposition:
         return proved, found, home
 
     def _reach(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return the least end of pool `q` that a choice needs, as far as loads and no-goods tell."""
+        """Return the least end of pool `q` that a choice needs, as far as loads and no-goods show."""
         said = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *said, 0)
 
@@ -214,7 +214,7 @@ class Decomposition:
         # The pool most likely to fail comes first, before work goes into the others.
         fullest = np.argsort(-filled.max(axis=1, initial=0), kind="stable")
         offset = np.zeros(len(pool), dtype=np.int64)
-        reached = self.goals.reached(goal)
+        reached = self.goals.best_value(goal)
         for q in fullest.tolist():
             kept = pool == q
             # Only the pool of the goal has to end lower than in the best plan.

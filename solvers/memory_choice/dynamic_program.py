@@ -78,7 +78,7 @@ def cheapest(
         floor, span, work = max(floor, found.bound), 2 * span, work + found.work
         if found.home is not None:
             best, most = found, found.cost - 1
-        # Where partial choices were dropped, the rest is asked for once, as far as it goes.
+        # Where partial choices were dropped, the rest is searched once, as far as it goes.
         if found.bound <= requested and floor <= most:
             if is_crowded:
                 break
@@ -107,7 +107,7 @@ class _PartialChoices:
         self.seen = [0] * len(timeline.nogoods)
 
     def go(self, is_over: Callable[[], bool]) -> PoolChoice:
-        """Go through all rows; return the cheapest choice within the cost asked for, unless it was dropped."""
+        """Go through all rows; return the cheapest choice within the cost given, unless it was dropped."""
         for t, row in enumerate(self.timeline.rows[:-1]):
             for j, i in row.ending:
                 self._lift(j, -self.size[:, i])

@@ -36,7 +36,7 @@ class Goals:
         """The goals that are not proved."""
         return self.order[len(self.proved_values) :]
 
-    def reached(self, goal: int) -> int | None:
+    def best_value(self, goal: int) -> int | None:
         """Return what the best plan has of a goal, if there is one."""
         best = self.search.best
         if best is None:
@@ -65,7 +65,7 @@ class Goals:
         best, cost = self.search.best, self.knapsack.costs.of_steps(steps)
         if self._is_exact:
             return cost
-        if best is not None and self.reached(COST) == steps and abs(best.score[0] - cost) <= 1e-12 * cost:
+        if best is not None and self.best_value(COST) == steps and abs(best.score[0] - cost) <= 1e-12 * cost:
             return best.score[0]
         # Rounded down: a bound must not pass the cost that a plan of so many steps is written with.
         return max(self._initial[0], nextafter(cost * (1 - 1e-12), 0))

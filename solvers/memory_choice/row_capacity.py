@@ -12,7 +12,7 @@ from memplan.planner.instance.instance import CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64
 
 _MOST_KINDS = 64
-"""The most kinds of waste that are told apart from row to row."""
+"""The most kinds of waste that are distinguished from row to row."""
 
 
 class RowCapacity:

@@ -36,7 +36,7 @@ class SubsetPacking:
 
 
 class SubsetPackings:
-    """Answers about sets of buffers of one instance in its single pools; nothing is asked twice.
+    """Answers about sets of buffers of one instance in its single pools; nothing is searched twice.
 
     `spent` estimates the work that all answers took, in units of Search.work_limit.
     """

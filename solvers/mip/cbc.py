@@ -25,11 +25,11 @@ _LOWER_BOUND = re.compile(r"^Lower bound:\s+(\S+)$", re.MULTILINE)
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans, bounds and claims of CBC, which tells them when it stops."""
-    pursue(instance, search, "cbc", _ask)
+    """Offer plans, bounds and claims of CBC, which reports them when it stops."""
+    pursue(instance, search, "cbc", _solve_program)
 
 
-def _ask(run: EngineRun) -> Outcome:
+def _solve_program(run: EngineRun) -> Outcome:
     import pulp
 
     effort = run.effort

@@ -18,10 +18,10 @@ from memplan.solvers.search.incumbent import Search
 
 def solve(instance: Instance, search: Search) -> None:
     """Offer plans, bounds and claims of HiGHS; plans as soon as it finds them."""
-    pursue(instance, search, "highs", _ask)
+    pursue(instance, search, "highs", _solve_program)
 
 
-def _ask(run: EngineRun) -> Outcome:
+def _solve_program(run: EngineRun) -> Outcome:
     import highspy
 
     highs = highspy.Highs()

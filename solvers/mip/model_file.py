@@ -44,7 +44,7 @@ def write_model(problem: Problem, suffix: str) -> bytes:
 
 
 def _question(instance: Instance) -> tuple[Boxes, MipQuestion]:
-    """Ask for the first entry of the score to be as small as possible: the last pool's peak, or the cost."""
+    """Minimise the first entry of the score: the last pool's peak, or the cost."""
     limits = sensible_limits(instance, None)
     floors = [0] * len(limits)
     if instance.objective == "cost":

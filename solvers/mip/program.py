@@ -2,7 +2,7 @@
 
 It says: (1) minimise the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
 and (4) of two buffers in conflict one lies below the other, which a binary decides. The other rows say what pools,
-alignments, reserved ranges and constraints ask for, or cut off nothing that is needed: what follows for buffers that
+alignments, reserved ranges and constraints require, or cut off nothing that is needed: what follows for buffers that
 conflict pairwise, what symmetry allows to fix. One function a constraint; each is exact in whole units, and only the
 finished program is scaled to numbers that floating-point engines bear.
 """
@@ -35,7 +35,7 @@ class MipQuestion:
 
 
 def draft(boxes: Boxes, question: MipQuestion) -> Draft:
-    """Write the program that asks the question, in whole units."""
+    """Write the program of the question, in whole units."""
     program = Draft()
     _offsets_are_not_negative(program, boxes)
     _every_pool_has_a_peak(program, boxes, question)
@@ -54,7 +54,7 @@ def draft(boxes: Boxes, question: MipQuestion) -> Draft:
     _a_mirror_image_is_left_out(program, boxes)
     if question.cost is not None:
         a_clash_is_a_bank_in_common(program, boxes)
-        _the_cost_is_what_the_chosen_pools_ask(program, boxes, *question.cost)
+        _the_cost_is_that_of_the_chosen_pools(program, boxes, *question.cost)
     if question.minimise is not None:
         program.objective = program.at[question.minimise]
     return program
@@ -149,7 +149,8 @@ def _a_buffer_lies_inside_its_pool(program: Draft, boxes: Boxes) -> None:
 def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> None:
     """Count the steps from the lowest offset.
 
-    What is aligned as the grid is lands on it without being told, and a rigid group keeps its anchor's alignment.
+    What is aligned as the grid is lands on it without a row that says so, and a rigid group keeps its anchor's
+    alignment.
     """
     for b, box in enumerate(boxes.all[: boxes.n]):
         is_tied = boxes.instance.anchor[b] != b
@@ -242,7 +243,7 @@ def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
         program.fix(("below", *pair), 1)
 
 
-def _the_cost_is_what_the_chosen_pools_ask(program: Draft, boxes: Boxes, least: int, most: int) -> None:
+def _the_cost_is_that_of_the_chosen_pools(program: Draft, boxes: Boxes, least: int, most: int) -> None:
     """Count the steps of cost that every buffer adds where it lies, above the cheapest pool, and those of clashes."""
     costs = Costs.of(boxes.instance)
     extra = costs.extra

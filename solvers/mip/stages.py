@@ -28,9 +28,9 @@ from memplan.solvers.search.incumbent import Search
 DECISION_SHARE = 0.4
 """The share of the time left that the decision may take."""
 DECISIONS = 4
-"""The most decisions that are asked, each one unit higher, while the answer is no; each takes about as long."""
+"""The most decisions that are tried, each one unit higher, while the answer is no; each takes about as long."""
 SMALL_PEAK = 4096
-"""Above this many units one more makes no difference, and the decision is asked once."""
+"""Above this many units one more makes no difference, and the decision is made once."""
 RESERVE_S = 0.3
 """Seconds kept back, so that an engine stops by itself, and reports what it has, before it is killed."""
 LARGEST_PLAIN = 2**20
@@ -115,9 +115,9 @@ class _Stage:
         return best.score[len(self.settled)] if best is not None and self._is_met(floor) else None
 
     def _decide(self, floor: int) -> int:
-        """Ask for a plan at `floor`, and for one a unit above where there is none; return the last floor asked for."""
+        """Look for a plan at `floor`, and for one a unit above where there is none; return the last floor tried."""
         for _ in range(DECISIONS if floor <= SMALL_PEAK else 1):
-            if self._is_met(floor) or self._ask(floor, floor, None, DECISION_SHARE).status != "infeasible":
+            if self._is_met(floor) or self._solve_for(floor, floor, None, DECISION_SHARE).status != "infeasible":
                 break
             floor += 1
             self._claim(floor)
@@ -126,7 +126,7 @@ class _Stage:
     def _minimise(self, floor: int) -> int:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""
         best = self._best()
-        said = self._ask(floor, best, self._key, 1.0)
+        said = self._solve_for(floor, best, self._key, 1.0)
         if said.status == "infeasible":
             if best is None and not self.settled:
                 self.search.claim_infeasible(self.name)
@@ -178,8 +178,8 @@ class _Stage:
         rest = [0] * (len(self.search.bound) - len(self.settled) - 1)
         self.search.offer_bound((*self.settled, value, *rest), self.name)
 
-    def _ask(self, floor: int, most: int | None, minimise: Key | None, share: float) -> Outcome:
-        """Ask the engine for a plan whose entry lies between `floor` and `most`; its bound is a whole one."""
+    def _solve_for(self, floor: int, most: int | None, minimise: Key | None, share: float) -> Outcome:
+        """Let the engine look for a plan whose entry lies between `floor` and `most`; its bound is a whole one."""
         boxes = Boxes(self.instance, self._limits(most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")

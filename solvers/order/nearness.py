@@ -100,7 +100,7 @@ def _followed(
     after, before = np.zeros(n + 1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
     after[known[:-1]], before[known[1:]] = known[1:], known[:-1]
     near = np.arange(n) if is_forward else np.arange(n)[::-1].copy()
-    ask = Follow(
+    query = Follow(
         budget=budget,
         after=after,
         before=before,
@@ -111,7 +111,7 @@ def _followed(
         flag=flag,
     )
     prefix = part.prefix(is_forward)
-    if follow_order(part.moves(is_forward), Reference(prefix), Reference(ask)) != FOLLOWED:
+    if follow_order(part.moves(is_forward), Reference(prefix), Reference(query)) != FOLLOWED:
         return None
     found = prefix.log[:n] if is_forward else prefix.log[:n][::-1]
     return tuple(found.tolist())

@@ -111,7 +111,7 @@ class PartSearch:
             if n >= _WINDOWED:
                 self._narrow(floor)
             self._raise_by_cuts(floor)
-            self._ask_for_less(floor)
+            self._search_for_less(floor)
             self._bisect(floor, self._node_limit)
             self._bisect(floor, 2 * n + 100, seed=self._round)
             self._node_limit = min(4 * self._node_limit, _MOST_NODES)
@@ -185,8 +185,8 @@ class PartSearch:
                 if self.bound == bound and self.peak - low < self.peak // 2000:
                     return
 
-    def _ask_for_less(self, floor: int) -> None:
-        """Ask whether the best order is the best: the strongest question."""
+    def _search_for_less(self, floor: int) -> None:
+        """Search for less than the best order has: the strongest question."""
         for way in list(self._ways):
             while self._goes_on(floor) and self._search(way, self.peak - 1, self._node_limit):
                 pass

@@ -26,7 +26,7 @@ class OrderedRegions:
     """A graph with its regions in the orders that were found; `orders` are those that differ from the given ones.
 
     `slack` is, for each operation, the bytes of its work that better orders of its regions might save. The order of a
-    region that several operations run is told once.
+    region that several operations run is stated once.
     """
 
     graph: OperationGraph

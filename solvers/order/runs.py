@@ -51,7 +51,7 @@ def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, 
     room = 16 * n + 1000
     while True:
         prefix = part.prefix(way.is_forward)
-        ask = Budget(
+        query = Budget(
             budget=budget,
             depth=way.depth,
             rule=way.rule,
@@ -64,13 +64,13 @@ def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, 
             flag=flag,
             answer=np.zeros(1, dtype=np.int64),
         )
-        outcome = search_order(part.moves(way.is_forward), Reference(prefix), Reference(ask))
+        outcome = search_order(part.moves(way.is_forward), Reference(prefix), Reference(query))
         if outcome != FULL:
             break
         # The options of all open nodes did not fit; what was seen was seen within budgets of the shorter search.
         room *= 4
         seen[:] = 0
-    work = (int(ask.answer[0]) + 1) * (n + 8)
+    work = (int(query.answer[0]) + 1) * (n + 8)
     if outcome == FOUND:
         return OrderOutcome(_in_time(prefix.log[:n], way.is_forward), None, work)
     return OrderOutcome(None, int(prefix.number[REFUSED]) if outcome == EXHAUSTED else None, work)
@@ -91,7 +91,7 @@ def beam(part: OrderPart, is_forward: bool, cap: int, width: int, by_peak: bool,
     def table(*shape: int) -> I64:
         return np.zeros(shape, dtype=np.int64)
 
-    ask = Beam(
+    query = Beam(
         cap=cap,
         by_peak=by_peak,
         ran=table(2 * width, words),
@@ -116,12 +116,12 @@ def beam(part: OrderPart, is_forward: bool, cap: int, width: int, by_peak: bool,
         answer=table(3),
     )
     live = part.start if is_forward else part.end
-    ask.start(prefix.ready[: int(prefix.number[1])], live, live)
-    outcome = beam_order(moves, Reference(ask))
-    work = int(ask.answer[STATES]) * 8 + n
+    query.start(prefix.ready[: int(prefix.number[1])], live, live)
+    outcome = beam_order(moves, Reference(query))
+    work = int(query.answer[STATES]) * 8 + n
     if outcome == BEAM_FOUND:
-        return OrderOutcome(_in_time(ask.order, is_forward), None, work)
-    return OrderOutcome(None, int(ask.answer[ABOVE]) if outcome == BEAM_EXHAUSTED else None, work)
+        return OrderOutcome(_in_time(query.order, is_forward), None, work)
+    return OrderOutcome(None, int(query.answer[ABOVE]) if outcome == BEAM_EXHAUSTED else None, work)
 
 
 def _in_time(order: I64, is_forward: bool) -> list[int]:

@@ -166,7 +166,7 @@ def check_limit(time_limit_s: float) -> None:
 
 
 class OrderSearch:
-    """The search of one graph, part by part; it can be asked for other orders when it has ended."""
+    """The search of one graph, part by part; it can give other orders when it has ended."""
 
     def __init__(self, graph: OperationGraph, left: Allowance) -> None:
         self._graph, self._left, self._began = graph, left, time.monotonic()

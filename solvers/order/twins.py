@@ -107,7 +107,7 @@ class _Looks:
     def colours(self, members: list[int]) -> dict[int, int]:
         """Return a colour for each macro of a group, all different; in twins the same ones, as far as can be seen.
 
-        Where macros of the group look alike, one of them is marked; `correspond` tells if the choice was right.
+        Where macros of the group look alike, one of them is marked; `correspond` says if the choice was right.
         """
         colour = {v: self.first_colour(v) for v in members}
         count = len(set(colour.values()))
@@ -116,7 +116,7 @@ class _Looks:
             before, count = count, len(set(colour.values()))
             if count == before:
                 repeated = min(one for one, times in Counter(colour.values()).items() if times > 1)
-                # Macros that nothing tells apart: one is marked, as in the canonical form of problems.
+                # Macros that nothing distinguishes: one is marked, as in the canonical form of problems.
                 chosen = min(v for v in members if colour[v] == repeated)
                 colour[chosen] = hash((repeated, 1))
                 count += 1

@@ -36,7 +36,7 @@ def narrowed(
         elif step == 1:
             return
         else:
-            # That much less was too much to ask of one pass; ask for less.
+            # That much less was too much for one pass; try less.
             step = max(1, step // 4)
 
 

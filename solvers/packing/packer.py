@@ -197,7 +197,7 @@ def _clear(workspace: PackWorkspace, reserved: I64, block_lists: I64) -> None:
 
 
 def _larger(workspace: PackWorkspace) -> PackWorkspace:
-    """Return a workspace with as many runs as are asked for, and at least twice as many as before."""
+    """Return a workspace with as many runs as are requested, and at least twice as many as before."""
     runs = _rows(max(2 * len(workspace.runs), int(workspace.stands[NEEDED])), 2)
     runs[: workspace.stands[TOP]] = workspace.runs[: workspace.stands[TOP]]
     return workspace._replace(runs=runs)

@@ -50,7 +50,7 @@ def best_order(
     task, workspace = _tables()
     n, capacity = len(instance), instance.pools[0].capacity
     columns, found = task.table, task.table.found
-    columns.asked[:] = n, instance.n_live_sets, capacity, target, _NEVER if first is None else first
+    columns.counts[:] = n, instance.n_live_sets, capacity, target, _NEVER if first is None else first
     columns.near[0] = near
     columns.size[:n], columns.stride[:n] = instance.size, instance.alignment[0]
     columns.start[:n], columns.end[:n] = instance.start, instance.end
@@ -70,7 +70,7 @@ def _new_task() -> OrderTask:
     rules, bases = _table()
     size, start, end, stride, offset = np.zeros((5, _MOST), dtype=np.int64)
     return OrderTask(
-        asked=np.zeros(5, dtype=np.int64),
+        counts=np.zeros(5, dtype=np.int64),
         near=np.zeros(1),
         size=size,
         start=start,

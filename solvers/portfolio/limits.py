@@ -14,7 +14,7 @@ from memplan.solvers.search.deadline import Deadline
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What ends a search or study early; no clock ends a `deterministic` one, which tells the same everywhere."""
+    """What ends a search or study early; no clock ends a `deterministic` one, which states the same everywhere."""
 
     cancelled: threading.Event | None = None
     deterministic: bool = False

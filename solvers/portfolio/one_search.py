@@ -46,7 +46,7 @@ class Solve:
     """One solve, which may pause between the quick orders and longer work; time goes on meanwhile.
 
     `instance` is the problem, compiled, where that was done already. Raises OptionError for a wrong option or a solver
-    that cannot do what the problem asks.
+    that cannot do what the problem requires.
     """
 
     def __init__(

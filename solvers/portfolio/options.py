@@ -80,7 +80,7 @@ class SolveOptions(WireValue):
     )
 
     def profile_of(self, problem: Problem) -> Profile | None:
-        """Return the profile that a problem is planned by; solvers that are named are asked for none by default.
+        """Return the profile that a problem is planned by; solvers that are named get none by default.
 
         Raises OptionError.
         """
@@ -88,10 +88,10 @@ class SolveOptions(WireValue):
             raise OptionError(f"profile: must be speed, balanced or size, got {shown(self.profile)}")
         return profile_of(problem, self.profile) if self.profile is not None or self.solver == "auto" else None
 
-    def target(self) -> Accept | None:
-        """Return when a plan is good enough, None where only a proof is; raises OptionError.
+    def check(self) -> None:
+        """Raise OptionError for a wrong value.
 
-        It checks what every way in has in common; seeds from Python, and of workers, may be larger than those of JSON.
+        Checked is what every way in has in common; seeds from Python, and of workers, may be larger than those of JSON.
         """
         if not 0 <= self.seed < 2**63:
             raise OptionError(f"seed: must be at least 0 and below 2^63, got {shown(self.seed)}")
@@ -99,6 +99,14 @@ class SolveOptions(WireValue):
             raise OptionError(
                 f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(self.time_limit_s)}"
             )
+        self._accepted()
+
+    def target(self) -> Accept | None:
+        """Return when a plan is good enough, None where only a proof is; raises OptionError as `check` does."""
+        self.check()
+        return self._accepted()
+
+    def _accepted(self) -> Accept | None:
         accept = self.accept
         if accept is None or accept == "fit":
             return None if accept is None else Accept()

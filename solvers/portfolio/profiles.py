@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan, PoolUse
-from memplan.planner.model.problem import Problem, Profile, as_asked
+from memplan.planner.model.problem import Problem, Profile, with_profile
 from memplan.solvers.portfolio.one_search import Solve
 from memplan.solvers.portfolio.options import SolveControl, SolveOptions
 from memplan.solvers.search.deadline import Deadline
@@ -26,7 +26,7 @@ _IN_ORDER = (
     "reference:cadence-position-based-greedy-with-hierarchy",
 )
 _FILLED_AT_MOST = 2000
-"""The most buffers that Cadence's planners, which compare every two of them, are asked to place."""
+"""The most buffers that Cadence's planners, which compare every two of them, get to place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ Steps = Generator[ProfileSearch, SolveResult, SolveResult]
 
 
 def solve_profile(problem: Problem, options: SolveOptions, control: SolveControl, profile: Profile) -> SolveResult:
-    """Solve as a profile asks, in the time of one solve; raises OptionError."""
+    """Solve as a profile says, in the time of one solve; raises OptionError."""
     is_free = options.deterministic and control.deadline is None
     deadline = None if is_free else control.deadline or Deadline.after(options.time_limit_s)
     began = time.monotonic()
@@ -70,16 +70,16 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     if profile == "speed":
         return (yield from _speed(problem, options))
     half = options.model_copy(update={"time_limit_s": options.time_limit_s / 2}) if options.deterministic else options
-    least = as_asked(problem, "size")
+    least = with_profile(problem, "size")
     is_last = profile == "size" or options.accept == "fit" or not _has_choice(problem)
     # Nothing but the last pool counts in the first of two searches.
-    asked = options if is_last else half.model_copy(update={"accept": options.accept or 0.0})
-    first = yield ProfileSearch(least, asked, start, 1.0 if is_last else 0.5)
+    wanted = options if is_last else half.model_copy(update={"accept": options.accept or 0.0})
+    first = yield ProfileSearch(least, wanted, start, 1.0 if is_last else 0.5)
     if is_last or first.plan.status == "infeasible":
-        return _told_alone(problem, profile, first)
+        return _of_one_search(problem, profile, first)
     plan = first.plan
     second = yield ProfileSearch(_capped(problem, profile, plan), half, plan if plan.placements else start)
-    return _told(problem, profile, first, second)
+    return _of_two_searches(problem, profile, first, second)
 
 
 def _speed(problem: Problem, options: SolveOptions) -> Steps:
@@ -91,22 +91,22 @@ def _speed(problem: Problem, options: SolveOptions) -> Steps:
         except OptionError:  # which a planner raises that cannot express the problem
             continue
         if found.plan.status == "infeasible" or options.accept == "fit":
-            return _told_alone(problem, "speed", found)
+            return _of_one_search(problem, "speed", found)
         filled += [found.plan] if found.plan.placements else []
     best = min(filled, key=lambda plan: (plan.cost or 0.0, plan.pools[-1].used or 0), default=None)
     second = yield ProfileSearch(_capped(problem, "speed", best), options, best)
-    return _told(problem, "speed", None, second)
+    return _of_two_searches(problem, "speed", None, second)
 
 
 def _fillings(problem: Problem, options: SolveOptions) -> Iterator[ProfileSearch]:
     """Yield searches that only fill pools in their order: Cadence's planners, or the quick orders of large problems."""
-    asked = as_asked(problem, "speed")
+    wanted = with_profile(problem, "speed")
     usual = options.model_copy(update={"accept": None})
     if len(problem.buffers) <= _FILLED_AT_MOST and options.accept != "fit":
         for name in _IN_ORDER:
-            yield ProfileSearch(asked, usual.model_copy(update={"solver": name}), share=0.25)
+            yield ProfileSearch(wanted, usual.model_copy(update={"solver": name}), share=0.25)
     else:
-        yield ProfileSearch(asked, usual.model_copy(update={"accept": "fit"}), share=0.25)
+        yield ProfileSearch(wanted, usual.model_copy(update={"accept": "fit"}), share=0.25)
 
 
 def _has_choice(problem: Problem) -> bool:
@@ -119,24 +119,24 @@ def _has_choice(problem: Problem) -> bool:
 
 def _capped(problem: Problem, profile: Profile, plan: Plan | None) -> Problem:
     """Return the problem of the least cost, in which the last pool ends where a plan does."""
-    asked = as_asked(problem, profile)
+    wanted = with_profile(problem, profile)
     if plan is None or not plan.placements:
-        return asked
-    last = asked.pools[-1].model_copy(update={"size": plan.pools[-1].used})
-    return asked.model_copy(update={"pools": (*asked.pools[:-1], last)})
+        return wanted
+    last = wanted.pools[-1].model_copy(update={"size": plan.pools[-1].used})
+    return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})
 
 
-def _told_alone(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
+def _of_one_search(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
     """Return the result of one search as that of a profile: what it says of costs counts for `speed` only."""
     named = {"profile": profile, "problem_hash": problem_hash(problem)}
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 
 
-def _told(problem: Problem, profile: Profile, first: SolveResult | None, second: SolveResult) -> SolveResult:
+def _of_two_searches(problem: Problem, profile: Profile, first: SolveResult | None, second: SolveResult) -> SolveResult:
     """Return the result of two searches: the last pool's bound from the first, costs and theirs from the second."""
     plan = second.plan
     if not plan.placements:
-        return _told_alone(problem, profile, second if first is None else first)
+        return _of_one_search(problem, profile, second if first is None else first)
     ended = None if first is None or first.stop_reason in ("proved", "accepted") else first.stop_reason
     least = _least_of_last(plan, first)
     is_cheapest = plan.cost is not None and plan.cost == plan.cost_lower_bound
@@ -151,7 +151,7 @@ def _told(problem: Problem, profile: Profile, first: SolveResult | None, second:
     cost = [(plan.cost or 0.0, plan.cost_lower_bound)]
     goals = [*ends[:1], *cost, *ends[1:]] if profile == "balanced" else [*cost, *ends]
     total = None if first is None else first.plan.lower_bound
-    told = {
+    said = {
         "status": "optimal" if is_best else "feasible",
         "lower_bound": plan.peak if is_best else None if total is None else min(total, plan.peak or 0),
         "gap": 0.0 if is_best else gap_of(goals),
@@ -161,7 +161,7 @@ def _told(problem: Problem, profile: Profile, first: SolveResult | None, second:
         "problem_hash": problem_hash(problem),
     }
     has_failures = second.has_failures or (first is not None and first.has_failures)
-    return SolveResult(plan.model_copy(update=told), stop_reason=ended or second.stop_reason, has_failures=has_failures)
+    return SolveResult(plan.model_copy(update=said), stop_reason=ended or second.stop_reason, has_failures=has_failures)
 
 
 def _least_of_last(plan: Plan, first: SolveResult | None) -> int | None:

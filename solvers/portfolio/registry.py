@@ -31,8 +31,8 @@ class SolverRow:
 
     `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
     in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
-    opinion; `proves` tells whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
-    it is tried on, and `memories_at_least` that of the memories, where it is not asked for by name; one that
+    opinion; `proves` says whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
+    it is tried on, and `memories_at_least` that of the memories, where it is not requested by name; one that
     `needs_mixed_alignments` is then tried only where buffers differ in these.
     """
 
@@ -56,7 +56,7 @@ class SolverRow:
 
     @cached_property
     def function(self) -> Solver:
-        """The solver's function, imported where it is first asked for."""
+        """The solver's function, imported where it is first needed."""
         return cast(Solver, imported(self.where))
 
 

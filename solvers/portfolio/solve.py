@@ -35,7 +35,7 @@ def solve(
     times that, or 30 s, and waits for kernels that are being compiled besides. The options are those of SolveOptions;
     `control` is a SolveControl. `solver` may be `module:function`, too, a planner of the caller's own, which runs in a
     child process (`memplan.solvers.reference.own`).
-    Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
+    Raises OptionError for a wrong option or a solver that cannot do what the problem requires.
     """
     options = SolveOptions.model_construct(
         time_limit_s=time_limit_s,
@@ -47,7 +47,7 @@ def solve(
     )
     if not isinstance(problem, Problem):
         raise OptionError(f"problem: must be a Problem, as read_problem and Problem(...) make it, got {shown(problem)}")
-    options.target()
+    options.check()
     if control.deadline is None and not deterministic:
         control = replace(control, deadline=Deadline.after(time_limit_s))
     findings = {"findings": lint(problem)}

@@ -98,13 +98,13 @@ def _run(row: SolverRow, instance: Instance, search: SearchState, failures: list
         failures.append(f"{row.name}: out of memory: {error}")
     except Exception as error:  # noqa: BLE001 - a fault ends the solver that has it, not the solve
         # Behind a filter that makes it an error, as in our tests, the warning ends the solve after all.
-        told = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
-        warnings.warn(told, SolverFaultWarning, stacklevel=2)
+        message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
+        warnings.warn(message, SolverFaultWarning, stacklevel=2)
         failures.append(f"{row.name}: {traceback.format_exc(limit=-3)}")
 
 
 def _run_engine(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
-    # Imported here: most problems are solved before any engine is asked.
+    # Imported here: most problems are solved before any engine runs.
     from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
 
     try:

@@ -58,7 +58,7 @@ class _Watcher:
 
 
 def look(search: SearchState, cancelled: threading.Event | None) -> None:
-    """Stop a search that was cancelled; one whose time is over stops by being asked whether it is."""
+    """Stop a search that was cancelled; one whose time is over stops when it looks whether it is."""
     if cancelled is not None and cancelled.is_set():
         search.stop("cancelled")
     _ = search.is_over

@@ -41,7 +41,7 @@ def command(module: str) -> list[str]:
 
 
 class ChildProcess:
-    """A child that runs a module until its block ends, or it is killed for what `stopped_by` tells.
+    """A child that runs a module until its block ends, or it is killed for what `stopped_by` states.
 
     That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use;
     whoever waits for its answers then meets their end. What it and its children used is known once it has ended.

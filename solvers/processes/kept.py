@@ -54,11 +54,11 @@ class KeptProcesses:
         return [process.pid for process in self._running]
 
     def keep(self, task: object) -> None:
-        """Start a process with a task, and replace it whenever it ends; `has_failed` tells that one was never ready."""
+        """Start a process with a task, and replace it whenever it ends; `has_failed` says that one was never ready."""
         self._keeping.append(asyncio.create_task(self._keep(task)))
 
     async def stop(self, within_s: float = 0.0) -> None:
-        """End all processes: they are told to, and killed where that takes longer."""
+        """End all processes: they are stated to, and killed where that takes longer."""
         self._stopping.set()
         if within_s > 0 and self._keeping:
             for process in self._running:
@@ -76,7 +76,7 @@ class KeptProcesses:
             process = await self._started(task)
             self._running.add(process)
             try:
-                if not self._stopping.is_set():  # else the others were told before this one was there
+                if not self._stopping.is_set():  # else the others were stated before this one was there
                     await self._heard(process)
             finally:
                 self._running.remove(process)

@@ -1,7 +1,7 @@
-"""ExecuTorch's own planners, for one pool or for buffers that are told theirs.
+"""ExecuTorch's own planners, for one pool or for buffers that are given theirs.
 
 They have one alignment for everything, to which sizes are rounded up, so that sums of sizes are aligned: here the least
-common multiple of all that the problem asks for. They know neither sizes of pools nor what lies where they begin.
+common multiple of all that the problem requires. They know neither sizes of pools nor what lies where they begin.
 """
 
 from __future__ import annotations

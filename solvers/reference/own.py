@@ -34,7 +34,7 @@ EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
 
 @dataclass(frozen=True)
 class OwnPlanner(ReferencePlanner):
-    """A planner of the caller's own; `limit_s` are the seconds that it is told to have."""
+    """A planner of the caller's own; `limit_s` are the seconds that it is given."""
 
     limit_s: float = 0.0
 

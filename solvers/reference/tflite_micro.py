@@ -2,7 +2,7 @@
 
 Source: tensorflow/tflite-micro 17bebc092249, tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc
 (GreedyMemoryPlanner::CalculateOffsetsIfNeeded, ReverseSortInPlace). Its caller, micro_allocator.cc, rounds sizes up to
-16 bytes; here they are rounded up to what the alignments of the problem ask for, which is how it comes to keep to them.
+16 bytes; here they are rounded up to what the alignments of the problem require, which is how it comes to keep to them.
 """
 
 from __future__ import annotations

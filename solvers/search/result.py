@@ -26,7 +26,7 @@ class SolveResult:
     """The outcome of a solve: a plan that passed the verifier, or an explanation, and what it was made of.
 
     `assignment` is None where nothing was found, or where it is not known in the units of the instance; `bound` is None
-    where only the plan tells it. `has_failures` says that an engine failed meanwhile. The plan itself has neither stop
+    where only the plan says it. `has_failures` says that an engine failed meanwhile. The plan itself has neither stop
     reason nor time: `answer` adds them.
     """
 
@@ -42,12 +42,12 @@ class SolveResult:
 
         The time is that of the solve, or `elapsed_s`. A plan of a deterministic search says if it is reproducible.
         """
-        told: dict[str, object] = {"stop_reason": self.stop_reason, "wall_time_s": None}
+        update: dict[str, object] = {"stop_reason": self.stop_reason, "wall_time_s": None}
         if deterministic:
-            told |= {"reproducible": self._disturbed_by is None, "disturbed_by": self._disturbed_by}
+            update |= {"reproducible": self._disturbed_by is None, "disturbed_by": self._disturbed_by}
         else:
-            told["wall_time_s"] = round(self.elapsed_s if elapsed_s is None else elapsed_s, 6)
-        return self.plan.model_copy(update=told)
+            update["wall_time_s"] = round(self.elapsed_s if elapsed_s is None else elapsed_s, 6)
+        return self.plan.model_copy(update=update)
 
     @property
     def _disturbed_by(self) -> Disturbance | None:
@@ -78,5 +78,5 @@ class Progress:
         return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0
 
     def facts(self) -> dict[str, Any]:
-        """Return what the service tells of the progress, as JSON has it: in jobs, in events, and when a job ends."""
+        """Return what the service reports of the progress, as JSON has it: in jobs, in events, and when a job ends."""
         return {"peak": self.peak, "lower_bound": self.lower_bound, "gap": self.gap, "solver": self.by}

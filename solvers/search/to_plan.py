@@ -38,8 +38,8 @@ def found(
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
     goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
     # A pool's bound holds only where all later ones, which come first here, are at theirs.
-    told = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
-    bounds = (None,) * (len(peaks) - told) + least_peaks[:told][::-1]
+    n_bounded = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
+    bounds = (None,) * (len(peaks) - n_bounded) + least_peaks[:n_bounded][::-1]
     witness = bound.witness
     proved_by = tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers) if is_best else ()
     proof = Proof.model_construct(kind=witness.kind, time=witness.time, buffers=proved_by, by=witness.by)

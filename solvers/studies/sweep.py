@@ -71,18 +71,18 @@ def informed(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     best one for a larger size is optimal.
     """
     axes = [sorted(set(values)) for values in zip(*(point.sizes for point in points), strict=True)]
-    told: dict[tuple[int, ...], Plan] = {}
+    plans: dict[tuple[int, ...], Plan] = {}
     # From the largest down: a bound for a size holds for all smaller ones.
     for point in reversed(points):
         place = tuple(axis.index(size) for axis, size in zip(axes, point.sizes, strict=True))
-        told[place] = point.plan
+        plans[place] = point.plan
         for above in _steps(place, 1):
-            if above in told:
-                told[place] = _told_by(told[above], told[place])
-    return [SweepPoint(point.sizes, plan) for point, plan in zip(points, reversed(told.values()), strict=True)]
+            if above in plans:
+                plans[place] = _informed_by(plans[above], plans[place])
+    return [SweepPoint(point.sizes, plan) for point, plan in zip(points, reversed(plans.values()), strict=True)]
 
 
-def _told_by(larger: Plan, plan: Plan) -> Plan:
+def _informed_by(larger: Plan, plan: Plan) -> Plan:
     if plan.cost is not None and larger.cost_lower_bound is not None:
         bound = max(larger.cost_lower_bound, plan.cost_lower_bound or 0.0)
         plan = plan.model_copy(update={"cost_lower_bound": min(bound, plan.cost)})

@@ -28,7 +28,7 @@ class RuntimeCost:
     channel: int = 0
 
     def bytes_of(self, found: Unrolled) -> int:
-        """Return the bytes that an unrolled cascade needs, told from the most bytes of values alive at once."""
+        """Return the bytes that an unrolled cascade needs, computed from the most bytes of values alive at once."""
         graph = found.graph
         made = [graph.operations[step.operation].outputs[0] for step in found.steps if step.kind == "run"]
         channels = sum(graph.tensors[tensor].pixel for tensor in made) if self.channel else 0

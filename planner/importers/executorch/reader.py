@@ -27,7 +27,7 @@ _VIEW = "executorch_prim::et_view"
 _PUT = "executorch_prim::et_copy_index"
 """Writes a part of its first argument: what an iteration of a loop has computed."""
 _SEVERAL = 2
-"""The trips of a loop, as far as lifetimes can tell: more than one."""
+"""The trips of a loop, as far as lifetimes show: more than one."""
 _MOST_INSIDE = 64
 """The deepest nesting of loops and choices."""
 
@@ -185,7 +185,7 @@ class _Program:
             self.draft.operation("move", [_name(source)], [_name(result)])
 
     def _split_by_what_is_written(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Tell what a delegate reads from what it writes: its outputs come last, and had no bytes before."""
+        """Separate what a delegate reads from what it writes: its outputs come last, and had no bytes before."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
         while first and self._is_fresh(tensors[first - 1], is_last=first == len(tensors)):
@@ -259,7 +259,7 @@ class _Program:
 
 
 def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Tell what a kernel reads from what it writes: what it returns comes last, and before it that to write it to.
+    """Separate what a kernel reads from what it writes: what it returns comes last, and before it that to write it to.
 
     A kernel that changes a tensor in place, as its name says by its end, returns what it reads.
     """

@@ -20,7 +20,7 @@ _NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 
 
 def offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
-    """Return the offset of slice i of pack k by (k, i), packs counted through the file; None where none are told."""
+    """Return the offset of slice i of pack k by (k, i), packs counted through the file; None where none are given."""
     sections = list(_sections(text, this_pass))
     found: dict[tuple[int, int], int] = {}
     count = 0

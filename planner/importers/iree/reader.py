@@ -1,7 +1,7 @@
 """IREE: the packs that its compiler lays out, `stream.resource.pack slices({[0, 2] = %c64, …})`.
 
 A file is a program as text, in the phase before `iree-stream-layout-slices`, or what the compiler prints around that
-pass (`--mlir-print-ir-before=…` and `…-after=…`), which tells its own layout's sizes, too. Lifetimes include their last
+pass (`--mlir-print-ir-before=…` and `…-after=…`), which has its own layout's sizes, too. Lifetimes include their last
 step. Each pack is a memory of its own; IREE aligns its slices to 64 bytes.
 """
 
@@ -127,8 +127,8 @@ def _own_peak(sections: list[_Section]) -> int | None:
     The pass changes no order, so the k-th allocation of a function before it is the k-th one after it.
     """
     total = 0
-    told = [(row.when, row.function, row) for row in sections if row.when == "After" or row.packs]
-    for section, after in pairs(told):
+    shown_sections = [(row.when, row.function, row) for row in sections if row.when == "After" or row.packs]
+    for section, after in pairs(shown_sections):
         sizes = [] if after is None else after.allocations
         if len(sizes) != len(section.allocations):
             return None

@@ -1,4 +1,4 @@
-"""What an ONNX model tells of its values and nodes beside bytes and order."""
+"""What an ONNX model says of its values and nodes beside bytes and order."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ Shape = tuple[int, ...]
 
 
 class OnnxFacts:
-    """Reads the facts about values and nodes of a model, graph by graph; `shape` tells those of a graph's values."""
+    """Reads the facts about values and nodes of a model, graph by graph; `shape` states those of a graph's values."""
 
     def __init__(self, graph: GraphProto) -> None:
         self._constants = {tensor.name: tensor for tensor in graph.initializer}

@@ -17,7 +17,7 @@ from memplan.planner.importers.flatbuffer import Table
 from memplan.planner.importers.tflite.names import OPERATORS
 
 OFFLINE_PLAN = "OfflineMemoryAllocation"
-"""The metadata in which a file tells TFLite Micro where each tensor lies."""
+"""The metadata in which a file says to TFLite Micro where each tensor lies."""
 _NAME_LENGTH = 200
 """Converters join names of operations that they fuse; longer names than this are cut."""
 _SUBGRAPHS_OF = {"CALL": 1, "IF": 2, "WHILE": 2, "CALL_ONCE": 1}
@@ -69,7 +69,7 @@ class Subgraph:
 class Model:
     """A model: its subgraphs, the first of which is run, and its metadata by name.
 
-    `scratch` is what somebody says that kernels ask for, in bytes, by the names of operators.
+    `scratch` is what somebody says that kernels require, in bytes, by the names of operators.
     """
 
     subgraphs: tuple[Subgraph, ...]

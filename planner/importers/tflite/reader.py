@@ -58,28 +58,28 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _with_scratch(model: Model, imported: Imported, options: ImportOptions) -> Imported:
-    """Add what kernels ask for beside tensors, as buffers of their operators, and say what is not known.
+    """Add what kernels require beside tensors, as buffers of their operators, and say what is not known.
 
-    Of models with several subgraphs, whose operators run at several times, it is told only.
+    Of models with several subgraphs, whose operators run at several times, it is only reported.
     """
-    asked, unknown = scratch_of_model(model)
+    requested, unknown = scratch_of_model(model)
     warnings = [*imported.warnings]
     if unknown:
         what = f"what the kernels of {', '.join(unknown[:MAX_LISTED])} ask for besides is not known"
         warnings.append(
             Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
         )
-    if asked and len(model.subgraphs) > 1:
-        total = sum(scratch.size for scratch in asked)
+    if requested and len(model.subgraphs) > 1:
+        total = sum(scratch.size for scratch in requested)
         what = f"scratch of kernels, {total} bytes by {KERNELS}"
         warnings.append(Finding("unknown-scratch", f"{what}, is not planned in a model of several subgraphs"))
-        asked = ()
+        requested = ()
     imported = replace(imported, warnings=tuple(warnings))
-    if not asked:
+    if not requested:
         return imported
     problem, alignment = imported.problem, options.alignment or ALIGNMENT
     rows = []
-    for scratch in asked:
+    for scratch in requested:
         operator = model.subgraphs[0].operators[scratch.operator]
         result = problem.root_of(f"main/{model.subgraphs[0].tensors[operator.outputs[0]].id}")
         start = min(first for first, _ in problem.buffers.intervals(result))
@@ -225,7 +225,7 @@ class _Program:
         self.draft.loop(self.draft.end_block(), None)
 
     def _run_inside(self, operator: Operator, index: int, inputs: Sequence[str], outputs: Sequence[str] | None) -> None:
-        """Copy into a subgraph's inputs, run it, and copy its outputs to where they are asked for."""
+        """Copy into a subgraph's inputs, run it, and copy its outputs to where they are wanted."""
         subgraph = self.model.subgraphs[index]
         for field, inside, outside in (
             ("inputs", subgraph.inputs, inputs),

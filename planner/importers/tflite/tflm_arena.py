@@ -1,6 +1,6 @@
-"""The head of TFLite Micro's arena: the tensors of a model and what its kernels ask for besides, placed as it does.
+"""The head of TFLite Micro's arena: the tensors of a model and what its kernels require besides, placed as it does.
 
-Kernels' scratch buffers are in no file. What the reference kernels ask for follows from types and shapes; of other
+Kernels' scratch buffers are in no file. What the reference kernels require follows from types and shapes; of other
 operators it is not known here, nor of models with compressed weights. Sizes are rounded up to 16 bytes; variables
 that a plan does not place, and all that stays for good, lie in the arena's tail. Source: tensorflow/tflite-micro
 90b983c2b, tensorflow/lite/micro/micro_allocation_info.cc, memory_planner/greedy_memory_planner.cc, kernels/*.cc,
@@ -39,7 +39,7 @@ _WITHOUT = frozenset((
     "TRANSPOSE", "UNPACK", "VAR_HANDLE", "WHILE", "ZEROS_LIKE",
 ))
 # fmt: on
-"""The operators whose reference kernels ask for nothing."""
+"""The operators whose reference kernels request nothing."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Scratch:
 class ArenaHead:
     """The bytes of the arena's head, and where scratch buffers lie, by their ids.
 
-    `unknown` are the operators of which it is not known what their kernels ask for.
+    `unknown` are the operators of which it is not known what their kernels require.
     """
 
     size: int
@@ -70,7 +70,7 @@ class ArenaHead:
 
 @dataclass
 class _Request:
-    """A buffer that the planner of the arena is asked for: rounded bytes, times (the last one included), an offset."""
+    """A buffer that the planner of the arena gets: rounded bytes, times (the last one included), an offset."""
 
     size: int
     offset: int | None = None
@@ -88,12 +88,12 @@ def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
 
     O(n^2), as in TFLite Micro.
     """
-    asking = _Asking(model, offsets)
-    asking.run(0)
-    requests = [request for requests in asking.tensors for request in requests if request is not None]
-    found = _planned([*requests, *(request for _, request in asking.scratch)])
-    ends = [found[id(request)] + request.size for request in (*requests, *(row[1] for row in asking.scratch))]
-    places = {scratch.id: found[id(request)] for scratch, request in asking.scratch}
+    arena = _ArenaRequests(model, offsets)
+    arena.run(0)
+    requests = [request for requests in arena.tensors for request in requests if request is not None]
+    found = _planned([*requests, *(request for _, request in arena.scratch)])
+    ends = [found[id(request)] + request.size for request in (*requests, *(row[1] for row in arena.scratch))]
+    places = {scratch.id: found[id(request)] for scratch, request in arena.scratch}
     return ArenaHead(max(ends, default=0), places, scratch_of_model(model)[1])
 
 
@@ -110,7 +110,7 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
 
 
 @dataclass
-class _Asking:
+class _ArenaRequests:
     """The requests of a model, with the times at which TFLite Micro takes them to be in use."""
 
     model: Model
@@ -199,9 +199,9 @@ def _planned(requests: Sequence[_Request]) -> dict[int, int]:
 
 
 def scratch_of(graph: Subgraph, operator: Operator, given: Mapping[str, int]) -> tuple[int, ...] | None:
-    """Return the bytes of each scratch buffer that an operator's kernel asks for; None: not known.
+    """Return the bytes of each scratch buffer that an operator's kernel requires; None: not known.
 
-    The kernel is the reference kernel where `given` does not say by the operator's name what another one asks for.
+    The kernel is the reference kernel where `given` does not say by the operator's name what another one requires.
     """
     if operator.name in given:
         return (given[operator.name],)

@@ -3,8 +3,9 @@
 A file is what `torch.cuda.memory._dump_snapshot` writes (a pickle), or the same as JSON. It is read without running
 anything: a pickle may hold numbers, texts, lists, tuples and dictionaries, and no other objects. The events of one
 device are read, the first that has some; their positions are our time. What was there before the recording, or still
-is behind it, is alive from its begin or to its end. Segments, what the allocator asks of the driver, lie one behind
-the other, in the order of their addresses, as gaps between them are no memory. Source: torch/cuda/_memory_viz.py.
+is behind it, is alive from its begin or to its end. Segments, what the allocator requests from the driver, lie one
+behind the other, in the order of their addresses, as gaps between them are no memory. Source:
+torch/cuda/_memory_viz.py.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from memplan.planner.importers.tvm.relax_text import (
     function_of,
     line,
     number_of_inputs,
+    stated_type,
     tensors_of,
-    told_type,
 )
 from memplan.planner.operations.graph_facts import TensorFacts
 
@@ -92,7 +92,7 @@ class _Program:
     _in_storage: set[str] = field(default_factory=set)
     _homes: dict[str, tuple[str, int]] = field(default_factory=dict)
     _memory: tuple[object, ...] | None = None
-    _untold: dict[str, str] = field(default_factory=dict)
+    _unstated: dict[str, str] = field(default_factory=dict)
     _uses: Uses = field(default_factory=Uses)
 
     def add_params(self, function: ast.FunctionDef) -> None:
@@ -200,16 +200,16 @@ class _Program:
 
     def _call(self, name: str | None, annotation: ast.expr | None, called: str, call: ast.Call) -> None:
         used = dict.fromkeys(self._used(call))
-        told = annotation or told_type(call)
+        stated = annotation or stated_type(call)
         if (
-            told is None
+            stated is None
             and name is not None
             and used
             and called not in _NO_TENSORS
             and self._unwritten.isdisjoint(used)
         ):
-            self._untold[name] = f"{line(call)}: must say which tensor it returns, as TVM prints it (mod.script())"
-        made = self._new(name, tensors_of(told, self.dims), call) if name is not None else ()
+            self._unstated[name] = f"{line(call)}: must say which tensor it returns, as TVM prints it (mod.script())"
+        made = self._new(name, tensors_of(stated, self.dims), call) if name is not None else ()
         if called in _VIEWS and len(used) == len(made) == 1:
             self.steps.append(_Step(called, tuple(used), made, is_view=True))
             return
@@ -273,8 +273,8 @@ class _Program:
 
     def _named(self, name: str) -> Value:
         """Return what a name stands for; raises FormatError for a value of which it is not said what it is."""
-        if name in self._untold:
-            raise FormatError(f"{self._untold[name]}, got {shown(name)} without")
+        if name in self._unstated:
+            raise FormatError(f"{self._unstated[name]}, got {shown(name)} without")
         return self._names.get(name, ())
 
 

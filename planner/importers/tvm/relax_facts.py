@@ -1,4 +1,4 @@
-"""What a Relax program tells of its tensors and calls beside bytes and order."""
+"""What a Relax program says of its tensors and calls beside bytes and order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def call_facts(op: str, call: ast.Call | None, k: int) -> OperationFacts:
 
 
 def _complete(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return pads before each axis, then behind, where one side is told for both."""
+    """Return pads before each axis, then behind, where one side is given for both."""
     pads = attributes.get("pads")
     if isinstance(pads, tuple) and len(pads) == 2:
         return {**attributes, "pads": (*pads, *pads)}

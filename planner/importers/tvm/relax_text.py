@@ -107,7 +107,7 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
-def told_type(call: ast.Call) -> ast.expr | None:
+def stated_type(call: ast.Call) -> ast.expr | None:
     """Return what a call itself says of what it returns, as `R.call_tir(f, x, out_sinfo=R.Tensor(…))` does."""
     named = [keyword.value for keyword in call.keywords if keyword.arg not in ("dtype", "attrs")]
     for found in (*named, *call.args[2:3]):

@@ -58,7 +58,7 @@ def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
 
 
 def clearance_columns(kept: KeptBuffers, asked: Iterable[tuple[Id, Id, int]]) -> dict[str, I64]:
-    """Return `clear_pairs` and `clearance`, in bytes: what is asked of two ids, the most where it is asked twice."""
+    """Return `clear_pairs` and `clearance`, in bytes: what is required of two ids, the most where it is required twice."""
     most: dict[tuple[int, int], int] = {}
     for a, b, clearance in asked:
         i, j = sorted((int(kept.home[kept.problem.index[a]]), int(kept.home[kept.problem.index[b]])))

@@ -1,4 +1,4 @@
-"""The constraint kinds: the fields that ask for each, its checks of a problem, its columns, its lint findings."""
+"""The constraint kinds: the fields that state each, its checks of a problem, its columns, its lint findings."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Check = Callable[[ProblemFields], Breaks]
 
 @dataclass(frozen=True)
 class ConstraintKind:
-    """A constraint kind, of which nothing is called for a problem that has none of the values that ask for it.
+    """A constraint kind, of which nothing is called for a problem that has none of the values that state it.
 
-    `asked_by` names these, as attributes of a problem.
+    `stated_by` names these, as attributes of a problem.
     `checks` are of a problem, by stage: each stage relies on what those before it have found to be sound. `columns`
-    makes columns of an instance, in bytes, by name; where it is not called, they have the values that ask nothing.
+    makes columns of an instance, in bytes, by name; where it is not called, they have the values that require nothing.
     `clearances` yields pairs of ids, with the bytes that the two keep free between them wherever they lie in one pool.
     """
 
-    asked_by: tuple[str, ...]
+    stated_by: tuple[str, ...]
     checks: Mapping[int, Check] = field(default_factory=dict)
     columns: Callable[[KeptBuffers], dict[str, Any]] | None = None
     clearances: Callable[[ProblemFields], Iterable[tuple[Id, Id, int]]] | None = None
@@ -66,13 +66,13 @@ def columns_of(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
-    """Return the kinds that a problem asks for."""
-    if not any(_ALL_THAT_ASK(problem)):  # mostly
+    """Return the kinds that a problem states."""
+    if not any(_ALL_THAT_STATE(problem)):  # mostly
         return []
-    return [kind for kind in KINDS if any(attrgetter(name)(problem) for name in kind.asked_by)]
+    return [kind for kind in KINDS if any(attrgetter(name)(problem) for name in kind.stated_by)]
 
 
-_ALL_THAT_ASK = attrgetter(*sorted({name for kind in KINDS for name in kind.asked_by}))
+_ALL_THAT_STATE = attrgetter(*sorted({name for kind in KINDS for name in kind.stated_by}))
 
 
 FINDINGS: tuple[Callable[[ProblemFields], Iterator[Finding]], ...] = (

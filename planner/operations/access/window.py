@@ -44,7 +44,7 @@ SAME = Window()
 
 
 def whole(size: int) -> Window:
-    """Return the map of an output that reads all of an axis, whatever part of it is asked for."""
+    """Return the map of an output that reads all of an axis, whatever part of it is wanted."""
     return Window(0, 1, 0, size - 1)
 
 

@@ -11,7 +11,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.bench.peers.intervals import intervals
 
 _THREADS = 6
-"""Fewer, and no member of its portfolio asks for the lower bound itself, whatever the number of cores."""
+"""Fewer, and no member of its portfolio queries the lower bound itself, whatever the number of cores."""
 
 
 def supermalloc(problem: Problem, time_limit_s: float) -> I64:

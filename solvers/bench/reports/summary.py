@@ -12,7 +12,7 @@ from statistics import mean, median, median_low
 from memplan.solvers.bench.results import Result, latest
 
 SHORTEST_S = 1e-4
-"""Times are told apart down to this; what is shorter is noise of the clock and the pipes."""
+"""Times are distinguished down to this; what is shorter is noise of the clock and the pipes."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class Staircase(NamedTuple):
 
 
 @partial(Kernel, group=CASCADE)
-def least_of_three(table: Staircase) -> int:
+def undominated_of_three(table: Staircase) -> int:
     """Write the costs of which no other is as good in all three; return their number. Of equal ones the first."""
     costs, second, third = table.costs, table.second, table.third
     count, steps = 0, 0

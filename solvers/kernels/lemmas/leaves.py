@@ -257,7 +257,7 @@ def known(problem: LemmaProblem, state: LemmaState, store: LemmaStore) -> int:
         k: int = store.head[changed]
         while k >= 0:
             following = store.next[k]
-            if store.asked[k] > state.low[changed]:
+            if store.excess[k] > state.low[changed]:
                 last = k
             else:
                 r = open_entry(state, store, k)
@@ -280,7 +280,7 @@ def known(problem: LemmaProblem, state: LemmaState, store: LemmaStore) -> int:
 
 @step
 def open_entry(state: LemmaState, store: LemmaStore, k: int) -> int:
-    """Return where a lemma asks for more than the state does; -1 where it refutes the state.
+    """Return where a lemma requires more than the state does; -1 where it refutes the state.
 
     An entry of a buffer that still is to be placed is preferred.
     """
@@ -301,7 +301,7 @@ def list_at(store: LemmaStore, k: int, r: int) -> None:
     entry, value = store.entry[r], store.value[r]
     store.entry[r], store.value[r] = store.entry[first], store.value[first]
     store.entry[first], store.value[first] = entry, value
-    store.asked[k] = value
+    store.excess[k] = value
     store.next[k] = store.head[entry]
     store.head[entry] = k
 
@@ -315,7 +315,7 @@ def list_lemma(state: LemmaState, store: LemmaStore, k: int) -> None:
 
 @step
 def is_needed_no_more(state: LemmaState) -> bool:
-    """Say whether the state asks for all that the reason of the last failure needs."""
+    """Say whether the state requires all that the reason of the last failure needs."""
     for e in range(len(state.low)):
         if state.need[e] > state.low[e]:
             return False

@@ -293,7 +293,7 @@ def keep_need(state: LemmaState, depth: int) -> None:
 
 @step
 def take_kept(state: LemmaState, depth: int) -> None:
-    """Need what the branches of a frame have asked for."""
+    """Need what the branches of a frame have required."""
     for e in range(len(state.need)):
         state.need[e] = state.kept[depth, e]
 

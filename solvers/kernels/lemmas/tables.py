@@ -2,7 +2,7 @@
 
 A state says of n buffers in p pools where each may still lie: the entry of buffer i and pool q, number i * p + q, is
 the least offset that it may have there, FAR where it may not be there, and GONE once it lies somewhere. It claims that
-what is left cannot be placed so. A lemma is such a claim that is proved, for some of the buffers; a state that asks for
+what is left cannot be placed so. A lemma is such a claim that is proved, for some of the buffers; a state that requires
 no less of these cannot be completed either.
 """
 
@@ -52,7 +52,7 @@ class LemmaProblem(NamedTuple):
 
 
 class LemmaState(NamedTuple):
-    """What changes during a run; `need` is the reason of the last failure, GONE for what it does not ask for."""
+    """What changes during a run; `need` is the reason of the last failure, GONE for what it does not require."""
 
     low: I64  # (n * p,)
     only: I64  # (n,): the one pool that a buffer may be in, or -1
@@ -67,7 +67,7 @@ class LemmaState(NamedTuple):
     suspect: I64  # (k,): the sets that a check looks at
     log: Rows  # (rows, 2): (entry, low) before a move
     frame: Rows  # (depth, 6 + p)
-    kept: Rows  # (depth, n * p): what the branches of a frame so far have asked for
+    kept: Rows  # (depth, n * p): what the branches of a frame so far have required
     counter: I64  # (6,)
 
 
@@ -78,11 +78,11 @@ ENTRY, PHASE, MARK, FIRST_REF = 0, 1, 2, 3
 
 
 class LemmaStore(NamedTuple):
-    """Lemmas, one after the other: entries first[k]:first[k + 1] with what is asked of them, and what refutes them.
+    """Lemmas, one after the other: entries first[k]:first[k + 1] with what is required of them, and what refutes them.
 
     `refs` rows (k, q): for a lemma about where a buffer of entry `branch[k]` lies, (it rests, it is lifted); for one
-    about its pools, one for each pool. Each lemma is in one list, of an entry for which it asked for more than the
-    state did when it was looked at last: `head` begins the list of an entry, `next` goes on, and `asked` is how much.
+    about its pools, one for each pool. Each lemma is in one list, of an entry for which it required more than the
+    state did when it was looked at last: `head` begins the list of an entry, `next` goes on, and `excess` is how much.
     """
 
     first: I64  # (l + 1,)
@@ -90,7 +90,7 @@ class LemmaStore(NamedTuple):
     refs: Rows  # (l, max(2, p))
     entry: I64  # (e,)
     value: I64
-    asked: I64  # (l,)
+    excess: I64  # (l,)
     next: I64  # (l,)
     head: I64  # (n * p,)
     counts: I64  # (2,): lemmas; those that are in a list
@@ -206,7 +206,7 @@ def new_store(problem: LemmaProblem, lemmas: int, entries: int) -> LemmaStore:
         refs=np.zeros((lemmas, max(2, problem.pools)), dtype=np.int64),
         entry=_zeros(entries),
         value=_zeros(entries),
-        asked=_zeros(lemmas),
+        excess=_zeros(lemmas),
         next=_zeros(lemmas),
         head=np.full(len(problem.least), -1, dtype=np.int64),
         counts=_zeros(2),

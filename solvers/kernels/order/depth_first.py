@@ -69,13 +69,13 @@ def is_new(seen: Rows, key: I64) -> bool:
 
 
 @step
-def commit(moves: Moves, prefix: Prefix, ask: Budget) -> None:
+def commit(moves: Moves, prefix: Prefix, query: Budget) -> None:
     """Run segments as long as there are any."""
     number = prefix.number
     j = 0
-    while j < number[READY] and ask.flag[0] == 0:
+    while j < number[READY] and query.flag[0] == 0:
         first = number[LOGGED]
-        if grow(moves, prefix, prefix.ready[j], ask.budget, number[LIVE], ask.depth, _LONGEST, _ALLOWED):
+        if grow(moves, prefix, prefix.ready[j], query.budget, number[LIVE], query.depth, _LONGEST, _ALLOWED):
             for row in range(first, number[LOGGED]):
                 turn(moves, prefix, prefix.log[row], ONE)
             j = 0
@@ -84,16 +84,16 @@ def commit(moves: Moves, prefix: Prefix, ask: Budget) -> None:
 
 
 @step
-def list_options(moves: Moves, prefix: Prefix, ask: Budget, first: int, state: int) -> int:
+def list_options(moves: Moves, prefix: Prefix, query: Budget, first: int, state: int) -> int:
     """Write the macros that can run next within the budget, the best one last, and return the end of them."""
-    number, option, worth = prefix.number, ask.option, ask.worth
+    number, option, worth = prefix.number, query.option, query.worth
     end = first
     for j in range(number[READY]):
         macro = prefix.ready[j]
-        grow(moves, prefix, macro, ask.budget, _LOWEST, ZERO, _LONGEST_LOOK, _ALLOWED_LOOK)
-        if number[HILL] > ask.budget:
+        grow(moves, prefix, macro, query.budget, _LOWEST, ZERO, _LONGEST_LOOK, _ALLOWED_LOOK)
+        if number[HILL] > query.budget:
             continue
-        value = float(number[VALLEY]) if ask.rule == BY_VALLEY else float(number[VALLEY] - number[HILL])
+        value = float(number[VALLEY]) if query.rule == BY_VALLEY else float(number[VALLEY] - number[HILL])
         if state > 0:
             state = (state * 1103515245 + 12345) & 0x7FFFFFFF
             value *= 0.85 + 0.3 * state / 2147483648.0
@@ -108,38 +108,38 @@ def list_options(moves: Moves, prefix: Prefix, ask: Budget, first: int, state: i
 
 
 @partial(Kernel, group=ORDER)
-def search_order(moves: Moves, prefix: Prefix, ask: Budget) -> int:
+def search_order(moves: Moves, prefix: Prefix, query: Budget) -> int:
     """Search for an order within a budget; return the outcome.
 
     FOUND: `prefix.log` holds it. EXHAUSTED: there is none, nor is there one under any budget below
-    `prefix.number[REFUSED]`. STOPPED: by the limit or the flag. FULL: `ask.option` is too short. The state must be
+    `prefix.number[REFUSED]`. STOPPED: by the limit or the flag. FULL: `query.option` is too short. The state must be
     the one before any macro has run.
     """
-    number, log, node, option = prefix.number, prefix.log, ask.node, ask.option
+    number, log, node, option = prefix.number, prefix.log, query.node, query.option
     n = len(prefix.waits)
-    depth, end, nodes, is_open, state = 0, 0, 0, True, ask.seed
+    depth, end, nodes, is_open, state = 0, 0, 0, True, query.seed
     while True:
         # 1. Enter a state: run what needs no choice, then list what can run next, unless the state was seen before.
         if is_open:
-            commit(moves, prefix, ask)
+            commit(moves, prefix, query)
             if number[LOGGED] == n:
-                ask.answer[0] = nodes
+                query.answer[0] = nodes
                 return FOUND
             nodes += 1
-            if nodes > ask.node_limit or ask.flag[0] != 0:
-                ask.answer[0] = nodes
+            if nodes > query.node_limit or query.flag[0] != 0:
+                query.answer[0] = nodes
                 return STOPPED
             if end + number[READY] > len(option):
                 return FULL
             node[depth, 0], node[depth, 1] = end, number[LOGGED]
             depth += 1
-            if is_new(ask.seen, prefix.key):
-                end = list_options(moves, prefix, ask, end, state)
+            if is_new(query.seen, prefix.key):
+                end = list_options(moves, prefix, query, end, state)
                 state = (state * 1103515245 + 12345) & 0x7FFFFFFF
 
         # 2. Take the next option of the last open node, or close the node.
         if depth == 0:
-            ask.answer[0] = nodes
+            query.answer[0] = nodes
             return EXHAUSTED
         while number[LOGGED] > node[depth - 1, 1]:
             turn(moves, prefix, log[number[LOGGED] - 1], ABSENT)

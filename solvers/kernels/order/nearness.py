@@ -36,51 +36,51 @@ class Follow(NamedTuple):
 
 
 @step
-def can_go_first(moves: Moves, prefix: Prefix, ask: Follow, macro: int) -> bool:
+def can_go_first(moves: Moves, prefix: Prefix, query: Follow, macro: int) -> bool:
     """Return True if the known order stays within the budget when a macro runs now, before all that it has left."""
     number = prefix.number
     first, live, n = number[LOGGED], number[LIVE], len(prefix.waits)
     top = run(moves, prefix, macro)
-    ask.work[0] -= 1
-    blocked_by = ask.after[n] if top > ask.budget else -1
+    query.work[0] -= 1
+    blocked_by = query.after[n] if top > query.budget else -1
     # What adds no bytes makes nothing worse for those that follow.
     is_free = number[LIVE] <= live
-    other = ask.after[n]
+    other = query.after[n]
     while blocked_by < 0 and not is_free and other != macro:
-        if run(moves, prefix, other) > ask.budget:
+        if run(moves, prefix, other) > query.budget:
             blocked_by = other
-        ask.work[0] -= 1
-        other = ask.after[other]
+        query.work[0] -= 1
+        other = query.after[other]
     while number[LOGGED] > first:
         take_back(moves, prefix)
-    ask.block[macro] = blocked_by
+    query.block[macro] = blocked_by
     return bool(blocked_by < 0)
 
 
 @partial(Kernel, group=ORDER)
-def follow_order(moves: Moves, prefix: Prefix, ask: Follow) -> int:
+def follow_order(moves: Moves, prefix: Prefix, query: Follow) -> int:
     """Write an order within the budget into `prefix.log`: at each place what comes first in the order to stay near.
 
     Returns FOLLOWED, or FOLLOW_STOPPED where flag[0] was set. The state must be the one before any macro has run.
     """
     n = len(prefix.waits)
-    number, spot, after, before = prefix.number, prefix.spot, ask.after, ask.before
+    number, spot, after, before = prefix.number, prefix.spot, query.after, query.before
     low = 0
     while number[LOGGED] < n:
-        if ask.flag[0] != 0:
+        if query.flag[0] != 0:
             return FOLLOW_STOPPED
         # 1. Look for an operation that comes before the known one in the order to stay near, and can run.
         known = after[n]
-        while low < n and spot[ask.at[low]] <= -2:
+        while low < n and spot[query.at[low]] <= -2:
             low += 1
         macro, place, tries = known, low, 0
-        while place < ask.rank[known] and tries < _MOST_TRIES and ask.work[0] > 0:
-            other = ask.at[place]
+        while place < query.rank[known] and tries < _MOST_TRIES and query.work[0] > 0:
+            other = query.at[place]
             place += 1
-            if spot[other] < 0 or (ask.block[other] >= 0 and spot[ask.block[other]] > -2):
+            if spot[other] < 0 or (query.block[other] >= 0 and spot[query.block[other]] > -2):
                 continue
             tries += 1
-            if can_go_first(moves, prefix, ask, other):
+            if can_go_first(moves, prefix, query, other):
                 macro = other
                 break
 

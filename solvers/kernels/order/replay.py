@@ -135,7 +135,7 @@ def start_replay(program: Program, replay: Replay) -> None:
 
 
 @step
-def tell(program: Program, replay: Replay, trial: int, steps: int) -> None:
+def count_bytes(program: Program, replay: Replay, trial: int, steps: int) -> None:
     """Count the bytes alive at each step, and what the operations that ran again cost."""
     cost = 0
     for tensor in range(len(program.size)):
@@ -171,7 +171,7 @@ def replay_drops(program: Program, replay: Replay) -> int:
         steps = replay_all(program, replay)
         replay.answer[0] = steps
         if steps >= 0:
-            tell(program, replay, trial, steps)
+            count_bytes(program, replay, trial, steps)
         else:
             replay.peak[trial] = -1
         replay.answer[1] += max(steps, 0) + 1

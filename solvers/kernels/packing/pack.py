@@ -36,7 +36,7 @@ class PackRules(NamedTuple):
     A body may lie where `lowest` and every `step` above it of its first buffer says, if none of its buffers ends above
     `capacity` and each of them, at offset o, has page 0 or (o + page_shift) % page + size <= page. A bank begins at
     each offset o with (o + bank_shift) % bank == 0; bank 0 says that there are none. Buffers that a row of pairs names
-    keep so much clearance, with a border of its grid between them, which begins as banks do; grid 1 asks for none.
+    keep so much clearance, with a border of its grid between them, which begins as banks do; grid 1 requires none.
     `width` is the number of live sets in a block; a flat pack has no tree, but an item in each block that a buffer
     touches.
     """
@@ -95,7 +95,7 @@ class PackWorkspace(NamedTuple):
 
 
 BODY, TOP, NEEDED, NOW = range(4)
-"""The fields of `stands`: the next body, how full `runs` is, which length of it is asked for, and the last stamp."""
+"""The fields of `stands`: the next body, how full `runs` is, which length of it is wanted, and the last stamp."""
 
 
 class PackOrder(NamedTuple):

@@ -22,7 +22,7 @@ RULE_FIELDS = 9
 BEST_RULE, BEST_PEAK, TRIED, AT_LEAST = range(4)
 """The fields of `found`: the row of the best order (ABSENT for none), its peak, how many orders were tried."""
 N, N_LIVE_SETS, CAPACITY, TARGET, FIRST = range(5)
-"""The fields of `asked`: how many buffers there are and how many live sets; the rest as `OrderTask` says."""
+"""The fields of `counts`: how many buffers there are and how many live sets; the rest as `OrderTask` says."""
 
 
 class OrderTask(NamedTuple):
@@ -32,7 +32,7 @@ class OrderTask(NamedTuple):
     the target, or nothing fits. Columns of buffers may be longer than `n`, so that one task does for many problems.
     """
 
-    asked: I64  # (5,)
+    counts: I64  # (5,)
     near: F64  # (1,)
     size: I64  # (n,)
     start: I64
@@ -74,7 +74,7 @@ def pack_in_orders(task: OrderTask, workspace: OrderWorkspace, stop: OrderStop) 
     """
     # 1. What is read over and over.
     size, start, end, stride, found = task.size, task.start, task.end, task.stride, task.found
-    n, target, first = task.asked[N], task.asked[TARGET], task.asked[FIRST]
+    n, target, first = task.counts[N], task.counts[TARGET], task.counts[FIRST]
     order, spare, key, at = workspace.order, workspace.spare, workspace.key, workspace.at
     found[BEST_RULE], found[BEST_PEAK], found[TRIED] = ABSENT, I64_MAX, ZERO
     peak_set = _traits(task, workspace)
@@ -97,7 +97,7 @@ def pack_in_orders(task: OrderTask, workspace: OrderWorkspace, stop: OrderStop) 
             _sort(order, key, spare, n)
 
         # 3. The packing, given up where it becomes no better than the best.
-        limit = min(task.asked[CAPACITY], found[BEST_PEAK] - ONE)
+        limit = min(task.counts[CAPACITY], found[BEST_PEAK] - ONE)
         peak = _pack(size, start, end, stride, order, n, limit, task.rules[r, 8] != 0, at, workspace.placed)
         if peak != ABSENT:
             found[BEST_RULE], found[BEST_PEAK] = r, peak
@@ -117,7 +117,7 @@ def pack_in_orders(task: OrderTask, workspace: OrderWorkspace, stop: OrderStop) 
 @step
 def _traits(task: OrderTask, workspace: OrderWorkspace) -> int:
     """Fill in loads and traits; forget the orders within bands. Returns the first live set with the largest load."""
-    size, start, end, n, m = task.size, task.start, task.end, task.asked[N], task.asked[N_LIVE_SETS]
+    size, start, end, n, m = task.size, task.start, task.end, task.counts[N], task.counts[N_LIVE_SETS]
     load, begun, over, traits = workspace.load, workspace.begun, workspace.over, workspace.traits
     for t in range(m + 1):
         load[t] = begun[t] = over[t] = 0
@@ -153,7 +153,7 @@ def _order_within(task: OrderTask, workspace: OrderWorkspace, within: int) -> No
 
     Of those that start or end together the shortest lives come first, else the first ones.
     """
-    n, key, order, traits = task.asked[N], workspace.key, workspace.order, workspace.traits
+    n, key, order, traits = task.counts[N], workspace.key, workspace.order, workspace.traits
     for i in range(n):
         order[i] = i
     if within == BY_START or within == BY_END:
@@ -177,7 +177,7 @@ def _order_within(task: OrderTask, workspace: OrderWorkspace, within: int) -> No
 @step
 def _keys(task: OrderTask, workspace: OrderWorkspace, r: int) -> None:
     """Fill in what a rule sorts by: the product of its traits, the largest first, or the number of its band."""
-    n, key, traits, edges = task.asked[N], workspace.key, workspace.traits, workspace.edges
+    n, key, traits, edges = task.counts[N], workspace.key, workspace.traits, workspace.edges
     largest, lowest = 0.0, -1.0
     for i in range(n):
         value = 1.0

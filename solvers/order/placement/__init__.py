@@ -1,1 +1,1 @@
-"""Orders together with placements: the peak that is told is that of a verified plan."""
+"""Orders together with placements: the peak that is reported is that of a verified plan."""

@@ -62,8 +62,8 @@ class RecomputePoint:
 class RecomputeFrontier:
     """Points with falling peaks and rising costs; the first has no clones, and none is worse than another in both.
 
-    `cost` is that of running every operation once. `is_within` says whether the last point is within what was asked.
-    `regions` are the orders inside operations that differ from the given ones, the same for all points.
+    `cost` is that of running every operation once. `is_within` says whether the last point is within what was
+    requested. `regions` are the orders inside operations that differ from the given ones, the same for all points.
     """
 
     points: tuple[RecomputePoint, ...]
@@ -75,7 +75,7 @@ class RecomputeFrontier:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _FrontierRequest:
     budget: int | None
     extra_cost: int | None
     points: int
@@ -103,17 +103,17 @@ def recompute_frontier(
     started = time.monotonic()
     costs = costs_of(graph)
     limit = None if extra_cost is None else int(extra_cost * sum(costs))
-    asked = _Asked(budget, limit, points, Limits(cancelled=cancelled, deterministic=deterministic))
+    request = _FrontierRequest(budget, limit, points, Limits(cancelled=cancelled, deterministic=deterministic))
     base = order_operations(
         graph, time_limit_s=_ORDER_SHARE * time_limit_s, deterministic=deterministic, cancelled=cancelled
     )
     graph = base.graph
     with allowance(_SEARCH_SHARE * time_limit_s, deterministic, cancelled) as left:
-        found = _searched(graph, base, costs, asked, left)
+        found = _searched(graph, base, costs, request, left)
     spent = 0.0 if deterministic else time.monotonic() - started
     rest = max(0.0, time_limit_s - spent) if not deterministic else (1 - _ORDER_SHARE - _SEARCH_SHARE) * time_limit_s
-    made = _made(graph, base, costs, found, asked, rest)
-    chosen = _not_dominated(made, asked)
+    made = _made(graph, base, costs, found, request, rest)
+    chosen = _not_dominated(made, request)
     last = chosen[-1]
     is_within = budget is None or last.peak <= budget
     wall_time_s = None if deterministic else round(time.monotonic() - started, 6)
@@ -134,24 +134,24 @@ def _refuse(budget: int | None, extra_cost: float | None, points: int, time_limi
 
 
 def _searched(
-    graph: OperationGraph, base: OrderResult, costs: Sequence[int], asked: _Asked, left: Allowance
+    graph: OperationGraph, base: OrderResult, costs: Sequence[int], request: _FrontierRequest, left: Allowance
 ) -> list[list[int]]:
     """Return sequences of operations with ever lower peaks."""
     stays = Stays(graph, base.order, costs, left.flag)
     search = DropSearch(stays, left)
     start = search.nothing()
-    lowest = search.within(start, floor_of(stays)) if asked.budget is None else start
+    lowest = search.within(start, floor_of(stays)) if request.budget is None else start
     least = lowest.peak
-    if asked.budget is not None:
-        if asked.budget >= start.peak:
+    if request.budget is not None:
+        if request.budget >= start.peak:
             return []
-        budgets = [budget for budget in peak_steps(start.peak, asked.budget, 4) if budget > asked.budget]
-        budgets.append(asked.budget)
+        budgets = [budget for budget in peak_steps(start.peak, request.budget, 4) if budget > request.budget]
+        budgets.append(request.budget)
     else:
-        budgets = peak_steps(start.peak, least, asked.points)
+        budgets = peak_steps(start.peak, least, request.points)
         # Small steps beyond what the large one reached: each starts from drops that already fit nearly.
         budgets += [int(least * _FURTHER**k) for k in range(1, _MOST_FURTHER + 1)]
-    most = None if asked.extra_cost is None else asked.extra_cost // stays.cost_unit + stays.once
+    most = None if request.extra_cost is None else request.extra_cost // stays.cost_unit + stays.once
     swept = _swept(search, start, budgets, most)
     if most is None and swept and lowest.peak < swept[-1].peak:
         swept.append(lowest)
@@ -161,7 +161,7 @@ def _searched(
     for _ in range(_ROUNDS):
         if left.is_over:
             break
-        last = swept[-1:] if asked.budget is not None or most is not None else swept
+        last = swept[-1:] if request.budget is not None or most is not None else swept
         for k, drops in enumerate(last, len(swept) - len(last)):
             swept[k] = search.improved(drops, drops.peak, rng)
     return [stays.run(drops.is_dropped) for drops in swept]
@@ -207,7 +207,7 @@ def _made(
     base: OrderResult,
     costs: Sequence[int],
     found: Sequence[Sequence[int]],
-    asked: _Asked,
+    request: _FrontierRequest,
     time_limit_s: float,
 ) -> list[RecomputePoint]:
     """Order, plan and check each sequence; what cannot be written as a graph is left out."""
@@ -217,12 +217,12 @@ def _made(
     for k, runs in enumerate(every):
         # Counted work has no clock to share, so every point gets the same.
         share = time_limit_s / len(every)
-        if not asked.limits.deterministic:
+        if not request.limits.deterministic:
             share = max(0.0, deadline - time.monotonic()) / (len(every) - k)
             if k > 1 and share <= 0:
                 break
         try:
-            points.append(_point(graph, costs, runs, asked, share))
+            points.append(_point(graph, costs, runs, request, share))
         # A sequence that cannot be written as a graph is left out; without clones there is always one.
         except InputError:
             if k == 0:
@@ -231,7 +231,7 @@ def _made(
 
 
 def _point(
-    graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], asked: _Asked, time_limit_s: float
+    graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], request: _FrontierRequest, time_limit_s: float
 ) -> RecomputePoint:
     """Order the operations and their clones until no reader would rather take what another clone has made."""
     form = rewritten(graph, runs)
@@ -240,8 +240,8 @@ def _point(
         result = order_operations(
             form.graph,
             time_limit_s=time_limit_s / 4,
-            deterministic=asked.limits.deterministic,
-            cancelled=asked.limits.cancelled,
+            deterministic=request.limits.deterministic,
+            cancelled=request.limits.cancelled,
         )
         again = rewritten(graph, [form.runs[k] for k in result.order])
         is_settled = again.runs == form.runs
@@ -252,25 +252,25 @@ def _point(
     live_peak = peak_of(form.graph, order)
     # The bound is of another graph than the one that is planned, unless readers stayed with their clones.
     bound = result.lower_bound if is_settled else 0
-    place = placed(graph, form, time_limit_s / 4, asked.limits)
+    place = placed(graph, form, time_limit_s / 4, request.limits)
     extra = sum(costs[v] for v in form.runs) - sum(costs)
     seen: set[int] = set()
     clones = [v for v in form.runs if v in seen or seen.add(v)]  # type: ignore[func-returns-value]
     return RecomputePoint(place.plan.peak or 0, live_peak, bound, extra, form.runs, tuple(clones), form, place)
 
 
-def _not_dominated(points: Sequence[RecomputePoint], asked: _Asked) -> list[RecomputePoint]:
+def _not_dominated(points: Sequence[RecomputePoint], request: _FrontierRequest) -> list[RecomputePoint]:
     """Return the points that no other one beats, the cheapest first; the first has no clones."""
     first = points[0]
     chosen = [first]
     for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):
-        if asked.extra_cost is not None and point.extra_cost > asked.extra_cost:
+        if request.extra_cost is not None and point.extra_cost > request.extra_cost:
             continue
         if point.peak < chosen[-1].peak:
             # The program without clones stays, whatever costs no more.
             if point.extra_cost <= chosen[-1].extra_cost and len(chosen) > 1:
                 chosen.pop()
             chosen.append(point)
-            if asked.budget is not None and point.peak <= asked.budget:
+            if request.budget is not None and point.peak <= request.budget:
                 break
     return chosen

@@ -164,7 +164,7 @@ def _tower(problem: Problem, placed: PlacedBuffers, order: I64) -> tuple[TowerBu
 
 
 def _conflict(problem: Problem, placed: PlacedBuffers, i: int, j: int) -> bool:
-    """Return True if two buffers must keep apart: asked of the verifier, with both in one place."""
+    """Return True if two buffers must keep apart: required of the verifier, with both in one place."""
     pool = np.full(len(placed.pool), ABSENT)
     pool[[i, j]] = placed.pool[i]
     offset = np.zeros(len(pool), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The options of an explanation, and the stages that it tells."""
+"""The options of an explanation, and the stages that it reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXPLAIN_S = 2.0
 
 @dataclass(frozen=True)
 class ExplainOptions(Limits):
-    """The options of an explanation: its seconds beyond the solve, and whom to tell of stages.
+    """The options of an explanation: its seconds beyond the solve, and the callback of stages.
 
     In a `deterministic` one, questions are counted instead of seconds. Without `with_enough`, no size that would do is
     looked for.

@@ -1,4 +1,4 @@
-"""The search for a reason, told in stages: a witness, a stretch of time, a core, and what of it is needed.
+"""The search for a reason, reported in stages: a witness, a stretch of time, a core, and what of it is needed.
 
 A live set that is too full explains itself, by sorting. Else a stretch of time is found by two bisections; rules, then
 buffers, are left out of it one after the other, as long as the rest is proved not to fit.
@@ -27,8 +27,8 @@ from memplan.solvers.studies.explanation.live_sets import OverfullSet, overfull_
 from memplan.solvers.studies.explanation.options import ExplainOptions, Stage
 from memplan.solvers.studies.explanation.reduction import deleted, shortest_prefix, shortest_stretch
 from memplan.solvers.studies.explanation.sentences import sentence
-from memplan.solvers.studies.questions.asking import Answer, Asking
 from memplan.solvers.studies.questions.parts import bodies, part
+from memplan.solvers.studies.questions.queries import Answer, Queries
 from memplan.solvers.studies.questions.rules import ProblemRule, rules_of
 
 _MOST_CALLS = 400
@@ -48,7 +48,7 @@ class Reasoning:
     problem: Problem
     first: Explanation
     options: ExplainOptions
-    asking: Asking = field(init=False)
+    queries: Queries = field(init=False)
     kept: Bool = field(init=False)
     dropped: tuple[ProblemRule, ...] = ()
     kind: ReasonKind = "core"
@@ -58,7 +58,7 @@ class Reasoning:
     def __post_init__(self) -> None:
         options = self.options
         deadline = Deadline.after(options.time_limit_s)
-        self.asking = Asking(
+        self.queries = Queries(
             deadline,
             _CALL_SHARE * options.time_limit_s if not options.deterministic else options.time_limit_s,
             options,
@@ -82,24 +82,24 @@ class Reasoning:
         # Irreducible by arithmetic: no question to a solver is needed (decision 072).
         if full is not None:
             found = self._of_live_set(full)
-            self._tell("witness", found)
+            self._report("witness", found)
         else:
-            self._tell("witness", self._said(irreducible=False, kind="stretch"))
+            self._report("witness", self._said(irreducible=False, kind="stretch"))
             self._narrow()
             rules = self._without_rules()
             names = self._without_buffers(rules)
             rules = [rule for rule in rules if self._is_about_kept(rule)]
             found = self._said(self.unsure == 0, self.kind, names, rules)
-        self._tell("irreducible" if found.irreducible else "core", found)
+        self._report("irreducible" if found.irreducible else "core", found)
         if self.options.with_enough and not self.options.is_cancelled:
-            share_s = self.asking.deadline.left_s * _ENOUGH_SHARE
+            share_s = self.queries.deadline.left_s * _ENOUGH_SHARE
             size = enough(self.problem, found.pool, share_s, self.options)
             if size is not None:
                 message = f"{found.message}; {size.size} bytes would do"
                 needed = size.size if size.proved else found.needed
                 found = found.model_copy(update={"would_do": size, "message": message, "needed": needed})
         found = found.model_copy(update={"wall_time_s": self._seconds()})
-        self._tell("enough", found)
+        self._report("enough", found)
         return found
 
     def _of_live_set(self, full: OverfullSet) -> Explanation:
@@ -140,20 +140,20 @@ class Reasoning:
         until = int(times[last + 1]) if last + 1 < len(times) else int(ends.max(initial=int(times[last]) + 1))
         self.stretch = int(times[first]), until
         names = self._names(np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist())
-        self._tell("stretch", self._said(irreducible=False, kind="stretch", names=names))
+        self._report("stretch", self._said(irreducible=False, kind="stretch", names=names))
 
     def _of_lemmas(self) -> bool:
         """Keep the buffers that a proof by lemmas needs; False where none was found in time."""
         # Its time limit is one of the clock, which must decide nothing here.
         if self.options.deterministic:
             return False
-        share_s = max(0.01, self.asking.deadline.left_s * _LEMMA_SHARE)
+        share_s = max(0.01, self.queries.deadline.left_s * _LEMMA_SHARE)
         core = infeasible_core(self.problem, time_limit_s=share_s, cancelled=self.options.cancelled)
         if not core:
             return False
         self.kept = self._closed({self.problem.index[name] for name in core})
         names = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist()
-        self._tell("core", self._said(irreducible=False, kind="core", names=names))
+        self._report("core", self._said(irreducible=False, kind="core", names=names))
         return True
 
     def _shorten(self) -> None:
@@ -169,17 +169,17 @@ class Reasoning:
         rules = rules_of(self.problem, self.kept)
         everything = set(rules)
 
-        def asked(left: list[ProblemRule]) -> Answer:
-            return self._ask(self.kept, everything.difference(left))
+        def query(left: list[ProblemRule]) -> Answer:
+            return self._query(self.kept, everything.difference(left))
 
-        def told(left: list[ProblemRule]) -> None:
+        def report(left: list[ProblemRule]) -> None:
             self.dropped = tuple(everything.difference(left))
 
         # Mostly no rule matters, and one question says so for all.
-        if rules and asked([]) == "no":
+        if rules and query([]) == "no":
             rules = []
-            told(rules)
-        rules, unsure = deleted(rules, asked, told)
+            report(rules)
+        rules, unsure = deleted(rules, query, report)
         self.unsure += unsure
         return rules
 
@@ -190,11 +190,11 @@ class Reasoning:
         # Small ones are the likeliest not to matter, and go in large steps.
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
-        def told(left: list[int]) -> None:
+        def report(left: list[int]) -> None:
             self.kept = self._closed(set(left))
-            self._tell("core", self._said(irreducible=False, kind=self.kind, names=left, rules=rules))
+            self._report("core", self._said(irreducible=False, kind=self.kind, names=left, rules=rules))
 
-        left, unsure = deleted(items, lambda left: self._ask(self._closed(set(left)), self.dropped), told)
+        left, unsure = deleted(items, lambda left: self._query(self._closed(set(left)), self.dropped), report)
         self.unsure += unsure
         return left
 
@@ -209,10 +209,10 @@ class Reasoning:
         return np.bincount(self.bodies, weights=np.minimum(table.size * time, 1e300), minlength=len(table))
 
     def _fails(self, kept: Bool) -> bool:
-        return self._ask(kept) == "no"
+        return self._query(kept) == "no"
 
-    def _ask(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
-        return self.asking.fits(part(self.problem, kept, dropped)) if kept.any() else "fits"
+    def _query(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
+        return self.queries.fits(part(self.problem, kept, dropped)) if kept.any() else "fits"
 
     def _closed(self, names: set[int]) -> Bool:
         """Return True for the buffers in the bodies of some."""
@@ -259,7 +259,7 @@ class Reasoning:
             kind=kind,
             irreducible=irreducible,
             open_questions=self.unsure,
-            calls=self.asking.calls,
+            calls=self.queries.calls,
             capacity=capacity,
             needed=None if missing is None else capacity + missing,
             stretch=self.stretch,
@@ -284,15 +284,15 @@ class Reasoning:
         return not any(claims_of_explanation(self.problem, Plan(status="infeasible", explanation=found)))
 
     def _pool(self) -> int:
-        """Return the pool that is told of: the one that the solve named, else the last one that is limited."""
+        """Return the pool that is reported: the one that the solve named, else the last one that is limited."""
         if self.first.pool is not None:
             return self.problem.pool_index[self.first.pool]
         limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]
         return limited[-1] if limited else 0
 
     def _seconds(self) -> float | None:
-        return self.options.wall_time_s(self.asking.deadline)
+        return self.options.wall_time_s(self.queries.deadline)
 
-    def _tell(self, stage: Stage, found: Explanation) -> None:
+    def _report(self, stage: Stage, found: Explanation) -> None:
         if self.options.on_stage is not None:
             self.options.on_stage(stage, found.model_copy(update={"wall_time_s": self._seconds()}))

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from memplan.solvers.studies.questions.asking import Answer
+from memplan.solvers.studies.questions.queries import Answer
 
 Item = TypeVar("Item")
 StillFails = Callable[[list[Item]], bool]
-Ask = Callable[[list[Item]], Answer]
+Query = Callable[[list[Item]], Answer]
 
 
 def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int, int]:
@@ -41,22 +41,22 @@ def shortest_prefix(items: list[Item], fails: StillFails[Item]) -> list[Item]:
     return items[:high]
 
 
-def deleted(items: Sequence[Item], asked: Ask[Item], told: Callable[[list[Item]], None]) -> tuple[list[Item], int]:
+def deleted(items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]) -> tuple[list[Item], int]:
     """Return items that fail, as the given ones do, and the number of them that are not known to be needed.
 
     Goes once through the items, in chunks that double where they can be left out and halve where they cannot; what
-    stayed open is asked again at the end, when fewer are left. `told` is called with each smaller list.
+    stayed open is tried again at the end, when fewer are left. `report` is called with each smaller list.
     """
     left, at, size = list(items), 0, max(1, len(items) // 2)
     unsure: list[Item] = []
     while at < len(left):
         size = min(size, len(left) - at)
         trial = left[:at] + left[at + size :]
-        answer = asked(trial)
+        answer = query(trial)
         if answer == "no":
             # What could go was one of many, so more are tried at once.
             left, size = trial, size * 2
-            told(left)
+            report(left)
         elif size > 1:
             size //= 2
         else:
@@ -67,9 +67,9 @@ def deleted(items: Sequence[Item], asked: Ask[Item], told: Callable[[list[Item]]
     still_open = 0
     for item in unsure:
         trial = [other for other in left if other != item]
-        answer = asked(trial)
+        answer = query(trial)
         if answer == "no":
             left = trial
-            told(left)
+            report(left)
         still_open += answer == "open"
     return left, still_open

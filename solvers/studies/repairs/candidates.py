@@ -20,7 +20,7 @@ from memplan.solvers.studies.repairs.values import KINDS, ChangeKind, RepairChan
 STEPS = (1, 2, 4)
 """The time steps by which a lifetime may become shorter."""
 KEPT_ALIGNMENT = 16
-"""The alignment that a change leaves: what the largest loads of processors ask for."""
+"""The alignment that a change leaves: what the largest loads of processors need."""
 _MOST_ROWS, _MOST_CELLS = 4_000, 20_000_000
 """The most rows, and rows times candidates: others are left out, so that more sets of changes have to be planned."""
 _AT_ONCE = 256

@@ -87,7 +87,7 @@ class _Columns:
 class _CoverSearch:
     """The search for covers, bounded by the strongest change of each buffer alone.
 
-    most[row, k] is no less than what k candidates can save in a row; helps[row] tells the strongest that save anything.
+    most[row, k] is no less than what k candidates can save in a row; helps[row] marks the strongest that save anything.
     """
 
     candidates: Candidates

@@ -21,7 +21,7 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.deadline import Deadline
 from memplan.solvers.studies.explanation.options import ExplainOptions
 from memplan.solvers.studies.explanation.reasoning import Reasoning
-from memplan.solvers.studies.questions.asking import Answer, Asking
+from memplan.solvers.studies.questions.queries import Answer, Queries
 from memplan.solvers.studies.repairs.candidates import Candidates
 from memplan.solvers.studies.repairs.changed import ChangedProblems, original
 from memplan.solvers.studies.repairs.covers import MOST_COVERS, covers
@@ -30,7 +30,7 @@ from memplan.solvers.studies.repairs.values import KINDS, ChangeKind, Outcome, R
 REPAIRS_S = 5.0
 """The seconds that repairs may take beyond the solve, by default."""
 MOST_CHANGES = 4
-"""The most changes that a repair may be asked to have: more are no repair, but another program."""
+"""The most changes that a repair may have: more are no repair, but another program."""
 MOST_BUFFERS = 10_000
 """The most buffers of a problem whose repairs are looked for."""
 _REASON_S = 0.3
@@ -103,8 +103,8 @@ class _Search:
 
     def __post_init__(self) -> None:
         options = self.options
-        self.asking = Asking(Deadline.after(options.time_limit_s), options.call_limit_s, options)
-        self.candidates = Candidates(self.problem, options.kinds, lambda: self.asking.is_over)
+        self.queries = Queries(Deadline.after(options.time_limit_s), options.call_limit_s, options)
+        self.candidates = Candidates(self.problem, options.kinds, lambda: self.queries.is_over)
         self.is_cut_short = not self.candidates.is_whole
         self.changed = ChangedProblems(self.problem)
 
@@ -114,7 +114,7 @@ class _Search:
             self.failed[frozenset()] = self._touched_by(self._reason(self.problem, self.plan))
         for count in range(1, self.options.most_changes + 1):
             self._level(count)
-            if len(self.found) >= self.options.wanted or self.asking.is_over:
+            if len(self.found) >= self.options.wanted or self.queries.is_over:
                 break
         self.found.sort(key=lambda repair: (len(repair.changes), repair.cost_bytes, repair.rank))
         self.found = [repair.model_copy(update={"rank": k + 1}) for k, repair in enumerate(self.found)]
@@ -130,7 +130,7 @@ class _Search:
             candidates=len(self.candidates.found),
             tried=self.tried,
             open_questions=self.opens,
-            wall_time_s=self.options.wall_time_s(self.asking.deadline),
+            wall_time_s=self.options.wall_time_s(self.queries.deadline),
         )
 
     @property
@@ -151,7 +151,7 @@ class _Search:
             for chosen in tried:
                 if len(self.found) >= self.options.wanted:
                     return
-                if self.asking.is_over:
+                if self.queries.is_over:
                     self.is_cut_short = True
                     return
                 if any(known <= chosen for known in self.found_sets):
@@ -176,12 +176,12 @@ class _Search:
     def _sets(self, count: int) -> Iterator[frozenset[int]]:
         """Yield the sets of so many changes that cover the live sets, or go on from sets that did but do not fit."""
         seen: set[frozenset[int]] = set()
-        for cover in covers(self.candidates, count, lambda: self.asking.is_over):
+        for cover in covers(self.candidates, count, lambda: self.queries.is_over):
             chosen = frozenset(cover)
             if chosen not in seen:
                 seen.add(chosen)
                 yield chosen
-        if self.asking.is_over:
+        if self.queries.is_over:
             self.is_cut_short = True
             return
         for base, touching in list(self.failed.items()):
@@ -208,9 +208,9 @@ class _Search:
                 return True
         changes = tuple(self.candidates.found[c].change for c in sorted(chosen))
         problem = self.changed.after(changes)
-        answer: Answer = self.asking.fits(problem, is_quick, _QUICK_SHARE if is_quick else _SHARE)
+        answer: Answer = self.queries.fits(problem, is_quick, _QUICK_SHARE if is_quick else _SHARE)
         self.tried += is_quick
-        plan = self.asking.last
+        plan = self.queries.last
         if answer == "fits" and plan is not None and not verify(problem, plan):
             self.found_sets.append(chosen)
             self.found.append(self._repair(changes, plan))
@@ -240,9 +240,9 @@ class _Search:
             return None
         if first.missing_bytes is not None and first.buffers:
             return frozenset(first.buffers)
-        if self.asking.is_over:
+        if self.queries.is_over:
             return None
-        limit_s = _REASON_S if self.options.deterministic else min(_REASON_S, max(0.02, self.asking.deadline.left_s))
+        limit_s = _REASON_S if self.options.deterministic else min(_REASON_S, max(0.02, self.queries.deadline.left_s))
         options = ExplainOptions(
             limit_s, cancelled=self.options.cancelled, deterministic=self.options.deterministic, with_enough=False
         )

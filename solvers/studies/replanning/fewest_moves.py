@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
 
 MOST_BUFFERS = 600
-"""The most buffers for a proof; of larger instances, neighbourhoods are asked about."""
+"""The most buffers for a proof; of larger instances, neighbourhoods are searched."""
 _WORK_PER_S = 0.1
 """What CP-SAT counts in a second of these models, in its own deterministic seconds."""
 
@@ -58,7 +58,7 @@ def fewest_moves(
     flag: I64,
     free: I64 | None = None,
 ) -> FewestMoves:
-    """Ask for the placement whose buffers away from home weigh least; `homes.offset` is ABSENT where there is none.
+    """Find the placement whose buffers away from home weigh least; `homes.offset` is ABSENT where there is none.
 
     `free` are the buffers that may lie elsewhere than in `start`, by default all. The capacities of the pools are
     the ends that must not be passed. All features of instances are honoured. Setting flag[0] ends the run.

@@ -15,7 +15,7 @@ _LOOK_EVERY_S = 0.02
 
 @contextmanager
 def polled(is_over: Callable[[], bool]) -> Iterator[I64]:
-    """Give a flag, (1,), that turns 1 once `is_over` says so, which is asked all the time meanwhile."""
+    """Give a flag, (1,), that turns 1 once `is_over` says so, which is polled meanwhile."""
     flag = np.zeros(1, dtype=np.int64)
     if is_over():
         flag[0] = 1

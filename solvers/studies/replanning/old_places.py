@@ -23,7 +23,7 @@ from memplan.solvers.studies.replanning.cover import Cover, cheapest_cover
 Least = Literal["buffers", "bytes"]
 """The measure of change: buffers that move, or their bytes."""
 MOST_COLLISIONS = 100_000
-"""The most pairs that are told apart; the rest of an old plan that collides more often is thinned out unproved."""
+"""The most pairs that are distinguished; the rest of an old plan that collides more often is thinned out unproved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class OldPlaces:
         return found
 
     def kept(self, least: Least) -> tuple[Bool, Cover]:
-        """Return which old places can all be kept as far as pairs tell, and the cover of the collisions left out."""
+        """Return which old places can all be kept as far as pairs show, and the cover of the collisions left out."""
         weight = self.weights(least)
         cover = cheapest_cover(self.collisions, weight, _fixed(self.problem))
         stays = self.offset != ABSENT

@@ -36,7 +36,7 @@ _BASE_SHARE, _PINS_S, _EJECTION_S = 0.3, 0.6, 4.0
 _TURNS_PER_S = 100
 """The turns of ejection for each second of a limit where no clock counts."""
 _NEIGHBOURHOODS, _AROUND = 6, 120
-"""How many neighbourhoods of large instances are asked about, and the buffers of each."""
+"""How many neighbourhoods of large instances are searched, and the buffers of each."""
 
 
 def replan(
@@ -55,31 +55,31 @@ def replan(
     as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks is best at its `hint`.
     The old plan may be for another problem: what is no longer right in it moves. Takes the time limit at the most, by
     default that of the `options`, which are those of the solve for the best peak: a solver, what is good enough, a
-    seed. Where that is `fit`, pools may be filled to their ends. Where they ask for the same plan on every machine, the
+    seed. Where that is `fit`, pools may be filled to their ends. Where they require the same plan on every machine, the
     search for few moves counts its work as well. Raises OptionError for a wrong option.
     """
-    control, asked = control or SolveControl(), options or SolveOptions()
+    control, chosen = control or SolveControl(), options or SolveOptions()
     if time_limit_s is not None:
-        asked = asked.model_copy(update={"time_limit_s": time_limit_s})
+        chosen = chosen.model_copy(update={"time_limit_s": time_limit_s})
     part = read_eps(eps)
     if least not in ("buffers", "bytes"):
         raise OptionError(f"least: must be buffers or bytes, got {shown(least)}")
-    if asked.profile not in (None, "size"):
-        raise OptionError(f"profile: must be size where an old plan is kept, got {shown(asked.profile)}")
+    if chosen.profile not in (None, "size"):
+        raise OptionError(f"profile: must be size where an old plan is kept, got {shown(chosen.profile)}")
     findings = {"findings": lint(problem)}
-    is_free = asked.deterministic and control.deadline is None
-    limit_s = max(SOONEST_S, HARD_STOP * asked.time_limit_s) if is_free else asked.time_limit_s
+    is_free = chosen.deterministic and control.deadline is None
+    limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
     deadline = control.deadline or Deadline.after(limit_s)
     # Three tenths for the peak: a worse one only makes the room for keeping larger.
-    part_s = _BASE_SHARE * asked.time_limit_s if is_free else max(0.05, deadline.left_s * _BASE_SHARE)
+    part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.left_s * _BASE_SHARE)
     half = replace(control, deadline=None if is_free else deadline.within(part_s), start=old_plan)
-    base = solve_objective(problem, asked.model_copy(update={"time_limit_s": part_s}), half)
+    base = solve_objective(problem, chosen.model_copy(update={"time_limit_s": part_s}), half)
     if not len(base.plan.placements) or base.bound is None:
-        return base.answer(asked.deterministic).model_copy(update=findings)
-    ends = ends_for(problem, base.plan, part, any_end=asked.accept == "fit")
+        return base.answer(chosen.deterministic).model_copy(update=findings)
+    ends = ends_for(problem, base.plan, part, any_end=chosen.accept == "fit")
     question = limited(problem, ends, base.plan)
     old = old_places(question, old_plan)
-    run = _Replan(problem, question, base, base.bound, old, part, least, deadline, control, asked).run
+    run = _Replan(problem, question, base, base.bound, old, part, least, deadline, control, chosen).run
     return run().model_copy(update=findings)
 
 
@@ -129,10 +129,10 @@ class _Replan:
         stays, cover = self.old.kept(self.least)
         self.bound = self._forced + cover.bound
         if not self.is_done:
-            self._ask_with_pins(stays)
+            self._plan_with_pins(stays)
         # Ejection does not know the problem's rules: pins once more, without those near what is new.
         if not self.is_done and not self._eject(stays) and not self.has_pins:
-            self._ask_with_pins(stays & ~self._near_changes(stays))
+            self._plan_with_pins(stays & ~self._near_changes(stays))
         if not self.is_done:
             self._prove()
         return self._answer()
@@ -146,8 +146,8 @@ class _Replan:
         if weight < self.weight and not verify(self.question, Plan(placements=placements)):
             self.best, self.weight, self.by = placements, weight, by
 
-    def _ask_with_pins(self, stays: Bool) -> None:
-        """Ask for any plan that keeps all of some old places."""
+    def _plan_with_pins(self, stays: Bool) -> None:
+        """Find any plan that keeps all of some old places."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = SolveControl(None if self.is_free else self._until(_PINS_S), self.control.cancelled)
         found = solve_objective(pinned(self.question, self.old, stays), options, control).plan
@@ -182,7 +182,7 @@ class _Replan:
 
     @cached_property
     def _instance(self) -> Instance:
-        """The question, in units that tell the old offsets and those of the best placements."""
+        """The question, in units that divide the old offsets and those of the best placements."""
         return compile_problem(
             self.question, column(np.concatenate((self._legal[self._legal != ABSENT], self.best.offset)))
         )
@@ -226,17 +226,17 @@ class _Replan:
         return True
 
     def _prove(self) -> None:
-        """Ask CP-SAT for the fewest moves; of large instances, neighbourhoods of what moved."""
+        """Find the fewest moves by CP-SAT; of large instances, neighbourhoods of what moved."""
         limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.left_s
         if len(self._instance) <= MOST_BUFFERS:
-            self._ask_engine(None, limit_s)
+            self._minimise_by_engine(None, limit_s)
             return
         for k in range(_NEIGHBOURHOODS):
             if self.is_done:
                 return
-            self._ask_engine(self._neighbourhood(k), min(_PINS_S, limit_s))
+            self._minimise_by_engine(self._neighbourhood(k), min(_PINS_S, limit_s))
 
-    def _ask_engine(self, free: I64 | None, limit_s: float) -> None:
+    def _minimise_by_engine(self, free: I64 | None, limit_s: float) -> None:
         instance = self._instance
         weights = column(self.weights[instance.source])
         with polled(lambda: self.is_over) as flag:
@@ -280,13 +280,13 @@ class _Replan:
             proved=self.weight <= self.bound,
             peak_without_keeping=self.base.plan.peak,
         )
-        told = replace(
+        found = replace(
             self.base,
             plan=plan.model_copy(update={"kept": kept}),
             stop_reason=self._stop_reason(kept.proved),
             elapsed_s=self.deadline.passed_s,
         )
-        return told.answer(self.options.deterministic)
+        return found.answer(self.options.deterministic)
 
     def _stop_reason(self, is_proved: bool) -> StopReason:
         """Return why the search ended; where work is counted, also if a clock or a caller ended the solve before it."""

@@ -1,8 +1,8 @@
 """How far each buffer may grow before the peak rises.
 
-The live sets tell how far it may grow at most, the free bytes beside it in a plan how far at least. Where these differ,
-it is asked for a plan with the most: that is tried by ejection first, as few buffers need to move, then searched for.
-Every plan that is found is looked through for free bytes beside the other buffers.
+The live sets bound how far it may grow at most, the free bytes beside it in a plan how far at least. Where these
+differ, a plan with the most is looked for: that is tried by ejection first, as few buffers need to move, then searched
+for. Every plan that is found is looked through for free bytes beside the other buffers.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Growth:
                 room = self._room(i, offset, end) - int(self.instance.size[i])
                 self.least[i] = max(int(self.least[i]), min(room, int(self.most[i])))
 
-    def ask(self, fits: Fits) -> None:
-        """Ask about each buffer of which something is open, those that may grow most first."""
+    def query(self, fits: Fits) -> None:
+        """Query each buffer of which something is open, those that may grow most first."""
         for i in np.argsort(-self.most, kind="stable").tolist():
             if self.least[i] < self.most[i]:
-                self._ask(i, fits)
+                self._bisect(i, fits)
 
-    def _ask(self, i: int, fits: Fits) -> None:
-        """Bisect between the bounds; the larger one is asked first."""
+    def _bisect(self, i: int, fits: Fits) -> None:
+        """Bisect between the bounds; the larger one is tried first."""
         # The largest growth that is not ruled out first: mostly the live sets are right, and it fits.
         size, middle = int(self.instance.size[i]), int(self.most[i])
         for _ in range(_BISECTIONS):

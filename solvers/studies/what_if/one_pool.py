@@ -33,7 +33,7 @@ from memplan.solvers.studies.what_if.values import BufferWorth, Source
 
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 _SHORT_S = 0.05
-"""The seconds of a question about growth in the first turn, so that the last buffers are asked about as well."""
+"""The seconds of a question about growth in the first turn, so that the last buffers have their turn as well."""
 _IN_VAIN = 8
 """After so many ejections in a row that led nowhere no more are tried."""
 Interval = tuple[int, int]
@@ -68,11 +68,11 @@ class OnePool:
 
     @property
     def is_over(self) -> bool:
-        """True once nothing more is asked."""
+        """True once nothing more is tried."""
         return self.limits.is_over(self.deadline)
 
     def worth(self, i: int, growth: Interval | None, shrunk_to: float | None) -> BufferWorth:
-        """Return what is known of buffer `i` of the instance, given how far it may grow, in units, if that is asked."""
+        """Return what is known of buffer `i` of the instance, given how far it may grow, in units, if wanted."""
         unit, size = self.instance.unit, int(self.instance.size[i])
         dropped, by = self._gain(i, 0)
         found = BufferWorth.model_construct(
@@ -137,7 +137,7 @@ class OnePool:
         found.look_through(self.offset, np.arange(n))
         limits_s = (self.call_limit_s,) if self.limits.deterministic else (_SHORT_S, self.call_limit_s)
         for limit_s in limits_s:
-            found.ask(partial(self._grown, near=near, limit_s=limit_s))
+            found.query(partial(self._grown, near=near, limit_s=limit_s))
         return found.least, found.most
 
     def _grown(self, i: int, size: int, near: tuple[I64, I64], limit_s: float) -> I64 | bool | None:

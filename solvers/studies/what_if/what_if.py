@@ -25,7 +25,7 @@ from memplan.solvers.studies.what_if.values import BufferWorth, PoolWorth, RuleC
 WHAT_IF_S = 5.0
 """The seconds that what if may take beyond the solve, by default."""
 MORE = 1024
-"""The bytes of a pool whose worth is asked."""
+"""The bytes of a pool whose worth is computed."""
 _CERTIFICATE_SHARE = 0.5
 """The part of the time that is left which the certificate of a plan may take."""
 _FOUND = ("optimal", "feasible")
@@ -33,7 +33,7 @@ _FOUND = ("optimal", "feasible")
 
 @dataclass(frozen=True)
 class WhatIfOptions(Limits):
-    """The options of what if: its seconds beyond the solve, and what is asked.
+    """The options of what if: its seconds beyond the solve, and what is required.
 
     `shrunk_to` is a part of the size, such as 0.5, or None; `more` the bytes that a pool gets. `on_progress` is called
     with (buffers done, all).
@@ -58,8 +58,8 @@ def what_if(
 ) -> WhatIf:
     """Return what single changes of a problem are worth, against its best plan.
 
-    `plan` is a valid one, where there is one already. A problem of one pool that does not fit is asked about as if its
-    pool had no size. Where no plan is found, nothing is told but the status.
+    `plan` is a valid one, where there is one already. A problem of one pool that does not fit is looked at as if its
+    pool had no size. Where no plan is found, nothing is reported but the status.
     """
     chosen = options or WhatIfOptions()
     deadline = Deadline.after(chosen.time_limit_s)
@@ -106,12 +106,12 @@ class _Study:
         if not one_pool.is_for(instance) or found is None:
             return self._by_problems()
         options = self.options
-        asked = one_pool.OnePool(self.problem, instance, found[1], self.deadline, options.call_limit_s, options)
+        pool_worth = one_pool.OnePool(self.problem, instance, found[1], self.deadline, options.call_limit_s, options)
         worth = []
-        least, most = asked.growth() if options.growth else (None, None)
+        least, most = pool_worth.growth() if options.growth else (None, None)
         for i in range(len(instance)):
             growth = None if least is None or most is None else (int(least[i]), int(most[i]))
-            worth.append(asked.worth(i, growth, options.shrunk_to))
+            worth.append(pool_worth.worth(i, growth, options.shrunk_to))
             if options.on_progress is not None:
                 options.on_progress(i + 1, len(instance))
         return tuple(worth)

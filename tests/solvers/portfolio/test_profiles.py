@@ -8,7 +8,7 @@ import pytest
 
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, as_asked
+from memplan.planner.model.problem import Problem, with_profile
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import oracle
@@ -41,7 +41,7 @@ def drawn(seed: int) -> Problem:
 
 def ending_at(problem: Problem, size: int) -> Problem:
     """Return the problem of the least cost with no more of the last pool."""
-    asked = as_asked(problem, "speed")
+    asked = with_profile(problem, "speed")
     return asked.model_copy(update={"pools": (*asked.pools[:-1], asked.pools[-1].model_copy(update={"size": size}))})
 
 
@@ -100,7 +100,7 @@ def test_the_same_plan_comes_from_every_deterministic_search_of_a_profile() -> N
 
 def test_a_gap_is_told_against_what_is_asked_first_and_is_not_met() -> None:
     plan = solve(SPILLS, solver=IN_ORDER[0], profile="speed")
-    cost = as_asked(SPILLS, "speed")
+    cost = with_profile(SPILLS, "speed")
     assert plan.cost is not None
     assert plan.cost_lower_bound is not None
     forged = plan.model_copy(update={"status": "feasible", "cost_lower_bound": plan.cost / 2, "gap": 0.25})

@@ -31,7 +31,7 @@ _ROUNDS = 12
 
 
 @dataclass(eq=False)
-class Asking:
+class Queries:
     """Questions whether problems fit, until a deadline; `calls` counts them, `opens` those that stayed open;
     `known` is the last plan that was found.
 
@@ -49,13 +49,13 @@ class Asking:
 
     @property
     def is_over(self) -> bool:
-        """True once nothing more is asked."""
+        """True once nothing more is tried."""
         return self.limits.is_over(self.deadline) or (self.limits.deterministic and self.calls >= self.most_calls)
 
     def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
         """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan, in `last`.
 
-        A quick question asks no solver that needs a process of its own; by default, where others can prove. It takes at
+        A quick question runs no solver that needs a process of its own; by default, where others can prove. It takes at
         most a share of the time that is left.
         """
         if self.is_over:
