@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.words import docstrings, forbidden, without_words, words_of
+from tests.words import docstrings, forbidden, without_messages, without_words, words_of
 
 
 def test_marked_words_of_the_right_column_are_forbidden() -> None:
@@ -26,3 +26,8 @@ def test_docstrings_of_attributes_count() -> None:
 def test_the_words_of_a_page_are_no_use_of_them() -> None:
     page = "# Pools\n\nA bowl.\n\n## Words\n\n| pool | It. | bowl! |\n\n## Limits\n\nNone.\n"
     assert without_words(page) == "# Pools\n\nA bowl.\n\n## Words\n\n\n\n## Limits\n\nNone.\n"
+
+
+def test_verbs_of_messages_are_free_and_those_of_docstrings_are_not() -> None:
+    module = 'def tell() -> str:\n    """Ask."""\n    return "told"  # asked\n'
+    assert without_messages(module) == 'def tell() -> str:\n    """Ask."""\n    return   # asked\n'

@@ -8,9 +8,11 @@ twice.
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +25,7 @@ PROSE = ("docs/", "CONTRIBUTING.md", "README.md")
 FREE = (GLOSSARY, "docs/decisions/")  # the list itself; decisions may name what a thing was called before
 PUBLIC = re.compile(r"lease_owner|jobs_by_owner|OWNER/|[`\"{,]r[u]ng[`\"},]|[Ss]ingle[_ ]fl[i]ght")
 """Columns of the database, labels of metrics, names of hosts, and a term of the field: they keep their words."""
-VERBS_BIND: tuple[str, ...] = ()
+VERBS_BIND = ("planner/", "solvers/", "docs/")
 """Where the verbs of the glossary hold."""
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 """The code of a page, with names that callers know."""
@@ -51,7 +53,11 @@ def main() -> int:
     trees = {name: ast.parse(text) for name, text in files.items() if name.endswith(".py")}
     product = {name: tree for name, tree in trees.items() if name.startswith(PRODUCT)}
     words, verbs = _laws()
-    prose = {name: without_code(name, text) for name, text in files.items() if name.startswith(VERBS_BIND)}
+    prose = {
+        name: without_code(text) if name.endswith(".md") else without_messages(text)
+        for name, text in files.items()
+        if name.startswith(VERBS_BIND)
+    }
     findings = [*_forbidden_words(files, words), *_forbidden_words(prose, verbs)]
     findings += [*_questions(product), *_sizes(product), *_classes(product)]
     report = "--report" in sys.argv
@@ -65,9 +71,23 @@ def forbidden(glossary: str) -> list[str]:
     return sorted({word for cell in right for word in re.findall(r"([a-z][a-z' ]*)!", cell)})
 
 
-def without_code(name: str, text: str) -> str:
-    """Return the text of a page with its code left empty; that of a module as it is."""
-    return CODE.sub(lambda found: "\n" * found[0].count("\n"), text) if name.endswith(".md") else text
+def without_code(page: str) -> str:
+    """Return the text of a page with its code left empty."""
+    return CODE.sub(lambda found: "\n" * found[0].count("\n"), page)
+
+
+def without_messages(module: str) -> str:
+    """Return a module with its strings left empty, but for docstrings: callers may know what messages say."""
+    lines = module.splitlines(keepends=True)
+    begins, messages = True, []
+    for token in tokenize.generate_tokens(io.StringIO(module).readline):
+        if token.type == tokenize.STRING and not begins:
+            messages.append((token.start, token.end))
+        if token.type not in (tokenize.NL, tokenize.COMMENT):
+            begins = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    for (row, column), (end, end_column) in reversed(messages):
+        lines[row - 1 : end] = [lines[row - 1][:column] + "\n" * (end - row) + lines[end - 1][end_column:]]
+    return "".join(lines)
 
 
 def without_words(page: str) -> str:
