@@ -60,7 +60,7 @@ def export(
 ) -> Exported:
     """Write a plan for C, a linker, or another runtime, after it is verified.
 
-    Where a plan is written into a model, that is the one that posed the problem.
+    Where a plan is written into a model, that is the one that the problem was read from.
     """
     layout = lay_out(problem, plan, model, options.scratch)
     return Exported(

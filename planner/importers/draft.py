@@ -176,7 +176,7 @@ class OperationsDraft:
         )
         if own_offsets is None:
             return found
-        return replace(found, posed=found.problem, own_plan=plan_of(found.problem, offsets))
+        return replace(found, source=found.problem, own_plan=plan_of(found.problem, offsets))
 
     @property
     def views(self) -> ViewFacts:

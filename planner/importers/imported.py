@@ -103,13 +103,13 @@ class ViewFacts:
 class Imported:
     """A problem, and where it comes from.
 
-    `posed` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
+    `source` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
     `operations` is None where a file has lifetimes only; `own_peak` is what the planner that wrote the file used,
     if the file says so, and `own_plan` has its offsets, if the file has them all. `facts` are what the file says of
     its operations beside their order.
     """
 
-    posed: Problem | Callable[[], Problem]
+    source: Problem | Callable[[], Problem]
     operations: Operations | None = None
     views: ViewFacts = ViewFacts()
     warnings: tuple[Finding, ...] = ()
@@ -120,7 +120,7 @@ class Imported:
     @cached_property
     def problem(self) -> Problem:
         """The problem; raises OperationsError where operations pose none."""
-        return self.posed if isinstance(self.posed, Problem) else self.posed()
+        return self.source if isinstance(self.source, Problem) else self.source()
 
     @property
     def has_scratch(self) -> bool:

@@ -35,7 +35,7 @@ def in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], object], title: str) -> None:
-    """Validate parts of a list up to the first with more breaks than are reported; raise ValidationError for all breaks."""
+    """Validate parts of a list up to the first with more breaks than are reported; raises ValidationError for all."""
     errors: list[InitErrorDetails] = []
     for low in range(0, len(value), size):
         try:

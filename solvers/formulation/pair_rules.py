@@ -34,7 +34,7 @@ class PairRules:
     other: I64
     clearance: I64
     grid: I64
-    asks_more: Bool  # than an explicit conflict does, whatever the bytes
+    needs_more: Bool  # than an explicit conflict does, whatever the bytes
     shift: int
 
     @classmethod
@@ -55,8 +55,8 @@ class PairRules:
         listing, other, clearance, grids = (np.concatenate(part) for part in zip(*sources, strict=True))
         order = np.argsort(listing, kind="stable")
         first = np.searchsorted(listing[order], np.arange(len(instance) + 1))
-        asks_more = order >= len(instance.conflict)  # which come first
-        return cls(first, other[order], clearance[order], grids[order], asks_more, pool.bank_shift)
+        needs_more = order >= len(instance.conflict)  # which come first
+        return cls(first, other[order], clearance[order], grids[order], needs_more, pool.bank_shift)
 
     def above(self, rows: I64, ends: I64) -> I64:
         """Return the least offset of a buffer, by each of some rows, above others that end there."""

@@ -109,10 +109,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m memplan.solvers.kernels.build", description="Build the kernels.")
     parser.add_argument("folder", nargs="?", type=Path, help="where, the package's own folder by default")
     parser.add_argument("--check-bounds", action="store_true", help="have each index checked; needs a folder")
-    asked = parser.parse_args()
-    if asked.check_bounds and asked.folder is None:
+    given = parser.parse_args()
+    if given.check_bounds and given.folder is None:
         parser.error("--check-bounds: needs a folder, lest the package's own kernels become slow")
-    build(asked.folder or built.OF_PACKAGE, asked.check_bounds)
+    build(given.folder or built.OF_PACKAGE, given.check_bounds)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def _below(instance: Instance, rules: PairRules, reserved: int, i: int, lower: B
     near[named] = True
     return _Below(
         buffers=column(np.flatnonzero(near & lower)),
-        rows=column(rules.first[i] + np.flatnonzero(rules.asks_more[mine] & lower[named])),
+        rows=column(rules.first[i] + np.flatnonzero(rules.needs_more[mine] & lower[named])),
         reserved=reserved,
     )
 

@@ -1,1 +1,1 @@
-"""What commands of capabilities have that no other entrance has: flags of their own, and files that these name."""
+"""Parts of commands that no other entrance has: flags of their own, and files that these name."""

@@ -1,4 +1,4 @@
-"""What `memplan audit` alone has: the better plan in a file."""
+"""Flags and files that only `memplan audit` has: the better plan in a file."""
 
 from __future__ import annotations
 

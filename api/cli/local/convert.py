@@ -1,4 +1,4 @@
-"""What `memplan convert` alone has: the file that it writes, and a model's operations or graph in it."""
+"""Flags and files that only `memplan convert` has: the file that it writes, and a model's operations or graph in it."""
 
 from __future__ import annotations
 

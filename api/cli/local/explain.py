@@ -1,4 +1,4 @@
-"""What `memplan explain` alone has: its stages, and for one release repairs beside the reason."""
+"""Flags and files that only `memplan explain` has: its stages, and for one release repairs beside the reason."""
 
 from __future__ import annotations
 

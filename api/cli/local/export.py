@@ -1,4 +1,4 @@
-"""What `memplan export` alone has: the files that it writes."""
+"""Flags and files that only `memplan export` has: the files that it writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands alone have that read a file of another system themselves: its name tells its format."""
+"""Commands that read a file of another system themselves: its name tells its format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `memplan liveness` alone has: the problem in a file, and a word to people beside the JSON."""
+"""Flags and files that only `memplan liveness` has: the problem in a file, and a word to people beside the JSON."""
 
 from __future__ import annotations
 

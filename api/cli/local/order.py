@@ -1,4 +1,4 @@
-"""What `memplan order` alone has: the certificate, the page and the model in its new order, in files."""
+"""Flags and files that only `memplan order` has: the certificate, the page and the model in its new order, in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `memplan recompute` alone has: a page of its points."""
+"""Flags and files that only `memplan recompute` has: a page of its points."""
 
 from __future__ import annotations
 

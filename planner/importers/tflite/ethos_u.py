@@ -47,7 +47,7 @@ def with_regions(model: Model, imported: Imported) -> Imported:
         rows = [row if row.alias_of else row.model_copy(update={"pools": pools[row.id in apart]}) for row in rows]
         fields["pools"] = tuple(Pool(name=name) for name in POOLS)
     larger = Problem.model_validate(fields | {"buffers": BufferTable.from_rows(rows)})
-    return replace(imported, posed=larger, **_own(imported, larger))
+    return replace(imported, source=larger, **_own(imported, larger))
 
 
 def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) -> tuple[list[int], list[int]]:

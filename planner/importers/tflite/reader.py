@@ -87,7 +87,7 @@ def _with_scratch(model: Model, imported: Imported, options: ImportOptions) -> I
         rows.append(Buffer(id=scratch.id, size=size, start=start, end=start + 1, alignment=alignment))
     fields = {name: getattr(problem, name) for name in Problem.model_fields}
     larger = Problem.model_validate(fields | {"buffers": BufferTable.from_rows((*problem.buffers, *rows))})
-    return replace(imported, posed=larger, **_own_with_scratch(model, imported, larger))
+    return replace(imported, source=larger, **_own_with_scratch(model, imported, larger))
 
 
 def _own_with_scratch(model: Model, imported: Imported, larger: Problem) -> dict[str, Any]:

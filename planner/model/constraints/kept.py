@@ -57,10 +57,10 @@ def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
     return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))
 
 
-def clearance_columns(kept: KeptBuffers, asked: Iterable[tuple[Id, Id, int]]) -> dict[str, I64]:
-    """Return `clear_pairs` and `clearance`, in bytes: what is required of two ids, the most where it is required twice."""
+def clearance_columns(kept: KeptBuffers, required: Iterable[tuple[Id, Id, int]]) -> dict[str, I64]:
+    """Return `clear_pairs` and `clearance`, in bytes: what two ids keep free, the most where that is said twice."""
     most: dict[tuple[int, int], int] = {}
-    for a, b, clearance in asked:
+    for a, b, clearance in required:
         i, j = sorted((int(kept.home[kept.problem.index[a]]), int(kept.home[kept.problem.index[b]])))
         if i >= 0:
             most[i, j] = max(most.get((i, j), 0), clearance)

@@ -60,8 +60,8 @@ def columns_of(kept: KeptBuffers) -> dict[str, Any]:
     for kind in kinds:
         if kind.columns is not None:
             found |= kind.columns(kept)
-    if asked := [kind.clearances(kept.problem) for kind in kinds if kind.clearances is not None]:
-        found |= clearance_columns(kept, chain.from_iterable(asked))
+    if required := [kind.clearances(kept.problem) for kind in kinds if kind.clearances is not None]:
+        found |= clearance_columns(kept, chain.from_iterable(required))
     return found
 
 

@@ -113,6 +113,6 @@ def _entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[P
     found: dict[str, Any] = {}
     for name, entries in entries_of(problem).items():
         dropped = {rule.entry for rule in rules.get(name, ())}
-        asked = (entry for k, entry in enumerate(entries) if k not in dropped and forbids(entry))
-        found[name] = tuple(left for entry in asked if (left := among(entry, names)) is not None)
+        binding = (entry for k, entry in enumerate(entries) if k not in dropped and forbids(entry))
+        found[name] = tuple(left for entry in binding if (left := among(entry, names)) is not None)
     return found

@@ -83,8 +83,8 @@ class Candidates:
     @cached_property
     def _bound(self) -> frozenset[Id]:
         """The buffers that entries bind to others: the two that one is spilled into would be free of them."""
-        asked = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
-        return frozenset(name for entry in asked for name in named(entry))
+        binding = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
+        return frozenset(name for entry in binding for name in named(entry))
 
     def _in_time(self, buffers: list[int]) -> Iterator[int]:
         """Yield buffers until time is over."""

@@ -1,4 +1,4 @@
-"""What if: the worth of each buffer, pool and rule of a problem."""
+"""Worth of changes: the worth of each buffer, pool and rule of a problem."""
 
 from __future__ import annotations
 
