@@ -24,7 +24,9 @@ from memplan.api.http.app import create_app
 from memplan.api.settings import Settings
 
 _REQUESTS = 5
-_ROOTS = tuple(str(Path(memplan.__file__).parents[1] / name) for name in ("memplan", "planner", "solvers", "api"))
+_ROOTS = tuple(
+    str(Path(memplan.__file__).parents[1] / name) for name in ("memplan", "planner", "solvers", "capabilities", "api")
+)
 
 Function = tuple[str, str]
 """A file, from the top of the repository, and the qualified name of a function in it."""

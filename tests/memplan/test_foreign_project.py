@@ -1,4 +1,4 @@
-"""memplan inside a project that has an `api`, a `planner` and `solvers` of its own."""
+"""memplan inside a project that has an `api`, `capabilities`, a `planner` and `solvers` of its own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 pytestmark = pytest.mark.slow
 
 OWN = """
-import api, planner, solvers
-assert [module.NAME for module in (api, planner, solvers)] == ["their api", "their planner", "their solvers"]
+import api, capabilities, planner, solvers
+names = [module.NAME for module in (api, capabilities, planner, solvers)]
+assert names == ["their api", "their capabilities", "their planner", "their solvers"]
 """
 THROUGH_THE_FACE = """
 from memplan import Buffer, Problem, read_problem, solve, verify, write_problem
@@ -43,8 +44,8 @@ assert algorithm.planned
 def their_project(tmp_path: Path) -> Path:
     (tmp_path / "api").mkdir()
     (tmp_path / "api" / "__init__.py").write_text("NAME = 'their api'\n")
-    (tmp_path / "planner.py").write_text("NAME = 'their planner'\n")
-    (tmp_path / "solvers.py").write_text("NAME = 'their solvers'\n")
+    for name in ("capabilities", "planner", "solvers"):
+        (tmp_path / f"{name}.py").write_text(f"NAME = 'their {name}'\n")
     return tmp_path
 
 

@@ -151,7 +151,7 @@ BEFORE = {
     [
         ("build-systems.md", "", 5),
         ("exporters.md", "", 3),
-        ("importers.md", "", 4),
+        ("importers.md", "", 3),
         ("liveness.md", "", 4),
         ("several-memories.md", "sh", 3),
         ("reference-planners.md", "", 1),
