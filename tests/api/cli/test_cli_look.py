@@ -21,6 +21,13 @@ def test_a_problem_is_planned_and_its_page_written(tmp_path: Path, capsys: pytes
     assert "<title>problem.json</title>" in page.read_text()
 
 
+def test_the_page_of_a_plan_is_written_beside_it(tmp_path: Path) -> None:
+    problem, page = tmp_path / "problem.json", tmp_path / "page.html"
+    problem.write_text(json.dumps(PROBLEM))
+    assert main(["plan", str(problem), "-o", str(tmp_path / "plan.json"), "--page", str(page), "-q"]) == 0
+    assert "<title>problem.json</title>" in page.read_text()
+
+
 def test_without_a_name_the_page_is_a_new_temporary_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
