@@ -14,7 +14,8 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
 from memplan.capabilities.question import Input, Question, Subject
-from memplan.planner.model.rows import WireValue
+from memplan.planner.errors import OptionError
+from memplan.planner.model.rows import Value
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S, SolveControl
 from memplan.solvers.search.deadline import Deadline
 
@@ -24,8 +25,10 @@ _LEAST_S = 0.02
 """The seconds that a search gets however late it begins: enough for quick orders of a small problem."""
 
 
-class CapabilityOptions(WireValue):
+class CapabilityOptions(Value):
     """The options that all capabilities have."""
+
+    error = OptionError
 
     time_limit_s: Seconds = Field(DEFAULT_TIME_LIMIT_S, description="Seconds until the answer, all in all.")
 

@@ -19,6 +19,7 @@ from memplan.api.settings import Settings
 from memplan.capabilities.bodies import read_body_options, read_question
 from memplan.capabilities.capability import Capability, Control
 from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import OptionError
 from tests.support.server import Running, running
 
 Captured = pytest.CaptureFixture[str]
@@ -120,6 +121,13 @@ def test_every_option_has_a_sentence_and_stands_on_every_entrance(name: str, ser
     described = server.client.get("/openapi.json").json()["paths"][capability.path]["post"]
     assert set(fields) <= {parameter["name"] for parameter in described["parameters"]}
     assert list(inspect.signature(capability.function).parameters)[-2:] == ["options", "control"]
+
+
+@pytest.mark.parametrize("name", list(CAPABILITIES))
+@pytest.mark.parametrize("option", [{"time_limit_s": 1e6}, {"time_limit_s": "soon"}, {"no_such_option": 1}])
+def test_a_wrong_option_of_python_is_refused_in_a_sentence(name: str, option: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=rf"^{next(iter(option))}: "):
+        CAPABILITIES[name].options(**option)
 
 
 def test_what_only_the_command_has_belongs_to_a_capability() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from memplan.api.client.errors import RefusedError, WrongAnswerError
 from memplan.api.executorch.source import NoPlanError, NothingFitsError, ServiceAwayError, Source
+from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import parse_buffers
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import Buffer
@@ -59,9 +60,15 @@ def test_plans_are_made_by_the_service(server: Running) -> None:
 
 
 def test_what_the_service_refuses_is_said(server: Running) -> None:
-    source = Source(f"http://127.0.0.1:{server.port}", time_limit_s=1e6)
-    with pytest.raises(RefusedError, match=r"time_limit_s: must be"):
-        source.plan(PROBLEM)
+    of_nobody = PROBLEM.model_copy(update={"conflicts": (("a", "nobody"),)})
+    with pytest.raises(RefusedError, match=r"conflicts\[0\]"):
+        Source(f"http://127.0.0.1:{server.port}").plan(of_nobody)
+
+
+@pytest.mark.parametrize("url", [None, "http://127.0.0.1:1"])
+def test_a_wrong_option_is_refused_before_a_service_is_asked(url: str | None) -> None:
+    with pytest.raises(OptionError, match=r"time_limit_s: must be"):
+        Source(url, time_limit_s=1e6).plan(PROBLEM)
 
 
 def test_a_service_that_does_not_run_is_away() -> None:
