@@ -9,15 +9,17 @@ import pytest
 from memplan.api.cli.main import main
 from memplan.solvers.bench.results import read_results
 from tests.support.clusters import NOWHERE
-from tests.support.ports import free_port
+from tests.support.ports import free_port, listening
 from tests.support.processes import command
 
 QUICK = ["--time-limit", "1", "--solvers", "greedy", "--cold"]
 
 
 def test_runs_are_spread_over_the_workers_of_a_scheduler(tmp_path: Path) -> None:
-    results, address = tmp_path / "results.jsonl", f"tcp://127.0.0.1:{free_port()}"
-    with command("scheduler", "--port", address.rpartition(":")[2]), command("worker", address, "--workers", "1"):
+    results, port = tmp_path / "results.jsonl", free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    with command("scheduler", "--port", str(port)), command("worker", address, "--workers", "1"):
+        listening(port)
         assert main(["bench", "tight:n=8,seeds=2", *QUICK, "-o", str(results), "--scheduler", address]) == 0
     assert [row.outcome for row in read_results(results)] == ["plan", "plan"]
 
