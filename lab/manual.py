@@ -11,6 +11,7 @@ from typing import Any
 
 from memplan.api.cli.commands import LOCALS
 from memplan.api.cli.flags import spelled
+from memplan.capabilities import python_name
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
@@ -46,7 +47,7 @@ def _about(capability: Capability[Any], name: str) -> str:
     lines = [
         f"## {name}\n",
         f"{capability.help}\n",
-        f"- Python: `memplan.{name.replace('-', '_')}({names}, options, control)`",
+        f"- Python: `memplan.{python_name(name)}({names}, options, control)`",
         f"- Command: `memplan {name} {files}`",
         f"- HTTP: `POST {capability.path}` with `{json.dumps(dict(capability.example))}`\n",
         *_table(capability.options),

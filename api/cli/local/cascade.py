@@ -1,4 +1,4 @@
-"""Flags and files that only `memplan cascade` has: points as C, as a script, as a picture and as a page, and the model in parts."""
+"""Flags and files that only `memplan cascade` has: points as C, a script, a picture or a page; the model in parts."""
 
 from __future__ import annotations
 

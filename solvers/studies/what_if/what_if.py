@@ -1,4 +1,4 @@
-"""Worth of changes: the worth of each buffer, pool and rule of a problem."""
+"""The worth of each buffer, pool and rule of a problem: by how much the peak changes with it."""
 
 from __future__ import annotations
 
