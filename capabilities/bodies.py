@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from pydantic_core import to_json
 
 from memplan.capabilities.capability import Capability, CapabilityOptions
-from memplan.capabilities.inputs import BYTES, JSON
+from memplan.capabilities.inputs import BYTES, JSON, object_in
 from memplan.capabilities.question import Question
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences, shown
 from memplan.planner.formats import memplan_json
@@ -24,17 +24,21 @@ def media_of(capability: Capability[Any]) -> tuple[str, ...]:
     return (BYTES, JSON) if capability.inputs[0].takes_bytes else (JSON,)
 
 
+def read_object(body: bytes) -> dict[str, Any]:
+    """Parse a body that must be an object of JSON; raises InputError."""
+    try:
+        content = memplan_json.parse(body)
+    except FormatError as error:
+        raise FormatError(*(f"body: {sentence}" for sentence in error.sentences)) from error
+    return object_in(content, "body")
+
+
 def parsed_fields(capability: Capability[Any], media: str, body: bytes) -> dict[str, Any]:
     """Return the fields of a body, the options and the terms of a job among them; raises InputError."""
     first = capability.inputs[0].name
     if media != JSON:
         return {first: body}
-    try:
-        content = memplan_json.parse(body)
-    except FormatError as error:
-        raise FormatError(*(f"body: {sentence}" for sentence in error.sentences)) from error
-    if not isinstance(content, dict):
-        raise InputError(f"body: must be an object, got {shown(content)}")
+    content = read_object(body)
     if len(content) > _MOST_FIELDS:
         raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
     # Of several inputs that must be there, none can be the whole body.

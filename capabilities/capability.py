@@ -37,6 +37,10 @@ class CapabilityOptions(Value):
         """True where work is counted instead of time, so that the answer is the same on every machine."""
         return bool(getattr(self, "deterministic", False))
 
+    def fields(self, *names: str) -> dict[str, Any]:
+        """Return some of the options by their names, as a study takes them."""
+        return {name: getattr(self, name) for name in names}
+
 
 class SearchOptions(CapabilityOptions):
     """The options of capabilities that search."""

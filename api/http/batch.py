@@ -15,7 +15,7 @@ from anyio import to_thread
 from starlette.datastructures import QueryParams
 
 from memplan.api.http.problem_details import error_answer, problem_details
-from memplan.api.http.requests.submissions import check_size, check_time_limit, read_object, submission_from
+from memplan.api.http.requests.submissions import check_size, check_time_limit, submission_from
 from memplan.api.jobs.work import Solves
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
@@ -23,6 +23,7 @@ from memplan.api.reports.plan_formats import JSON, PLAN_FORMATS, write_plan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_request import PlanRequest
 from memplan.api.settings import Settings
+from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import due
 from memplan.planner.errors import InputError, MemplanError, OptionError, shown
 

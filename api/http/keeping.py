@@ -15,12 +15,13 @@ from starlette.datastructures import QueryParams
 from memplan.api.http.app_state import Service
 from memplan.api.http.requests.bodies import JSON, format_of_answer, plan_answer
 from memplan.api.http.requests.job_requests import ContentHash
-from memplan.api.http.requests.submissions import check_size, check_time_limit, read_object
+from memplan.api.http.requests.submissions import check_size, check_time_limit
 from memplan.api.jobs.serialization import plan_json
 from memplan.api.options import Options, read_options
 from memplan.api.service.work_service import WorkRequest
 from memplan.api.settings import Settings
 from memplan.api.store.caller import Caller
+from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import due
 from memplan.capabilities.inputs import read_plan_field, read_problem_field
 from memplan.capabilities.plans.replan import ReplanOptions

@@ -118,8 +118,7 @@ class CascadeOptions(CapabilityOptions):
     def searched_for(self) -> SearchedFor:
         """The options of the search; raises OptionError."""
         names = ("input", "output", "alignment", "fit", "macs", "beam", "longest", "channels", "objectives", "pools")
-        given = {name: getattr(self, name) for name in names}
-        return SearchedFor(**given, sliding=self.overlap == "sliding", stripe=self.stripe)
+        return SearchedFor(**self.fields(*names), sliding=self.overlap == "sliding", stripe=self.stripe)
 
     @model_validator(mode="after")
     def _goes_together(self) -> CascadeOptions:

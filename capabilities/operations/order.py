@@ -87,10 +87,8 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     placed = order_and_place(
         asked,
         time_limit_s=running.left_s * (1 - _CERTIFICATE_SHARE if is_cut else 1),
-        deterministic=options.deterministic,
         cancelled=running.cancelled,
-        alignment=options.alignment,
-        goal=options.goal,
+        **options.fields("deterministic", "alignment", "goal"),
     )
     found = answer_of(asked, placed)
     if not options.with_certificate:

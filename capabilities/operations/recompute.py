@@ -94,11 +94,8 @@ def recompute(
     asked = options.variant(graph)
     found = recompute_frontier(
         asked,
-        budget=options.budget,
-        extra_cost=options.extra_cost,
-        points=options.points,
+        **options.fields("budget", "extra_cost", "points", "deterministic"),
         time_limit_s=running.left_s,
-        deterministic=options.deterministic,
         cancelled=running.cancelled,
     )
     points = tuple(RecomputePointRow.of(point) for point in found.points)

@@ -138,9 +138,7 @@ def check(
         raise OptionError("baseline-problem: must come with a baseline")
     then = None if baseline is None else checked_baseline(as_baseline(baseline, baseline_problem), problem)
     if plan is None:
-        chosen = SolveOptions(
-            time_limit_s=options.time_limit_s, deterministic=options.deterministic, profile=options.profile
-        )
+        chosen = SolveOptions(**options.fields("time_limit_s", "deterministic", "profile"))
         plan = plan_within(problem, budgets, partial(planned, options=chosen, running=running))
     elif violations := verify(problem, plan):
         raise PlanError(f"plan: must be valid: {violations[0].rule}: {violations[0].message}")

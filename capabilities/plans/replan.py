@@ -37,13 +37,11 @@ def replan(
     """
     check_options({}, options)
     running = control.begun(options)
-    given = {name: getattr(options, name) for name in SolveOptions.model_fields}
     return study.replan(
         problem,
         plan,
-        eps=options.eps,
-        least=options.least,
-        options=SolveOptions.model_construct(**given),
+        **options.fields("eps", "least"),
+        options=SolveOptions.model_construct(**options.fields(*SolveOptions.model_fields)),
         control=running.searching(),
     )
 

@@ -92,12 +92,8 @@ def repairs(
     repair_s = min(options.repair_s, running.left_s / (2 if graph is None else 3))
     chosen = repair.RepairOptions(
         repair_s,
-        wanted=options.wanted,
-        most_changes=options.most_changes,
-        kinds=options.kinds,
-        with_plans=options.with_plans,
+        **options.fields("wanted", "most_changes", "kinds", "with_plans", "deterministic"),
         cancelled=running.cancelled,
-        deterministic=options.deterministic,
     )
     found = repair.repairs(asked, solve_time_limit_s=running.left_s / 2, options=chosen)
     size = asked.pools[0].size
@@ -106,9 +102,8 @@ def repairs(
     reordered = orders.repairs_of_graph(
         graph,
         size,
-        wanted=options.wanted,
+        **options.fields("wanted", "deterministic"),
         time_limit_s=min(repair_s, running.left_s),
-        deterministic=options.deterministic,
         cancelled=running.cancelled,
     )
     of_operations = _of_operations(reordered, with_plans=options.with_plans)

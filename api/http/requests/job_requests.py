@@ -18,7 +18,6 @@ from memplan.api.http.requests.submissions import (
     check_size,
     check_time_limit,
     is_bare,
-    read_object,
     read_submission,
     submission_from,
 )
@@ -30,6 +29,7 @@ from memplan.api.service.answering import PLAN, QUESTIONS
 from memplan.api.settings import Settings
 from memplan.api.store.job import NewJob
 from memplan.api.store.job_states import State
+from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import Capability, Seconds
 from memplan.capabilities.plans.planning import check_solver
 from memplan.capabilities.registry import CAPABILITIES
@@ -51,24 +51,23 @@ JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _KEY = re.compile(r"[!-~]{1,200}")
 
 
-def _hash(text: str) -> str:
-    if not _HASH.fullmatch(text):
-        raise PydanticCustomError(
-            "rule", "must be sha256: and 64 hexadecimal digits, got {shown}", {"shown": shown(text)}
-        )
-    return text
+def _matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
+    """Return the validator of a text that must be all of a pattern."""
+
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise PydanticCustomError("rule", "{rule}, got {shown}", {"rule": rule, "shown": shown(text)})
+        return text
+
+    return AfterValidator(check)
 
 
 ContentHash = Annotated[
-    str, AfterValidator(_hash), WithJsonSchema({"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"})
+    str,
+    _matching(_HASH, "must be sha256: and 64 hexadecimal digits"),
+    WithJsonSchema({"type": "string", "pattern": f"^{_HASH.pattern}$"}),
 ]
 """The hash of a problem or a plan, as text."""
-
-
-def _id(text: str) -> str:
-    if not JOB_ID.fullmatch(text):
-        raise PydanticCustomError("rule", "must be the id of a job, got {shown}", {"shown": shown(text)})
-    return text
 
 
 class Terms(WireValue):
@@ -90,7 +89,7 @@ class JobQuery(WireValue):
     name: str | None = None
     problem_hash: ContentHash | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 100
-    after: Annotated[str, AfterValidator(_id)] | None = None
+    after: Annotated[str, _matching(JOB_ID, "must be the id of a job")] | None = None
 
 
 def read_job(kind: str, body: bytes, query: QueryParams) -> tuple[Problem, Options, Terms]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,19 +14,12 @@ from memplan.api.http.requests.bodies import FORMAT_OF, JSON
 from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
+from memplan.capabilities.bodies import read_object
 from memplan.capabilities.inputs import check_expanded, read_problem_field
 from memplan.capabilities.question import Subject
 from memplan.capabilities.sizes import with_capacities
-from memplan.planner.errors import (
-    MAX_SHOWN,
-    FormatError,
-    InputError,
-    OptionError,
-    ProblemError,
-    path_of,
-    shown,
-)
-from memplan.planner.formats import FORMATS, memplan_json
+from memplan.planner.errors import MAX_SHOWN, InputError, OptionError, path_of, shown
+from memplan.planner.formats import FORMATS
 from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.entries import FIELDS
 from memplan.planner.model.problem import Problem
@@ -81,8 +73,9 @@ def begin_submission(kind: str, body: bytes, query: QueryParams) -> BegunSubmiss
 def _begun(content: dict[str, Any], query: QueryParams) -> BegunSubmission:
     options, capacities = read_query(query) if query else (NO_OPTIONS, [])
     if is_bare(content):
-        problem = partial(Problem.model_validate, content)
-        return BegunSubmission(options, lambda: with_capacities(problem(), capacities), *_extent(content))
+        return BegunSubmission(
+            options, lambda: with_capacities(Problem.model_validate(content), capacities), *_extent(content)
+        )
     _check_fields(content, required=("problem",), optional=("options",))
     if query and "options" in content:
         raise OptionError("options: must come in the body or in the query, got both")
@@ -146,17 +139,6 @@ def check_counts(count: int, n_pools: int, settings: Settings) -> None:
     if cells > settings.max_cells:
         rule = f"buffers (at least {_LEAST_COUNTED} are counted) times pools must be at most {settings.max_cells}"
         raise TooLargeError(f"problem: {rule}, got {cells}")
-
-
-def read_object(body: bytes) -> dict[str, Any]:
-    """Parse a body that must be a JSON object; raises FormatError or ProblemError."""
-    try:
-        content = memplan_json.parse(body)
-    except FormatError as error:
-        raise FormatError(*(f"body: {sentence}" for sentence in error.sentences)) from error
-    if not isinstance(content, dict):
-        raise ProblemError(f"body: must be an object, got {shown(content)}")
-    return content
 
 
 def _check_fields(content: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:
