@@ -50,6 +50,12 @@ def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) ->
     return keyword(name, Annotated[kind, typer.Option(*spelled, **described)], default)
 
 
+def argument(name: str, kind: Any, default: Any, **described: Any) -> inspect.Parameter:
+    """Return an argument of a command, which is given by its place."""
+    annotation = Annotated[kind, typer.Argument(**described)]
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default)
+
+
 def signed(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
     """Return a function of keywords with the signature that typer reads."""
     unique = {parameter.name: parameter for parameter in parameters}  # a flag of a command's own comes after, and wins
@@ -107,7 +113,7 @@ def _flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
         described["metavar"] = metavar
     if origin is Literal:
         choices = {str(choice): str(choice) for choice in get_args(kind)}
-        kind = StrEnum(name, choices)  # type: ignore[misc]  # named as the field is
+        kind = StrEnum(name, choices)  # type: ignore[misc, no-redef]  # named as the field is
     elif name.endswith("_s"):
         described |= {"parser": seconds, "metavar": "SECONDS"}
         described["help"] = f"{about.description} 10, 10s, 500ms or 2min."

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from memplan.api.cli.arguments import ListFormat, Quiet, ServerUrl
-from memplan.api.cli.flags import dashed, flag, flags_of, keyword, options_given, signed, spelled
+from memplan.api.cli.flags import argument, dashed, flag, flags_of, keyword, options_given, signed, spelled
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.streams import STANDARD, is_terminal, read_as, refuse_unwritable, say, wants_table, warn, write
@@ -86,9 +86,7 @@ def command_of(capability: Capability[Any], local: Local | None = None) -> Calla
         *(_argument(each, is_first=each is files[0]) for each in files if not each.named_by_flag),
         *(_file_flag(each) for each in files if each.named_by_flag),
         *(_text_flag(each) for each in capability.inputs if each.from_file is None and each.from_text is not None),
-        flag(
-            "output", str | None, None, "--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown."
-        ),
+        keyword("output", JsonFile, None),
         *flags_of(capability.options),
         *(flag for each in files if each.reading is not None for flag in flags_of(each.reading)),
         *(() if "format" in capability.options.model_fields else (keyword("display", ListFormat, None),)),
@@ -170,12 +168,9 @@ def show(capability: Capability[Any], local: Local, given: Given, answer: Any) -
 def _argument(each: Input[Any], *, is_first: bool) -> inspect.Parameter:
     is_needed = is_first or (each.required and each.absent is None)
     metavar = each.metavar or dashed(each.name).upper()
-    argument = typer.Argument(metavar=metavar if is_needed else f"[{metavar}]", help=each.help)
-    name = dashed(each.name).replace("-", "_")
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if is_needed:
-        return inspect.Parameter(name, kind, annotation=Annotated[str, argument])
-    return inspect.Parameter(name, kind, annotation=Annotated[str | None, argument], default=None)
+        return argument(each.name, str, inspect.Parameter.empty, metavar=metavar, help=each.help)
+    return argument(each.name, str | None, None, metavar=f"[{metavar}]", help=each.help)
 
 
 def _file_flag(each: Input[Any]) -> inspect.Parameter:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import typer
 
@@ -18,9 +18,6 @@ from memplan.planner.errors import FileError
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-
-if TYPE_CHECKING:
-    pass
 
 STANDARD = "-"
 T = TypeVar("T")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from memplan.api.cli.flags import flag
+from memplan.api.cli.flags import argument, flag
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.streams import format_for, refuse_unwritable, write
 from memplan.capabilities.files.convert import graph_of, operations_of
 from memplan.capabilities.sizes import size_text
 
-_OUT = typer.Argument(metavar="[OUT]", help="The file to write, or - for standard output; without one, the answer.")
+_OUT = "The file to write, or - for standard output; without one, the answer."
 _OPERATIONS = "Write a model's operations, for liveness and shadow to read."
 _GRAPH = "Write a model's graph of operations, for order to read."
 
@@ -45,12 +42,9 @@ def _shows(given: Given, answer: Any) -> bool:
     return True
 
 
-_ARGUMENT = inspect.Parameter(
-    "output", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Annotated[str | None, _OUT], default=None
-)
 LOCAL = Local(
     flags=(
-        _ARGUMENT,
+        argument("output", str | None, None, metavar="[OUT]", help=_OUT),
         flag("operations", bool | None, None, "--operations", help=_OPERATIONS),
         flag("graph", bool | None, None, "--graph", help=_GRAPH),
     ),

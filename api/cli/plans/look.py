@@ -7,12 +7,12 @@ import os
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from memplan.api.cli.arguments import Quiet, TimeLimit
-from memplan.api.cli.flags import flag, flags_of, keyword, options_given, signed
+from memplan.api.cli.flags import argument, flag, flags_of, keyword, options_given, signed
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.streams import STANDARD, read_as, read_plan, refuse_unwritable, say, write
 from memplan.api.reports.page.file_page import plan_page
@@ -70,18 +70,13 @@ def _target(output: str | None) -> str:
     return path
 
 
-def _argument(name: str, kind: Any, default: Any, **described: str) -> inspect.Parameter:
-    annotation = Annotated[kind, typer.Argument(**described)]
-    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default)
-
-
 look = signed(
     _look,
     [
-        _argument(
+        argument(
             "file", str, inspect.Parameter.empty, metavar="FILE", help="A problem, a model or a dump; - for input."
         ),
-        _argument("plan", str | None, None, metavar="[PLAN]", help="A plan of it; without one, it is planned."),
+        argument("plan", str | None, None, metavar="[PLAN]", help="A plan of it; without one, it is planned."),
         flag("output", str | None, None, "--output", "-o", metavar="FILE", help="Write the page here, to keep it."),
         *flags_of(ReadOptions),
         keyword("time_limit", TimeLimit, LOOK_S),
