@@ -15,7 +15,6 @@ from memplan.capabilities.plans.planning import is_own_planner
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OptionError
-from memplan.planner.model.plan import Plan
 
 
 def _reads(reader: Reader, given: Mapping[str, Any]) -> Question | None:
@@ -50,7 +49,7 @@ def _prepare(given: Given) -> None:
         raise OptionError(f"{names[0]}: must not be given with {' and '.join(names[1:])}")
 
 
-def _shows(given: Given, answer: Plan) -> bool:
+def _shows(given: Given, answer: Any) -> bool:
     show_plan(given, answer)
     if given.flags["bundle_file"] is not None:
         # Imported here: few plans are to be replayed.

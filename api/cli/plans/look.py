@@ -21,8 +21,6 @@ from memplan.capabilities.files.program_names import NO_NAMES, program_names
 from memplan.capabilities.plans.plan import PlanOptions
 from memplan.capabilities.plans.planning import planned
 from memplan.capabilities.reading import Reader, ReadOptions
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 
 LOOK_S = 5.0
 
@@ -45,7 +43,9 @@ def _look(**given: Any) -> None:
         if not quiet:
             say("memplan: the plan is the one in the file; memplan plan makes another")
     else:
-        plan = _planned(problem, given["time_limit"])
+        options = PlanOptions(time_limit_s=given["time_limit"])
+        with graceful_interrupts() as cancelled:
+            plan = planned(problem, options, Control(cancelled=cancelled).begun(options), reason_s=0)
     name = "standard input" if source == STANDARD else Path(source).name
     names = NO_NAMES if reader.imported is None else program_names(reader.imported)
     path = _target(given["output"])
@@ -53,12 +53,6 @@ def _look(**given: Any) -> None:
     typer.echo(path)
     if not given["no_browser"] and not webbrowser.open(Path(path).resolve().as_uri()) and not quiet:
         say("memplan: no browser was found; open the file in one")
-
-
-def _planned(problem: Problem, time_limit_s: float) -> Plan:
-    options = PlanOptions(time_limit_s=time_limit_s)
-    with graceful_interrupts() as cancelled:
-        return planned(problem, options, Control(cancelled=cancelled).begun(options), reason_s=0)
 
 
 def _target(output: str | None) -> str:
