@@ -173,7 +173,7 @@ MODEL = Input(
     str,
     lambda value: _file_field(value, "model"),
     FILE.to_json,
-    "The file of the model that posed the problem.",
+    "The file of the model that the problem was read from.",
     absent=lambda reader, _question: None if reader.imported is None else reader.data,
     required=False,
     is_foreign=True,

@@ -1,6 +1,6 @@
 """The options of capabilities that read a file of another system themselves, in a process of its own where they serve.
 
-The file comes with its name, which helps where its bytes tell no format.
+The file comes with its name, which helps where its bytes show no format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class ForeignOptions(ModelOptions, CapabilityOptions):
     """The options for reading the file."""
 
     name: Annotated[str, Field(max_length=1000)] | None = Field(
-        None, description="The file's name, which helps where its bytes tell no format."
+        None, description="The file's name, which helps where its bytes show no format."
     )
 
     def of_model(self, *, facts: bool = False) -> ImportOptions:

@@ -48,7 +48,7 @@ class Replay(ReplayResult):
 def replay(bundle: ReplayBundle, options: ReplayOptions = ReplayOptions(), control: Control = Control()) -> Replay:
     """Solve once more what a replay bundle holds, and compare the answers: the same bytes, the same peak, or another.
 
-    What else differs is told: versions of packages, the machine, the compiled kernels.
+    What else differs is in the answer: versions of packages, the machine, the compiled kernels.
     """
     running = control.begun(options)
     counted_s = bundle.options.time_limit_s if bundle.options.deterministic else None

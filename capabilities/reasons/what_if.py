@@ -26,13 +26,13 @@ class WhatIfOptions(SearchOptions):
 
     ask_s: Seconds = Field(WHAT_IF_S, description="Of these, the seconds for the questions.")
     shrunk_to: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="Ask for each buffer at this part of its size, too: 0.5."
+        None, description="Each buffer at this part of its size, too: 0.5."
     )
-    more: Annotated[int, Field(gt=0, lt=MAX_BYTES)] = Field(MORE, description="Bytes of a pool whose worth is asked.")
+    more: Annotated[int, Field(gt=0, lt=MAX_BYTES)] = Field(MORE, description="Bytes of a pool whose worth is wanted.")
 
 
 def what_if(problem: Problem, options: WhatIfOptions = WhatIfOptions(), control: Control = Control()) -> WhatIf:
-    """Tell what single changes are worth: each buffer dropped or grown, more bytes of a pool, each rule left out.
+    """Find what single changes are worth: each buffer dropped or grown, more bytes of a pool, each rule left out.
 
     Worth is counted against the best plan, in bytes of its peak, as an interval that is a point where it is exact.
     """

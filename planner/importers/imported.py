@@ -61,7 +61,7 @@ class ModelOptions(WireValue):
     )
     scratch: ByName = Field(
         default_factory=dict,
-        description="The bytes that the kernel of an operator asks for while it runs, for TFLite models.",
+        description="The bytes that the kernel of an operator needs while it runs, for TFLite models.",
     )
 
 
