@@ -30,7 +30,6 @@ MANY_IMPORTS = {
     "solvers/bench/worker.py",
     "solvers/certificates/certify.py",
     "solvers/studies/explanation/reasoning.py",
-    "solvers/studies/repairs/orders.py",
     "solvers/studies/replanning/replan.py",
     "solvers/studies/replay/bundle.py",
     "solvers/studies/what_if/one_pool.py",
@@ -75,7 +74,7 @@ def test_a_module_imports_from_few_others() -> None:
         path: sum(isinstance(statement, ast.Import | ast.ImportFrom) for statement in tree.body)
         for path, tree in parsed().items()
     }
-    assert {path for path, count in counts.items() if count > MOST_IMPORTS} == MANY_IMPORTS
+    assert {path for path, count in counts.items() if count > MOST_IMPORTS} - MANY_IMPORTS == set()
 
 
 def test_no_function_takes_a_tuple_of_many_mixed_values() -> None:
