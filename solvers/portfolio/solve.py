@@ -32,9 +32,9 @@ def solve(
     """Plan a problem: the best plan found in time, verified, with a proof or an honest gap.
 
     Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
-    times that, or 30 s, and waits for kernels that are being compiled besides. The options are those of SolveOptions;
-    `control` is a SolveControl. `solver` may be `module:function`, too, a planner of the caller's own, which runs in a
-    child process (`memplan.solvers.reference.own`).
+    times that, or 30 s. The options are those of SolveOptions; `control` is a SolveControl. `solver` may be
+    `module:function`, too, a planner of the caller's own, which runs in a child process
+    (`memplan.solvers.reference.own`).
     Raises OptionError for a wrong option or a solver that cannot do what the problem requires.
     """
     options = SolveOptions.model_construct(
