@@ -79,8 +79,8 @@ def solve(
 
     Returns within `time_limit_s` plus half a second; a deterministic search, which counts work instead, within ten
     times that, or 30 s. The options are those of PlanOptions: where nothing fits, `explain_s` of the time are for the
-    reason. `control` is a SolveControl. `solver` may be
-    `module:function`, too, a planner of the caller's own, which runs in a child process.
+    reason. `control` is a SolveControl. `solver` may be `module:function`, too, a planner of the caller's own, which
+    runs in a child process.
     Raises OptionError for a wrong option or a solver that cannot do what the problem asks.
     """
     deadline = control.deadline or Deadline.after(time_limit_s)
