@@ -74,6 +74,7 @@ class OperationsDraft:
         self._apart_sizes: list[int] = []
         self._tensor_facts: dict[str, TensorFacts] = {}
         self._facts: OperationFacts | None = None
+        self._has_effects = False
         self._facts_of: dict[int, OperationFacts] = {}
 
     def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
@@ -86,11 +87,12 @@ class OperationsDraft:
         self._tensor_facts[name] = facts
 
     @contextmanager
-    def drawing(self, facts: OperationFacts) -> Iterator[None]:
+    def drawing(self, facts: OperationFacts | None, *, has_effects: bool = False) -> Iterator[None]:
         """Let the statements added in this block, and not in one inside of it, be one operation of the file."""
-        around, self._facts = self._facts, facts
+        around = self._facts, self._has_effects
+        self._facts, self._has_effects = facts, has_effects
         yield
-        self._facts = around
+        self._facts, self._has_effects = around
 
     def is_declared(self, name: str) -> bool:
         """Return True if there is such a value."""
@@ -106,7 +108,8 @@ class OperationsDraft:
 
     def operation(self, op: str, inputs: Iterable[str], outputs: Iterable[str]) -> None:
         """Add an operation."""
-        self._add({"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)})
+        row = {"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+        self._add(row | {"has_effects": True} if self._has_effects else row)
 
     def view(self, op: str, source: str, result: str) -> None:
         """Add a view: an alias where that is safe, else an operation that copies."""

@@ -11,7 +11,7 @@ from memplan.planner.operations.graph_facts import TensorFacts, TensorRole
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.order_check import peak_of
 from memplan.planner.operations.program_facts import OperationFacts, ProgramFacts
-from memplan.planner.operations.statement_uses import FunctionUses
+from memplan.planner.operations.statement_uses import FunctionUses, Placed
 from memplan.planner.operations.statements import (
     Alloc,
     Branches,
@@ -28,7 +28,6 @@ MAX_DEPTH = 100
 """The deepest nesting of regions."""
 MAX_OPERATIONS = 1_000_000
 """The largest number of operations of a program, those of a called function for each call."""
-Placed = tuple[Location, Statement]
 
 
 class DrawnProgram:
@@ -275,12 +274,10 @@ class GraphDraft:
         self._count(1)
         said: dict[str, Any] = {"name": op} if op else {}
         is_simple = len(group) == 1 and isinstance(statement, Operation) and not statement.body
-        has_effects = is_simple and not makes
         if facts is not None:
             said = {"name": facts.name or op, "kind": facts.kind, "attributes": facts.attributes}
             said["source"] = facts.source
-            has_effects = facts.has_effects or has_effects
-        if has_effects:
+        if (is_simple and not makes) or self.program.uses.has_effects(group):
             said["after"] = () if self.effects is None else (self.effects,)
             self.effects = k
         return said

@@ -13,15 +13,13 @@ from memplan.planner.operations.graph_facts import Attribute, TensorFacts
 class OperationFacts:
     """The facts about an operation of a file, which may be several statements of a program.
 
-    `source` is where the file has it, as positions in lists inside each other. One with effects must stay behind those
-    with effects before it, as they print, draw random numbers or change what no buffer shows.
+    `source` is where the file has it, as positions in lists inside each other.
     """
 
     name: str | None = None
     kind: str | None = None
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     source: tuple[int, ...] = ()
-    has_effects: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from memplan.planner.errors import Location
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.statements import Branches, Call, Operation, Repetition, Statement, every_statement
 
+Placed = tuple[Location, Statement]
+"""A statement and its location."""
 FirstAccess = tuple[bool, bool]
 """Of a buffer: it may be read before it is written, and it surely is written."""
 
@@ -45,12 +47,14 @@ class FunctionUses:
         self._callees_first = tuple(TopologicalSorter(calls).static_order())
         self._calls = calls
         self._written: dict[str, frozenset[str]] = {}
+        self._with_effects: set[str] = set()
         for name in self._callees_first:
-            function = program.functions[name]
-            uses = self.of(name, [((k,), statement) for k, statement in enumerate(function.body)])
-            self._written[name] = frozenset(uses.writes)
+            body: list[Placed] = [((k,), statement) for k, statement in enumerate(program.functions[name].body)]
+            self._written[name] = frozenset(self.of(name, body).writes)
+            if self.has_effects(body):
+                self._with_effects.add(name)
 
-    def of(self, function: str, body: Sequence[tuple[Location, Statement]]) -> StatementUses:
+    def of(self, function: str, body: Sequence[Placed]) -> StatementUses:
         """Return what statements of a function touch, with all inside of them."""
         root = self.root[function]
         found = StatementUses()
@@ -65,6 +69,15 @@ class FunctionUses:
                 if isinstance(statement, Call):
                     found.writes.update((root[name], None) for name in self._changed(statement))
         return found
+
+    def has_effects(self, body: Sequence[Placed]) -> bool:
+        """Return True if an operation in some statements, or one inside of them, has effects."""
+        return any(
+            statement.call in self._with_effects if isinstance(statement, Call) else statement.has_effects
+            for where, outer in body
+            for _, statement in every_statement((outer,), where)
+            if isinstance(statement, Operation | Call)
+        )
 
     def crosses(self, function: str, body: Sequence[Statement], buffer: str) -> bool:
         """Return True if an iteration of a loop with this body may read what an earlier one left in a buffer."""

@@ -24,6 +24,8 @@ class Operation(WireValue):
 
     An output is written anew; what is changed in place, or written in part, is named as an input, too. A `body` says
     what happens inside, one statement after the other; what only the body names is alive there for as long as it says.
+    One that `has_effects` stays behind those with effects before it, as it prints, draws random numbers, or reads or
+    changes what no buffer shows.
     """
 
     op: Name
@@ -31,6 +33,7 @@ class Operation(WireValue):
     outputs: Names = ()
     temporaries: Names = ()
     body: Body = ()
+    has_effects: bool = False
 
 
 class Call(WireValue):

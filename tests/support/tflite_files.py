@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 Fields: TypeAlias = Mapping[int, Any]
 """From a field's number to (format, number), a text or bytes, fields (a table), a list of fields, or of numbers."""
-FLOAT32, INT8, STRING, INT4 = 0, 9, 5, 17
+FLOAT32, INT8, STRING, INT4, RESOURCE = 0, 9, 5, 17, 13
 CODES = {
     "ADD": 0,
     "RESHAPE": 22,
@@ -19,6 +19,9 @@ CODES = {
     "WHILE": 119,
     "CALL_ONCE": 129,
     "CASE": 209,
+    "VAR_HANDLE": 142,
+    "READ_VARIABLE": 143,
+    "ASSIGN_VARIABLE": 144,
     "ethos-u": 32,
     "my_op": 32,
 }

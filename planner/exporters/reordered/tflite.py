@@ -9,7 +9,7 @@ from memplan.planner.errors import FormatError, InvalidPlanError, shown
 from memplan.planner.exporters.reordered.sequence import ReorderedFile, Where, full_order, refuse_wrong
 from memplan.planner.importers.flatbuffer import Table
 from memplan.planner.importers.tflite import ethos_u
-from memplan.planner.importers.tflite.facts import EFFECTS
+from memplan.planner.importers.tflite.facts import has_effects
 from memplan.planner.importers.tflite.model import OFFLINE_PLAN, Model, Subgraph, read_model
 
 _CONTROL = "model_control_dependencies"
@@ -74,12 +74,7 @@ def _needs(subgraph: Subgraph) -> list[frozenset[int]]:
 
 def _in_turn(subgraph: Subgraph) -> dict[int, str]:
     """Return which operators have effects, or work on state: they stay in the order in which they are."""
-    state = {k for k, tensor in enumerate(subgraph.tensors) if tensor.is_variable}
-    return {
-        v: "effects"
-        for v, operator in enumerate(subgraph.operators)
-        if operator.name in EFFECTS or operator.is_custom or not operator.outputs or state.intersection(operator.inputs)
-    }
+    return {v: "effects" for v, operator in enumerate(subgraph.operators) if has_effects(subgraph, operator)}
 
 
 def _check(old: Model, new: Model) -> None:

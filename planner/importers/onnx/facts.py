@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.importers.imported import element_count
-from memplan.planner.importers.onnx.model import graphs_of, shape_of, subgraphs
+from memplan.planner.importers.onnx.model import shape_of
 from memplan.planner.importers.vocabulary import MOST_NUMBERS, kind_of, plain_attributes, same_pads
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import TensorFacts
@@ -105,15 +105,14 @@ class OnnxFacts:
 
     def of_node(self, node: NodeProto, source: tuple[int, ...], shape: Callable[[str], Shape | None]) -> OperationFacts:
         """Return the facts about a node."""
-        has_effects = any(row.op_type in BY_CHANCE for row in _with_inside(node))
         name = node.name or None
         if node.domain not in STANDARD:
-            return OperationFacts(name, None, {}, source, has_effects)
+            return OperationFacts(name, None, {}, source)
         attributes = self._attributes(node)
         kind = kind_of(node.op_type, _KINDS)
         if node.op_type in _SPATIAL:
             kind = self._make_spatial(node, attributes, shape)
-        return OperationFacts(name, kind, attributes, source, has_effects)
+        return OperationFacts(name, kind, attributes, source)
 
     def _attributes(self, node: NodeProto) -> dict[str, Any]:
         found = plain_attributes((_RENAMED.get(row.name, row.name), _value(row)) for row in node.attribute)
@@ -162,13 +161,6 @@ class OnnxFacts:
         if word == "conv2d" and 1 < groups == image[1] and weight is not None and weight[1] == 1:
             word = "depthwise_conv2d"
         return f"{word}_transpose" if node.op_type == "ConvTranspose" else word
-
-
-def _with_inside(node: NodeProto) -> Iterator[NodeProto]:
-    yield node
-    for _, graph in subgraphs(node):
-        for inner in graphs_of(graph):
-            yield from inner.node
 
 
 def tensor_facts(name: str, kind: TypeProto | None) -> TensorFacts:

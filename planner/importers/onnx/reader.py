@@ -62,11 +62,9 @@ class _Program:
     def _nodes(self, graph: GraphProto, scope: GraphNames) -> None:
         facts = OnnxFacts(graph) if self.draft.options.facts else None
         for k, node in enumerate(graph.node):
-            if facts is None:
-                self._node(node, k, scope)
-                continue
             around, self.source = self.source, (*self.source, k)
-            with self.draft.drawing(facts.of_node(node, self.source, scope.shape)):
+            said = None if facts is None else facts.of_node(node, self.source, scope.shape)
+            with self.draft.drawing(said, has_effects=node.op_type in BY_CHANCE):
                 self._node(node, k, scope)
             self.source = around
 

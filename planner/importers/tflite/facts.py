@@ -39,9 +39,9 @@ DTYPES: Mapping[int, str] = {
     21: "float8_e4m3fn",
     22: "float8_e5m2",
 }
-EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}
-EFFECTS |= {"HASHTABLE_IMPORT", "HASHTABLE_SIZE", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "MULTINOMIAL"}
-EFFECTS |= {"STABLEHLO_RNG_BIT_GENERATOR", "STABLEHLO_CUSTOM_CALL"}
+_EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}
+_EFFECTS |= {"HASHTABLE_IMPORT", "HASHTABLE_SIZE", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "MULTINOMIAL"}
+_EFFECTS |= {"STABLEHLO_RNG_BIT_GENERATOR", "STABLEHLO_CUSTOM_CALL"}
 """The operators that change, read or draw from what no tensor shows; custom ones may."""
 _KINDS = {
     "CONV_2D": "conv2d",
@@ -90,14 +90,18 @@ def operator_facts(
     subgraph: Subgraph, operator: Operator, source: tuple[int, int], contents: Contents
 ) -> OperationFacts:
     """Return the facts about an operator; raises FormatError for a broken file."""
-    has_state = any(k >= 0 and subgraph.tensors[k].is_variable for k in operator.inputs)
-    has_effects = operator.name in EFFECTS or operator.is_custom or not operator.outputs or has_state
     kind = None if operator.is_custom else kind_of(operator.name, _KINDS)
     reader = _Reader(subgraph, operator, contents)
     attributes = reader.attributes()
     if kind == "reduce_mean" and attributes.get("axes") == (1, 2):
         kind = "global_average_pool"
-    return OperationFacts(operator.name, kind, attributes, source, has_effects)
+    return OperationFacts(operator.name, kind, attributes, source)
+
+
+def has_effects(subgraph: Subgraph, operator: Operator) -> bool:
+    """Return True if an operator changes, reads or draws from what no tensor shows, or works on state."""
+    has_state = any(k >= 0 and subgraph.tensors[k].is_variable for k in operator.inputs)
+    return operator.name in _EFFECTS or operator.is_custom or not operator.outputs or has_state
 
 
 def tensor_facts(tensor: TfliteTensor) -> TensorFacts:

@@ -17,7 +17,7 @@ from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.importers.draft import OperationsDraft
 from memplan.planner.importers.imported import Imported, ImportOptions, element_count, plan_of, sized
 from memplan.planner.importers.tflite import ethos_u
-from memplan.planner.importers.tflite.facts import operator_facts, tensor_facts
+from memplan.planner.importers.tflite.facts import has_effects, operator_facts, tensor_facts
 from memplan.planner.importers.tflite.model import Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.planner.importers.tflite.names import BITS, UNSIZED
 from memplan.planner.importers.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, scratch_of_model
@@ -157,10 +157,9 @@ class _Program:
             self._read(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
                 self._write(subgraph, output, written, operator)
-            if self.draft.options.facts:
-                with self.draft.drawing(operator_facts(subgraph, operator, (index, k), self._content)):
-                    self._operator(subgraph, operator)
-            else:
+            wants_facts = self.draft.options.facts
+            said = operator_facts(subgraph, operator, (index, k), self._content) if wants_facts else None
+            with self.draft.drawing(said, has_effects=has_effects(subgraph, operator)):
                 self._operator(subgraph, operator)
         self._read(subgraph, subgraph.outputs, written, subgraph.path)
         self.running.pop()

@@ -105,7 +105,8 @@ class _Program:
         self.uses.add(sum(map(len, operands)))
         flat = list(dict.fromkeys(name for names in operands for name in names))
         name = row.text(1, "name") or f"#{number}"
-        facts = OperationFacts(name, kind_of(opcode, _KINDS), {}, (self.place[number],), self._has_effects(row, opcode))
+        facts = OperationFacts(name, kind_of(opcode, _KINDS), {}, (self.place[number],))
+        has_effects = opcode in _EFFECTS or row.integer(35, "id") in self.controlled
         if opcode == "tuple":
             self.values[number] = tuple(one for names in operands for one in names)
         elif opcode == "get-tuple-element":
@@ -116,14 +117,14 @@ class _Program:
             self.values[number] = (held[index],)
         elif opcode in _IN_PLACE and operands and self._can_be_in_place(row, operands[0]):
             self.values[number] = operands[0]
-            with self.draft.drawing(facts):
+            with self.draft.drawing(facts, has_effects=has_effects):
                 self.draft.operation(opcode, flat, dict.fromkeys(operands[0]))
         else:
             kind = {"parameter": "param", "constant": "constant"}.get(opcode, "plain")
             made = self._declare(name, row, kind)
             self.values[number] = made
             if kind == "plain":
-                with self.draft.drawing(facts):
+                with self.draft.drawing(facts, has_effects=has_effects):
                     if opcode == "bitcast" and len(flat) == len(made) == 1 and not self.draft.is_constant(flat[0]):
                         self.draft.view(opcode, flat[0], made[0])
                     else:
@@ -133,9 +134,6 @@ class _Program:
         """Return True where XLA has put copies already, so that nothing reads what is overwritten."""
         is_writable = self.is_scheduled and not any(map(self.draft.is_constant, held))
         return is_writable and len(self._leaves(row)) == len(held)
-
-    def _has_effects(self, row: ProtobufMessage, opcode: str) -> bool:
-        return opcode in _EFFECTS or row.integer(35, "id") in self.controlled
 
     def _operand(self, row: ProtobufMessage, number: int) -> Values:
         if number not in self.values:

@@ -40,9 +40,9 @@ def reorder_program(
     """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
 
     Buffers are alive from their first to their last use then, whatever `alloc` and `free` said before.
-    Branches, loops and called functions keep their order inside, and so do operations that have effects, as `facts`
-    say. Nothing is written over an input, as the program does not say that it may be. Raises OptionError for a time
-    limit below 0, OperationsError for one that has no graph.
+    Branches, loops and called functions keep their order inside, and so do operations that have effects. Nothing is
+    written over an input, as the program does not say that it may be. Raises OptionError for a time limit below 0,
+    OperationsError for one that has no graph.
     """
     drawn = program_graph(_without_scopes(operations), facts)
 

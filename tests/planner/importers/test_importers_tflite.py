@@ -15,9 +15,11 @@ from memplan.planner.importers.tflite.reader import read
 from memplan.planner.importers.tflite.tflm_arena import ALIGNMENT
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
+from memplan.planner.operations.operations import operations_from
+from memplan.planner.operations.program_graph import program_graph
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
-from tests.support.tflite_files import INT4, INT8, STRING, Fields, model, operator, subgraph, tensor
+from tests.support.tflite_files import INT4, INT8, RESOURCE, STRING, Fields, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[2] / "models"
 X, Y, Z = (tensor(name, (1, 4)) for name in "xyz")
@@ -71,6 +73,25 @@ def test_constants_are_apart_and_variables_are_alive_all_the_time() -> None:
     tensors = [X, tensor("state", (4,), variable=True), tensor("weights", (8,), constant=True), Y]
     found = imported(model(subgraph(tensors, [0], [3], [operator("ADD", [0, 1, 2, -1], [3])])))
     assert rows(found) == {"x": (((-1, 1),), 16), "state": (((-1, 2),), 16), "y": (((0, 2),), 16)}
+
+
+@pytest.mark.parametrize("facts", [False, True])
+def test_what_reads_a_variable_stays_before_what_assigns_it_in_every_graph(facts: bool) -> None:
+    handle = tensor("handle", (), RESOURCE)
+    tensors = [tensor("x", (4,)), handle, tensor("old", (4,)), tensor("new", (4,)), tensor("y", (4,))]
+    operators = [
+        operator("VAR_HANDLE", [], [1]),
+        operator("READ_VARIABLE", [1], [2]),
+        operator("RELU", [0], [3]),
+        operator("ASSIGN_VARIABLE", [1, 3], []),
+        operator("ADD", [2, 0], [4]),
+    ]
+    found = imported(model(subgraph(tensors, [0], [4], operators)), facts=facts)
+    assert found.operations is not None
+    graph = program_graph(found.operations, found.facts).graph
+    assert graph.predecessors == ((), (0,), (), (0, 1, 2), (1,))
+    written = operations_from(found.operations.model_dump(mode="json", exclude_defaults=True))
+    assert program_graph(written).graph.predecessors == graph.predecessors
 
 
 def test_a_reshape_is_an_alias_but_not_of_what_the_caller_has_twice() -> None:
