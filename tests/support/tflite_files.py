@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 Fields: TypeAlias = Mapping[int, Any]
 """From a field's number to (format, number), a text or bytes, fields (a table), a list of fields, or of numbers."""
-FLOAT32, INT8, STRING, INT4, RESOURCE = 0, 9, 5, 17, 13
+FLOAT32, INT8, STRING, INT4, RESOURCE, INT32, FLOAT16 = 0, 9, 5, 17, 13, 2, 1
 CODES = {
     "ADD": 0,
     "RESHAPE": 22,
@@ -22,6 +22,9 @@ CODES = {
     "VAR_HANDLE": 142,
     "READ_VARIABLE": 143,
     "ASSIGN_VARIABLE": 144,
+    "PAD": 34,
+    "DEQUANTIZE": 6,
+    "CONV_2D": 3,
     "ethos-u": 32,
     "my_op": 32,
 }
@@ -66,7 +69,7 @@ def _put(out: bytearray, value: Any) -> int:
 
 
 def tensor(name: str, shape: Sequence[int], kind: int = FLOAT32, **more: Any) -> Fields:
-    """Return a tensor: `constant` ones have bytes, `signature` may leave dimensions open."""
+    """Return a tensor: `constant` ones have the bytes of buffer 1, or of that one, `signature` may leave sizes open."""
     fields: dict[int, Any] = {0: list(shape), 1: ("b", kind), 2: ("I", int(more.get("constant", False))), 3: name}
     if more.get("variable"):
         fields[5] = ("B", 1)
@@ -88,14 +91,14 @@ def subgraph(
     return {0: list(tensors), 1: list(inputs), 2: list(outputs), 3: list(operators)}
 
 
-def model(*subgraphs: Fields, offline_plan: Sequence[int] | None = None) -> bytes:
-    """Return the bytes of a model; buffer 0 is empty, buffer 1 has the bytes of all constants."""
-    buffers: list[Fields] = [{}, {0: b"some"}]
+def model(*subgraphs: Fields, offline_plan: Sequence[int] | None = None, contents: Sequence[bytes] = ()) -> bytes:
+    """Return the bytes of a model; buffer 0 is empty, buffer 1 has some bytes, and those from 2 on these contents."""
+    buffers: list[Fields] = [{}, {0: b"some"}, *({0: content} for content in contents)]
     codes: list[dict[int, Any]] = [{0: ("b", min(code, 127)), 3: ("i", code)} for code in CODES.values()]
     for code, name in zip(codes, CODES, strict=True):
         code.update({1: name} if name.islower() else {})
     root: dict[int, Any] = {0: ("I", 3), 1: codes}
     if offline_plan is not None:
         buffers.append({0: struct.pack(f"<{len(offline_plan)}i", *offline_plan)})
-        root[6] = [{0: "OfflineMemoryAllocation", 1: ("I", 2)}]
+        root[6] = [{0: "OfflineMemoryAllocation", 1: ("I", len(buffers) - 1)}]
     return flatbuffer(root | {2: list(subgraphs), 4: buffers})

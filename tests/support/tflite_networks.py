@@ -63,6 +63,14 @@ class Network:
         made = (1, *self._sizes((rows, columns), kernel, stride, padding), depth)
         self._operate("MAX_POOL_2D", [self.at], made, "Pool2DOptions", options)
 
+    def pad(self, before: int, behind: int) -> None:
+        """Add rows and columns of zeros around."""
+        _, rows, columns, depth = self.shape()
+        pads = np.array([[0, 0], [before, behind], [before, behind], [0, 0]], np.int32)
+        self._constant(pads, self.schema.TensorType.INT32)
+        made = (1, rows + before + behind, columns + before + behind, depth)
+        self._operate("PAD", [self.at, len(self.tensors) - 1], made, "PadOptions", self.schema.PadOptionsT())
+
     def add(self, other: int) -> None:
         """Add another tensor of the same shape."""
         self._operate("ADD", [self.at, other], self.shape(), "AddOptions", self.schema.AddOptionsT())

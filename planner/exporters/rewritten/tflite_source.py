@@ -68,4 +68,7 @@ class TfliteSource:
             return all(size == 1 for row in constants for size in row.shape[-3:-1])
         if operator.name == "MAX_POOL_2D":
             return active[0].type in LEAST
-        return operator.name in PADDED or operator.name == "PAD"
+        if operator.name == "PAD":
+            pads = row.attributes.get("pads")
+            return isinstance(pads, tuple) and not any((pads[0], pads[3], pads[4], pads[7]))
+        return operator.name in PADDED

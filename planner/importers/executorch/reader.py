@@ -98,8 +98,9 @@ class _Program:
             elif row.kind == "jump":
                 at = self._choice(at, end)
             else:
-                facts = instruction_facts(row.name, (self.k, at), is_delegate=row.kind == "delegate")
-                with self.draft.drawing(facts):
+                facts = instruction_facts(row.name, (self.k, at))
+                # Delegates may keep state of their own.
+                with self.draft.drawing(facts, has_effects=row.kind == "delegate"):
                     self._instruction(row)
                 at += 1
 

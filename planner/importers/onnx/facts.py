@@ -89,7 +89,7 @@ _SPATIAL |= {"QLinearConv": "conv", "ConvInteger": "conv"}
 _RENAMED = {"group": "groups", "kernel_shape": "kernel", "blocksize": "block", "transA": "transpose_a"}
 _RENAMED |= {"transB": "transpose_b", "coordinate_transformation_mode": "coordinates"}
 _PLACES = {"pytorch_half_pixel": "half_pixel"}
-_LISTED = {"Pad": ("pads",), "Slice": ("starts", "ends", "axes", "steps")}
+_LISTED = {"Pad": ("pads", "value", "axes"), "Slice": ("starts", "ends", "axes", "steps")}
 """The attributes that newer versions of operators have as inputs, behind the first one."""
 Shape = tuple[int, ...]
 
@@ -108,17 +108,19 @@ class OnnxFacts:
         name = node.name or None
         if node.domain not in STANDARD:
             return OperationFacts(name, None, {}, source)
-        attributes = self._attributes(node)
+        attributes = self._attributes(node, shape)
         kind = kind_of(node.op_type, _KINDS)
         if node.op_type in _SPATIAL:
             kind = self._make_spatial(node, attributes, shape)
         return OperationFacts(name, kind, attributes, source)
 
-    def _attributes(self, node: NodeProto) -> dict[str, Any]:
+    def _attributes(self, node: NodeProto, shape: Callable[[str], Shape | None]) -> dict[str, Any]:
         found = plain_attributes((_RENAMED.get(row.name, row.name), _value(row)) for row in node.attribute)
         if node.op_type in _LISTED:
             given = zip(_LISTED[node.op_type], node.input[1:], strict=False)
             found.update(plain_attributes((name, self._numbers(value)) for name, value in given))
+        if node.op_type == "Pad" and (axes := found.pop("axes", None)) is not None:
+            found |= plain_attributes([("pads", _on_all_axes(found.pop("pads", None), axes, shape(node.input[0])))])
         if node.op_type == "Resize":
             place = str(found.get("coordinates", "half_pixel"))
             found["coordinates"] = _PLACES.get(place, place)
@@ -177,6 +179,17 @@ def initializer_facts(name: str, dims: Sequence[int], data_type: int) -> TensorF
     """Return the facts about a constant in a graph."""
     is_sized = all(0 <= size <= MAX_BYTES for size in dims)
     return TensorFacts(name=name or None, shape=tuple(dims) if is_sized else None, dtype=DTYPES.get(data_type))
+
+
+def _on_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
+    """Return the pads before and behind all axes of a shape, where only those of some are given."""
+    n = 0 if shape is None else len(shape)
+    if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
+        return None
+    found = [0] * (2 * n)
+    for k, axis in enumerate(axes):
+        found[axis % n], found[axis % n + n] = pads[k], pads[len(axes) + k]
+    return tuple(found)
 
 
 def _value(attribute: Any) -> object:

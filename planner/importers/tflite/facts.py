@@ -207,9 +207,9 @@ class _Reader:
     def _pads(self) -> Attributes:
         numbers = self._numbers(1)
         rank = len(self.inputs[0].shape) if self.inputs and self.inputs[0] is not None else 0
-        if numbers is None or rank != 4 or len(numbers) != 8 or any((*numbers[:2], *numbers[6:])):
+        if numbers is None or len(numbers) != 2 * rank:
             return {}
-        return {"pads": (numbers[2], numbers[4], numbers[3], numbers[5]), "layout": "NHWC"}
+        return {"pads": (*numbers[::2], *numbers[1::2])} | ({"layout": "NHWC"} if rank == 4 else {})
 
     def _constant(self, word: str, k: int) -> Attributes:
         numbers = self._numbers(k)

@@ -57,7 +57,7 @@ def kind_of_aten(name: str) -> str | None:
     return kind_of(base, _KINDS) if base else None
 
 
-def node_facts(node: Any, k: int, *, is_higher_order: bool) -> OperationFacts:
+def node_facts(node: Any, k: int) -> OperationFacts:
     """Return the facts about a node of a torch.fx graph, the k-th."""
     schema = getattr(node.target, "_schema", None)
     name = schema.name if schema is not None else ""
@@ -67,8 +67,14 @@ def node_facts(node: Any, k: int, *, is_higher_order: bool) -> OperationFacts:
         kind, attributes = _convolution(node, attributes)
     elif name.rpartition("::")[2] in _WINDOWS:
         attributes = _window(attributes)
-    tags = {str(getattr(tag, "name", tag)) for tag in getattr(node.target, "tags", ())}
-    return OperationFacts(str(node.name), kind, attributes, (k,), _BY_CHANCE in tags or is_higher_order)
+    elif kind == "pad":
+        attributes = _by_axes(node, attributes)
+    return OperationFacts(str(node.name), kind, attributes, (k,))
+
+
+def draws(node: Any) -> bool:
+    """Return True if an operation draws random numbers, as its tags say."""
+    return any(str(getattr(tag, "name", tag)) == _BY_CHANCE for tag in getattr(node.target, "tags", ()))
 
 
 def value_facts(name: str, value: Any, shape: Sequence[int]) -> TensorFacts:
@@ -77,9 +83,9 @@ def value_facts(name: str, value: Any, shape: Sequence[int]) -> TensorFacts:
     return TensorFacts(name=name or None, shape=tuple(shape), dtype=dtype if dtype and bits_of(dtype) else None)
 
 
-def instruction_facts(name: str, source: tuple[int, int], *, is_delegate: bool) -> OperationFacts:
-    """Return the facts about an instruction of an ExecuTorch program; delegates may keep state of their own."""
-    return OperationFacts(name, kind_of_aten(name), {}, source, is_delegate)
+def instruction_facts(name: str, source: tuple[int, int]) -> OperationFacts:
+    """Return the facts about an instruction of an ExecuTorch program."""
+    return OperationFacts(name, kind_of_aten(name), {}, source)
 
 
 def _given(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
@@ -99,6 +105,16 @@ def _window(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
     kernel, pads = _both(found.get("kernel"), 1), _both(found.pop("padding", None), 0)
     found |= {"kernel": kernel, "strides": _both(found.get("strides"), 1) if found.get("strides") else kernel}
     return {**found, "dilations": _both(found.get("dilations"), 1), "pads": (*pads, *pads), "layout": "NCHW"}
+
+
+def _by_axes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """Return the attributes of a pad, whose list begins with both sides of the last axis, by axes."""
+    kept = {name: value for name, value in attributes.items() if name != "pad"}
+    given, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
+    if not isinstance(given, tuple) or value is None or len(given) % 2 or len(given) > 2 * len(value.shape):
+        return kept
+    rest = (0,) * (len(value.shape) - len(given) // 2)
+    return kept | {"pads": (*rest, *given[-2::-2], *rest, *given[::-2])}
 
 
 def _both(value: Attribute | None, default: int) -> tuple[int | float, ...]:

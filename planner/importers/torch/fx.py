@@ -17,7 +17,7 @@ from typing import Any
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts, sized
-from memplan.planner.importers.torch.facts import node_facts, value_facts
+from memplan.planner.importers.torch.facts import draws, node_facts, value_facts
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
 ALIGNMENT = 64
@@ -72,7 +72,7 @@ class _Graph:
         elif is_getitem(node):
             self._getitem(node)
         elif node.op == "call_function":
-            with self.draft.drawing(node_facts(node, k, is_higher_order=_is_higher_order(node))):
+            with self.draft.drawing(node_facts(node, k), has_effects=draws(node) or _is_higher_order(node)):
                 self._operation(node)
         else:
             rule = "must be a placeholder, get_attr, call_function or output: export the model first"

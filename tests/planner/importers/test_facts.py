@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,15 @@ from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import ImportOptions
 from memplan.planner.importers.model_graph import graph_of_imported, read_model_graph
 from memplan.planner.importers.torch import fx as torch_fx
+from memplan.planner.importers.torch.facts import node_facts
 from memplan.planner.importers.vocabulary import plain, same_pads
+from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.order.regions import with_regions_ordered
 from tests.support.onnx_models import graph, model, node, of_graph, value
+from tests.support.tflite_files import INT32, operator, subgraph, tensor
+from tests.support.tflite_files import model as tflite_model
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -112,6 +118,33 @@ def test_tflite_says_windows_and_quantization() -> None:
     assert quantization is not None
     assert (len(quantization.scales), quantization.axis) == (64, 0)
     assert found.ops[3].source == (0, 3)
+
+
+def test_a_pad_of_tflite_has_both_sides_of_every_axis_and_may_run_in_parts() -> None:
+    sides = struct.pack("<8i", 0, 0, 1, 2, 3, 4, 0, 0)
+    tensors = [tensor("x", (1, 4, 4, 2)), tensor("sides", (4, 2), INT32, constant=2), tensor("y", (1, 7, 11, 2))]
+    data = tflite_model(subgraph(tensors, [0], [2], [operator("PAD", [0, 1], [2])]), contents=[sides])
+    found = read_model_graph(data, "model.tflite").graph
+    assert said(found.ops[0]) == {"kind": "pad", "pads": (0, 1, 3, 0, 0, 2, 4, 0), "layout": "NHWC"}
+    drawn = access_graph(found).operations[0]
+    assert (drawn.role, [window.reach(0, 7) for window in drawn.reads[0].windows]) == ("striped", [(-1, 6), (-3, 4)])
+
+
+def test_a_pad_of_onnx_may_name_its_axes() -> None:
+    constants = {"p": np.array([1, 2, 3, 4]), "axes": np.array([-2, 3])}
+    pad = graph([node("Pad", "x p - axes", "y")], [value("x", (1, 8, 6, 6))], [value("y", None)], **constants)
+    row = read_model_graph(of_graph(pad, opset=18), "model.onnx").graph.ops[0]
+    assert said(row) == {"kind": "pad", "pads": (0, 0, 1, 2, 0, 0, 3, 4)}
+
+
+def test_a_pad_of_torch_begins_with_its_last_axis() -> None:
+    image = SimpleNamespace(meta={"val": SimpleNamespace(shape=(1, 3, 8, 8))})
+    names = ("self", "pad")
+    arguments = [SimpleNamespace(name=name, kwarg_only=False) for name in names]
+    schema = SimpleNamespace(name="aten::constant_pad_nd", arguments=arguments)
+    node = SimpleNamespace(name="pad", target=SimpleNamespace(_schema=schema), args=(image, (1, 2, 3, 4)), kwargs={})
+    facts = node_facts(node, 0)
+    assert (facts.kind, facts.attributes) == ("pad", {"pads": (0, 0, 3, 1, 0, 0, 4, 2)})
 
 
 @pytest.mark.filterwarnings("ignore")

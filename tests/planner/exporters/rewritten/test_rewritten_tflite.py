@@ -34,7 +34,7 @@ def image_for(data: bytes, side: int, channels: int = 3) -> np.ndarray:
 
 
 def odd(is_int8: bool) -> bytes:
-    """Return a network of odd sizes: kernels that reach beyond borders, a padded pool, an addition."""
+    """Return a network of odd sizes: kernels that reach beyond borders, a padded pool, an addition, a pad."""
     net = Network(37, 3, is_int8=is_int8, seed=5)
     net.convolution(6, 5, 2)
     net.max_pool(3, 2, "SAME")
@@ -42,6 +42,7 @@ def odd(is_int8: bool) -> bytes:
     net.depthwise(5, 1)
     net.convolution(6, 1, fused="NONE")
     net.add(before)
+    net.pad(1, 0)
     net.convolution(8, 3, 1, padding="VALID")
     net.max_pool(2, 2)
     net.classify(4)
