@@ -22,10 +22,9 @@ MAX_COST = 1e30
 
 Objective = Literal["peak", "fit", "cost"]
 Profile = Literal["speed", "balanced", "size"]
-"""What several pools are for, in the words of compilers. `speed` (-O3) moves the fewest bytes in dear pools, with no
-more of the last pool than filling the pools in their order takes; `balanced` takes the least of the last pool, then
-moves the fewest bytes in dear pools; `size` (-Os) takes the least of the last pool, then of the one before it, and so
-on."""
+"""What several pools are for, in the words of compilers. `speed` (-O3) moves the fewest bytes in dear pools; `balanced`
+takes the least of the last pool, then moves the fewest bytes in dear pools; `size` (-Os) takes the least of the last
+pool, then of the one before it, and so on."""
 Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(as_tuple)]
 Pair = Annotated[tuple[Id, Id], BeforeValidator(as_tuple)]
 Cost = Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]

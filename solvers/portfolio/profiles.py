@@ -1,8 +1,8 @@
-"""Profiles of several pools: two searches, the second with no more of the last pool than the first one says.
+"""Profiles of several pools: what is the least first, and what of the plans that have the least of it.
 
-For `balanced`, the first search finds the least peak of the last pool. For `speed`, it says how much of it is fair:
-what filling the pools in their order takes, the largest buffers first, as Cadence's planners do. The second search
-looks for the least cost. For `size` there is the first search only.
+For `balanced`, the first search finds the least peak of the last pool, and the second one looks for the least cost.
+For `size` there is the first search only. For `speed` there is the second one, without a limit, from the best plan that
+filling the pools in their order makes, the largest buffers first, as Cadence's planners do.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     """Yield the searches of a profile, each of which is to be answered by its result; return the profile's result."""
     options = options.model_copy(update={"profile": None})
     if profile == "speed":
-        return (yield from _speed(problem, options))
+        return (yield from _speed(problem, options, start))
     half = options.model_copy(update={"time_limit_s": options.time_limit_s / 2}) if options.deterministic else options
     least = with_profile(problem, "size")
     is_last = profile == "size" or options.accept == "fit" or not _has_choice(problem)
@@ -78,14 +78,14 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     if is_last or first.plan.status == "infeasible":
         return _of_one_search(problem, profile, first)
     plan = first.plan
-    second = yield ProfileSearch(_capped(problem, profile, plan), half, plan if plan.placements else start)
-    return _of_two_searches(problem, profile, first, second)
+    second = yield ProfileSearch(_capped(problem, plan), half, plan if plan.placements else start)
+    return _of_two_searches(problem, first, second)
 
 
-def _speed(problem: Problem, options: SolveOptions) -> Steps:
-    """Fill the pools in their order for a start, then look for the least cost with no more of the last pool."""
+def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
+    """Fill the pools in their order for a start, where none is given that is better, then look for the least cost."""
     filled: list[Plan] = []
-    for step in _fillings(problem, options):
+    for step in _fillings(problem, options, start):
         try:
             found = yield step
         except OptionError:  # which a planner raises that cannot express the problem
@@ -93,20 +93,24 @@ def _speed(problem: Problem, options: SolveOptions) -> Steps:
         if found.plan.status == "infeasible" or options.accept == "fit":
             return _of_one_search(problem, "speed", found)
         filled += [found.plan] if found.plan.placements else []
-    best = min(filled, key=lambda plan: (plan.cost or 0.0, plan.pools[-1].used or 0), default=None)
-    second = yield ProfileSearch(_capped(problem, "speed", best), options, best)
-    return _of_two_searches(problem, "speed", None, second)
+    best = min(filled, key=lambda plan: (plan.cost or 0.0, plan.pools[-1].used or 0), default=start)
+    second = yield ProfileSearch(with_profile(problem, "speed"), options, best)
+    return _of_one_search(problem, "speed", second)
 
 
-def _fillings(problem: Problem, options: SolveOptions) -> Iterator[ProfileSearch]:
-    """Yield searches that only fill pools in their order: Cadence's planners, or the quick orders of large problems."""
+def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> Iterator[ProfileSearch]:
+    """Yield searches that only fill pools in their order: Cadence's planners, or the quick orders of large problems.
+
+    A plan to start from is priced as one of them.
+    """
     wanted = with_profile(problem, "speed")
     usual = options.model_copy(update={"accept": None})
-    if len(problem.buffers) <= _FILLED_AT_MOST and options.accept != "fit":
+    is_small = len(problem.buffers) <= _FILLED_AT_MOST and options.accept != "fit"
+    if start is not None or not is_small:
+        yield ProfileSearch(wanted, usual.model_copy(update={"accept": "fit"}), start, share=0.25)
+    if is_small:
         for name in _IN_ORDER:
             yield ProfileSearch(wanted, usual.model_copy(update={"solver": name}), share=0.25)
-    else:
-        yield ProfileSearch(wanted, usual.model_copy(update={"accept": "fit"}), share=0.25)
 
 
 def _has_choice(problem: Problem) -> bool:
@@ -117,10 +121,10 @@ def _has_choice(problem: Problem) -> bool:
     )
 
 
-def _capped(problem: Problem, profile: Profile, plan: Plan | None) -> Problem:
+def _capped(problem: Problem, plan: Plan) -> Problem:
     """Return the problem of the least cost, in which the last pool ends where a plan does."""
-    wanted = with_profile(problem, profile)
-    if plan is None or not plan.placements:
+    wanted = with_profile(problem, "balanced")
+    if not plan.placements:
         return wanted
     last = wanted.pools[-1].model_copy(update={"size": plan.pools[-1].used})
     return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})
@@ -132,15 +136,15 @@ def _of_one_search(problem: Problem, profile: Profile, found: SolveResult) -> So
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 
 
-def _of_two_searches(problem: Problem, profile: Profile, first: SolveResult | None, second: SolveResult) -> SolveResult:
-    """Return the result of two searches: the last pool's bound from the first, costs and theirs from the second."""
+def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
+    """Return the result of `balanced`: the bound of the last pool from the first search, costs from the second."""
     plan = second.plan
     if not plan.placements:
-        return _of_one_search(problem, profile, second if first is None else first)
-    ended = None if first is None or first.stop_reason in ("proved", "accepted") else first.stop_reason
-    least = _least_of_last(plan, first)
+        return _of_one_search(problem, "balanced", first)
+    ended = None if first.stop_reason in ("proved", "accepted") else first.stop_reason
+    least = first.plan.pools[-1].lower_bound
+    is_least = plan.pools[-1].used == least
     is_cheapest = plan.cost is not None and plan.cost == plan.cost_lower_bound
-    is_least = profile == "speed" or plan.pools[-1].used == least
     is_best = plan.status == "optimal" and is_least
     bounds = [row.lower_bound if is_cheapest and is_least else None for row in plan.pools[:-1]] + [least]
     pools = tuple(
@@ -148,24 +152,15 @@ def _of_two_searches(problem: Problem, profile: Profile, first: SolveResult | No
         for pool, row, bound in zip(problem.pools, plan.pools, bounds, strict=True)
     )
     ends = [(row.used or 0, row.lower_bound) for row in reversed(pools)]
-    cost = [(plan.cost or 0.0, plan.cost_lower_bound)]
-    goals = [*ends[:1], *cost, *ends[1:]] if profile == "balanced" else [*cost, *ends]
-    total = None if first is None else first.plan.lower_bound
+    total = first.plan.lower_bound
     said = {
         "status": "optimal" if is_best else "feasible",
         "lower_bound": plan.peak if is_best else None if total is None else min(total, plan.peak or 0),
-        "gap": 0.0 if is_best else gap_of(goals),
+        "gap": 0.0 if is_best else gap_of([*ends[:1], (plan.cost or 0.0, plan.cost_lower_bound), *ends[1:]]),
         "pools": pools,
-        "profile": profile,
+        "profile": "balanced",
         "proof": plan.proof if is_best else None,
         "problem_hash": problem_hash(problem),
     }
-    has_failures = second.has_failures or (first is not None and first.has_failures)
+    has_failures = second.has_failures or first.has_failures
     return SolveResult(plan.model_copy(update=said), stop_reason=ended or second.stop_reason, has_failures=has_failures)
-
-
-def _least_of_last(plan: Plan, first: SolveResult | None) -> int | None:
-    """Return the least peak of the last pool that is known; for `speed`, where no plan costs less."""
-    if first is not None:
-        return first.plan.pools[-1].lower_bound
-    return plan.pools[-1].lower_bound if plan.cost == plan.cost_lower_bound else None

@@ -73,11 +73,8 @@ class Queries:
             return "fits"
         if is_quick is None:
             is_quick = any(instance.features <= registry.BY_NAME[name].can for name in _PROVERS)
-        options = SolveOptions.model_construct(
-            time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.limits.deterministic
-        )
         control = SolveControl(cancelled=self.limits.cancelled, is_quick=is_quick)
-        self.last = Solve(problem, options, control, instance).finish().plan
+        self.last = self._solved(problem, instance, limit_s, control)
         if self.last.status in ("optimal", "feasible"):
             self.known = self.last
             return "fits"
@@ -85,6 +82,18 @@ class Queries:
             return "no"
         self.opens += 1
         return "open"
+
+    def whole(self, problem: Problem, plan: Plan) -> Plan:
+        """Return a plan that answered a question with its peak, its bound and its pools, which ejection leaves out."""
+        if plan.peak is not None:
+            return plan
+        return self._solved(problem, compile_problem(problem), self.call_limit_s, SolveControl(start=plan))
+
+    def _solved(self, problem: Problem, instance: Instance, limit_s: float, control: SolveControl) -> Plan:
+        options = SolveOptions.model_construct(
+            time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.limits.deterministic
+        )
+        return Solve(problem, options, control, instance).finish().plan
 
     def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
         """Return a verified plan that ejection makes of the last one that was found; None where that is not soon."""

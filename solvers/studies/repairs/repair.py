@@ -213,7 +213,7 @@ class _Search:
         plan = self.queries.last
         if answer == "fits" and plan is not None and not verify(problem, plan):
             self.found_sets.append(chosen)
-            self.found.append(self._repair(changes, plan))
+            self.found.append(self._repair(changes, self.queries.whole(problem, plan)))
         elif answer == "no" and plan is not None:
             touching = self._touched_by(self._reason(problem, plan))
             self.failed[chosen] = touching
@@ -223,11 +223,12 @@ class _Search:
         return True
 
     def _repair(self, changes: tuple[RepairChange, ...], plan: Plan) -> Repair:
+        assert plan.peak is not None, "a plan with placements has a peak"
         return Repair.model_construct(
             rank=len(self.found) + 1,
             changes=changes,
             cost_bytes=sum(each.cost_bytes for each in changes),
-            peak_after=plan.peak or 0,
+            peak_after=plan.peak,
             verified=True,
             status="optimal" if plan.status == "optimal" else "feasible",
             plan=plan if self.options.with_plans else None,

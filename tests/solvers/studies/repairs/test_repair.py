@@ -133,6 +133,13 @@ def test_a_real_network_is_repaired_by_one_change() -> None:
     found = repairs(smaller, options=PATIENT)
     assert len(found.repairs) == 3
     assert all(repair.verified for repair in found.repairs)
+    changed = ChangedProblems(smaller)
+    for repair in found.repairs:
+        after, plan = changed.after(repair.changes), repair.plan
+        assert plan is not None
+        ends = [place.offset + after.buffers[after.index[place.id]].size for place in plan.placements]
+        assert repair.peak_after == plan.peak == max(ends) == plan.pools[0].used
+        assert plan.lower_bound is not None
     assert repairs(problem).status == "fits"
 
 
