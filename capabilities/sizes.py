@@ -78,7 +78,7 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
         raise OptionError(f"capacity: must name a pool of the problem ({', '.join(known)}), got {shown(unknown[0])}")
     else:
         pools = [pool.model_dump(exclude_unset=True) | given.get(pool.name, {}) for pool in problem.pools]
-    fields = {name: getattr(problem, name) for name in Problem.model_fields}
+    fields = {name: getattr(problem, name) for name in problem.model_fields_set}
     return Problem.model_validate(fields | {"pools": pools})
 
 

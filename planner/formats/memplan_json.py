@@ -74,8 +74,11 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Write a problem; what is absent or default is left out."""
-    return problem.model_dump_json(exclude_defaults=True).encode() + b"\n"
+    """Write a problem; what is absent or default is left out, but for a meaning of ends that was stated."""
+    written = problem.model_dump_json(exclude_defaults=True)
+    if "interval" in problem.model_fields_set:
+        written = f'{{"interval":"{problem.interval}",{written[1:]}'
+    return written.encode() + b"\n"
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:

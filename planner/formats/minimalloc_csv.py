@@ -65,8 +65,9 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
     """
     sheet = read_sheet(data, _PROBLEM, ProblemError)
     if interval == "closed" or (interval is None and sheet.headings["end"] == CLOSED_COLUMN):
-        sheet = replace(sheet, numbers={**sheet.numbers, "end": _after_closed(sheet)})
-    return Problem(buffers=table_of(sheet))
+        interval, sheet = "half-open", replace(sheet, numbers={**sheet.numbers, "end": _after_closed(sheet)})
+    said = {} if interval is None else {"interval": interval}
+    return Problem(buffers=table_of(sheet), **said)
 
 
 def table_of(sheet: Sheet) -> BufferTable:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
-from memplan.planner.model.rows import MAX_TIME
+from memplan.planner.model.rows import MAX_TIME, Buffer
 
 Interval = Literal["half-open", "closed"]
 """The meaning of an end: the first time after a lifetime, or its last one."""
@@ -16,14 +16,15 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a problem with `interval` closed as one with half-open lifetimes.
 
     Only ends that are integers are changed: what is wrong with others is reported later. Raises a break of the rules
-    where a lifetime ends before it starts, or where buffers are no rows of fields, which are half-open already.
+    where a lifetime ends before it starts, or where buffers are a table, which is half-open already.
     """
     rows = fields.get("buffers")
-    if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping) for row in rows):
-        broken((("interval",), "must be half-open where the buffers are no objects of JSON, got 'closed'"))
+    if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping | Buffer) for row in rows):
+        broken((("interval",), "must be half-open where the buffers are no rows, got 'closed'"))
     breaks: list[tuple[Location, str]] = []
     changed = []
     for i, row in enumerate(rows):
+        row = row.model_dump(exclude_unset=True) if isinstance(row, Buffer) else row
         found = dict(row)
         if is_time(row.get("end")):
             breaks += _wrong(("buffers", i, "end"), row.get("start"), row["end"])

@@ -39,7 +39,7 @@ class Problem(ProblemFields):
             pool.model_dump(exclude_unset=True) | ({"size": given[pool.name]} if pool.name in given else {})
             for pool in self.pools
         ]
-        return Problem(**{name: getattr(self, name) for name in Problem.model_fields} | {"pools": pools})
+        return Problem(**{name: getattr(self, name) for name in self.model_fields_set} | {"pools": pools})
 
     @model_validator(mode="before")
     @classmethod

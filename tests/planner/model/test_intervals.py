@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.errors import InputError
+from memplan.planner.errors import InputError, ProblemError
 from memplan.planner.formats import FORMATS, read_problem
-from memplan.planner.model.problem import Problem
+from memplan.planner.lint.problems import lint
+from memplan.planner.model.problem import Buffer, Problem
 from memplan.solvers.portfolio.solve import solve
 
 ROWS: list[dict[str, Any]] = [
@@ -37,10 +38,35 @@ def test_closed_lifetimes_in_json_are_half_open_ones_that_end_later() -> None:
     assert Problem.model_validate({"interval": "closed", "buffers": ROWS}) == HALF_OPEN
 
 
+def test_buffers_of_python_may_have_closed_lifetimes() -> None:
+    buffers = [Buffer(id="a", size=64, start=0, end=3), Buffer(id="b", size=8, lifetimes=[(1, 2), (4, 6)])]
+    problem = Problem(interval="closed", buffers=buffers)
+    assert [row.intervals for row in problem.buffers] == [((0, 4),), ((1, 3), (4, 7))]
+    with pytest.raises(ProblemError, match=r"^interval: must be half-open where the buffers are no rows, got 'closed'"):
+        Problem(interval="closed", buffers=problem.buffers)
+
+
+SEQUENCE = [{"id": k, "size": 8, "start": 2 * k, "end": 2 * k + 1} for k in range(9)]
+
+
+@pytest.mark.parametrize("interval", ["closed", "half-open"])
+def test_nothing_is_guessed_where_the_problem_says_what_its_ends_mean(interval: str) -> None:
+    problem = Problem.model_validate({"interval": interval, "buffers": SEQUENCE})
+    for said in (problem, problem.with_capacity(64), read_problem(FORMATS["json"].write_problem(problem))):
+        assert [found.rule for found in lint(said)] == []
+    assert [found.rule for found in lint(Problem.model_validate({"buffers": SEQUENCE}))] == ["inclusive-ends"]
+
+
+def test_nothing_is_guessed_where_a_table_has_a_column_of_ends() -> None:
+    rows = "".join(f"{row['id']},{row['start']},{row['end']},8\n" for row in SEQUENCE)
+    found = [lint(read_problem(f"id,start,{end},size\n{rows}".encode())) for end in ("end", "upper")]
+    assert [[each.rule for each in findings] for findings in found] == [[], ["inclusive-ends"]]
+
+
 def test_what_is_written_of_a_closed_problem_is_half_open() -> None:
     problem = Problem.model_validate({"interval": "closed", "buffers": ROWS})
     written = FORMATS["json"].write_problem(problem)
-    assert "interval" not in json.loads(written)
+    assert json.loads(written)["interval"] == "half-open"
     assert read_problem(written) == problem
 
 
@@ -85,5 +111,5 @@ def test_wrong_closed_lifetimes_are_told_as_their_author_wrote_them(row: dict[st
 
 
 def test_buffers_that_are_half_open_already_cannot_be_called_closed() -> None:
-    with pytest.raises(InputError, match="interval: must be half-open where the buffers are no objects of JSON"):
+    with pytest.raises(InputError, match="interval: must be half-open where the buffers are no rows"):
         Problem(buffers=HALF_OPEN.buffers, interval="closed")
