@@ -7,6 +7,7 @@ when called. CBC is a process below that; both are killed together.
 from __future__ import annotations
 
 import re
+import time
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +34,7 @@ def _solve_program(run: EngineRun) -> Outcome:
     import pulp
 
     effort = run.effort
+    seed = 1 + effort.seed % 10**6
     problem, columns = _model(pulp, run.program)
     if run.start is not None:
         for at, variable in columns.items():
@@ -48,10 +50,18 @@ def _solve_program(run: EngineRun) -> Outcome:
             gapAbs=effort.gap,
             # The relative gap would stop it above the least unit.
             gapRel=0,
-            options=[f"randomSeed {1 + effort.seed % 10**6}", f"randomCbcSeed {1 + effort.seed % 10**6}"],
+            # By itself CBC counts processor time, which on a busy machine is later than the deadline.
+            options=["timeMode elapsed", f"randomSeed {seed}", f"randomCbcSeed {seed}"],
         )
         solver.tmpDir = folder
-        problem.solve(solver)
+        began = time.monotonic()
+        try:
+            problem.solve(solver)
+        except pulp.PulpSolverError:
+            # Where its time is over while it prepares the program, CBC 2.10 crashes.
+            if effort.seconds is None or time.monotonic() - began < effort.seconds:
+                raise
+            return Outcome("open")
         lines = log_file.read_text()
     for line in lines.splitlines():
         run.log(f"cbc: {line}")

@@ -7,8 +7,9 @@ lower limit. What an engine returns is dropped again in exact integers, never ro
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import ceil, inf
 from typing import Literal
@@ -32,7 +33,8 @@ DECISIONS = 4
 SMALL_PEAK = 4096
 """Above this many units one more makes no difference, and the decision is made once."""
 RESERVE_S = 0.3
-"""Seconds kept back, so that an engine stops by itself, and reports what it has, before it is killed."""
+"""Seconds kept back, so that an engine stops by itself, and reports what it has, before it is killed; what it was late
+by before is kept back, too, as CBC looks at its clock between long steps: half a second late after one second."""
 LARGEST_PLAIN = 2**20
 """Up to here engines are given whole units; above, HiGHS was seen to claim what is not so."""
 SCALED_PEAK = 2**16
@@ -87,8 +89,9 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
         return
     settled: Score = ()
+    late: list[float] = []
     while len(settled) < len(search.bound) and not search.is_over:
-        value = _Stage(instance, search, name, engine, settled).settle()
+        value = _Stage(instance, search, name, engine, settled, late).settle()
         if value is None:
             return
         settled = (*settled, value)
@@ -96,13 +99,17 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """One entry of the score, after those before it are `settled`. It counts units of bytes, or steps of cost."""
+    """One entry of the score, after those before it are `settled`. It counts units of bytes, or steps of cost.
+
+    `late` has by how many seconds each run of the engine ended after its limit, or before it.
+    """
 
     instance: Instance
     search: Search
     name: str
     engine: MipEngine
     settled: Score
+    late: list[float] = field(default_factory=list)
 
     def settle(self) -> float | None:
         """Return the entry's least value, or None where that stays open."""
@@ -127,6 +134,8 @@ class _Stage:
         """Look for better plans between `floor` and the incumbent; return what the floor has become."""
         best = self._best()
         said = self._solve_for(floor, best, self._key, 1.0)
+        if said.status == "open" and not self.search.deterministic:
+            self.search.run_out_of_time()
         if said.status == "infeasible":
             if best is None and not self.settled:
                 self.search.claim_infeasible(self.name)
@@ -190,7 +199,10 @@ class _Stage:
         if effort.nodes is not None and effort.nodes < 1:
             return Outcome("open")
         start = None if minimise is None else start_of(program, boxes, self.search.best)
+        began = time.monotonic()
         said = self.engine(EngineRun(program, start, effort, partial(self._take, boxes, program), self.search.log))
+        if effort.seconds is not None:
+            self.late.append(time.monotonic() - began - effort.seconds)
         return Outcome(said.status, _whole(said.bound, program.value_of_one))
 
     def _program(self, boxes: Boxes, floor: int, most: int | None, minimise: Key | None) -> IntegerProgram:
@@ -234,7 +246,8 @@ class _Stage:
         if self.search.deterministic:
             of_an_entry = share * self.search.work_limit / (len(program.index) + 1)
             return EngineEffort(None, int((of_an_entry - ROOT_WORK) / NODE_WORK), gap, self.search.seed)
-        seconds = max(0.05, share * (self.search.remaining_s - RESERVE_S))
+        reserve_s = RESERVE_S + max(0.0, *self.late, 0.0)
+        seconds = max(0.05, share * (self.search.remaining_s - reserve_s))
         return EngineEffort(seconds, None, gap, self.search.seed)
 
 

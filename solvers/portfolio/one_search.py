@@ -108,7 +108,7 @@ class Solve:
         if not self._has_begun and (result := self.begin()) is not None:
             return result
         self._run(self._stages[1:])
-        self._search.stop(self._end)
+        self._search.stop("time_limit" if self._search.is_out_of_time else self._end)
         return self._result()
 
     def _run(self, wanted: list[list[registry.SolverRow]]) -> None:

@@ -24,7 +24,7 @@ from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
-_WORDS = [(word,) for word in ("offer", "offer_bound", "claim_infeasible", "log", "failed", "done")]
+_WORDS = [(word,) for word in ("offer", "offer_bound", "claim_infeasible", "run_out_of_time", "log", "failed", "done")]
 """The first words of a child's messages: calls of Search that it makes here, and its end."""
 
 
@@ -138,6 +138,10 @@ class Remote:
     def claim_infeasible(self, by: str) -> None:
         """Send the claim to the parent."""
         self.parent.send(["claim_infeasible", by])
+
+    def run_out_of_time(self) -> None:
+        """Send that the clock ended the solver to the parent."""
+        self.parent.send(["run_out_of_time"])
 
     def log(self, line: str) -> None:
         """Send a line to the parent."""

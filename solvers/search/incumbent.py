@@ -63,6 +63,9 @@ class Search(Protocol):
     def claim_infeasible(self, by: str) -> None:
         """Say that nothing fits."""
 
+    def run_out_of_time(self) -> None:
+        """Say that the solver gave up on a clock of its own, a little before the deadline."""
+
     def log(self, line: str) -> None:
         """Keep a line of an engine's own log."""
 
@@ -90,6 +93,7 @@ class SearchState:
     stop_reason: StopReason | None = None
     claims: dict[str, Score | None] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
+    is_out_of_time: bool = False
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
@@ -172,6 +176,10 @@ class SearchState:
         """
         score = None if self.best is None else self.best.score
         return not self.is_over and any(claim == score for claim in self.claims.values())
+
+    def run_out_of_time(self) -> None:
+        """Keep in mind that the clock ended a solver; others may go on."""
+        self.is_out_of_time = True
 
     def log(self, line: str) -> None:
         """Keep a line of an engine's own log."""

@@ -25,6 +25,10 @@ def test_it_takes_the_start() -> None:
     assert "MIPStart provided solution with cost" in answer.log
 
 
+def test_its_clock_is_that_of_the_deadline_and_not_the_processor_time() -> None:
+    assert "-timeMode elapsed" in engine_checks.minimised_from_a_start("cbc").log
+
+
 def test_large_sizes_make_no_false_claim() -> None:
     engine_checks.check_that_large_sizes_make_no_false_claim("cbc")
 

@@ -160,3 +160,25 @@ def test_what_is_too_large_to_write_is_left_alone_and_said() -> None:
     search = searching(instance)
     pursue(instance, search, "engine", MipEngine())
     assert "more than 200000; not tried" in search.lines[0]
+
+
+def test_an_engine_that_is_late_gets_less_time_the_next_time() -> None:
+    class Late(MipEngine):
+        def __call__(self, run: EngineRun) -> Outcome:
+            assert run.effort.seconds is not None
+            time.sleep(run.effort.seconds + 0.1)
+            self.left = search.remaining_s
+            return super().__call__(run)
+
+    engine = Late(Outcome("open"), Outcome("open"))
+    search = SearchState(RING, deadline=time.monotonic() + 1.2)
+    pursue(RING, search, "late", engine)
+    assert len(engine.efforts) == 2
+    assert engine.left > 0.1
+
+
+def test_a_search_that_a_clock_of_its_engine_ended_says_so() -> None:
+    for deterministic in (False, True):
+        search = SearchState(RING, deadline=time.monotonic() + 10, deterministic=deterministic)
+        pursue(RING, search, "late", MipEngine(Outcome("open"), Outcome("open")))
+        assert search.is_out_of_time is not deterministic
