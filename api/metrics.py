@@ -14,6 +14,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from memplan.api.store.job_states import STATES, State
 from memplan.planner.model.plan import Plan
+from memplan.solvers.search.deadline import Deadline
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second, useless line for each counter
 COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -21,6 +22,8 @@ COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 _SOLVE_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
 _GAP_BUCKETS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+LATE_S = 0.5
+"""The time after its deadline in which an answer is still as promised."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _NOW = {
@@ -90,6 +93,11 @@ class Metrics:
     def missed_deadline(self) -> None:
         """Count an answer that came later than promised."""
         self._misses.inc()
+
+    def answered_by(self, deadline: Deadline) -> None:
+        """Count an answer that came just now, or a refusal, if it is later than promised."""
+        if deadline.left_s < -LATE_S:
+            self.missed_deadline()
 
     def lost_worker(self) -> None:
         """Count a worker that died, or was killed, in the middle of a solve."""

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from memplan.capabilities.question import Input, Question, Subject
+from memplan.capabilities.extent import Extent
+from memplan.capabilities.question import Input, Question
 from memplan.planner.errors import OptionError
 from memplan.planner.model.rows import Value
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S, SolveControl
@@ -131,7 +132,7 @@ class Capability(Generic[A]):
     any_of: tuple[str, ...] = ()
     check: Callable[[Question, Any], None] | None = None
     progress: Callable[[Mapping[str, Any]], str | None] = lambda _: None
-    is_brief: Callable[[Subject, Any], bool] = lambda _subject, _options: False
+    is_brief: Callable[[Extent, Any], bool] = lambda _extent, _options: False
     most_bytes: int = 32 * 2**20
     refutes: Callable[[Question, A], str | None] = lambda _question, _answer: None
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"

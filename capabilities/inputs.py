@@ -16,8 +16,6 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.formats.other_documents import refuse_unless_operations
 from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.liveness.expansion import TOO_MANY, expanded_count
-from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
@@ -57,7 +55,7 @@ def read_plan_field(value: object, name: str = "plan") -> Plan:
 
 def problem_subject(problem: Problem) -> Subject:
     """Return the facts of a problem."""
-    return Subject(problem_hash(problem), problem.name, len(problem.buffers), len(problem.pools), bank_pairs(problem))
+    return Subject(problem_hash(problem), problem.name, len(problem.buffers))
 
 
 def graph_subject(graph: OperationGraph) -> Subject:
@@ -78,15 +76,7 @@ def operations_subject(operations: Operations) -> Subject:
         f"sha256:{sha256(operations.model_dump_json().encode()).hexdigest()}",
         operations.name,
         sum(len(function.buffers) for function in operations.functions.values()),
-        len(operations.pools),
-        n_expanded=expanded_count(operations),
     )
-
-
-def check_expanded(subject: Subject, most: int) -> None:
-    """Raise OperationsError for a program that makes more statements and buffers than so many."""
-    if subject.n_expanded > most:
-        raise OperationsError(f"functions: {TOO_MANY.format(most=most)}, got {subject.n_expanded}")
 
 
 def problem_json(problem: Problem) -> Any:

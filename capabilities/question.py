@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from memplan.capabilities.extent import Extent, extent_of
 from memplan.capabilities.reading import Reader
 from memplan.planner.importers.imported import ModelOptions
 
@@ -16,17 +17,11 @@ Question = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Subject:
-    """The facts of what a request is about that jobs are listed by: a content hash, a name, and its size.
-
-    `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
-    """
+    """The facts of what a request is about that jobs are listed by: a content hash, a name, and its buffers."""
 
     hash: str
     name: str | None
     n_buffers: int
-    n_pools: int = 1
-    n_pairs: int = 0
-    n_expanded: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +33,8 @@ class Input(Generic[T]):
     `to_json` writes it for a service. `absent` gives the value where the command has no file for it, from what other
     files say; without, a file that is not `required` may be left out. Where it is `named_by_flag`, the command has a
     flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
-    about, `reading` has the options for reading the file. What `is_foreign` is a file of another system that the
+    about, `extent` how much, from its JSON before it is read (it raises InputError for what is surely too much), and
+    `reading` has the options for reading the file. What `is_foreign` is a file of another system that the
     capability itself reads: a service does that in a process of its own.
     """
 
@@ -51,6 +47,7 @@ class Input(Generic[T]):
     from_text: Callable[[tuple[str, ...], Question], T] | None = None
     absent: Callable[[Reader, Question], T | None] | None = None
     subject: Callable[[T], Subject] | None = None
+    extent: Callable[[Any], Extent] = extent_of
     required: bool = True
     metavar: str | None = None
     takes_bytes: bool = False

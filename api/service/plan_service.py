@@ -42,8 +42,6 @@ _MOSTLY = 0.9
 """A plan that was searched for this part of a caller's time is as good as one of a search of its own."""
 _LEAST_S = 0.01
 """The least time that a search of several is given."""
-_LATE_S = 0.5
-"""The time after its deadline in which an answer is still as promised."""
 T = TypeVar("T")
 
 
@@ -77,8 +75,8 @@ class PlanService:
             else:
                 result = await self._profiled(request, profile, cancelled, on_progress)
         finally:  # a refusal may come late, too
-            if request.deadline.left_s < -_LATE_S:
-                self._metrics.missed_deadline()
+            if not request.may_be_refused:  # else whoever answers the call counts it
+                self._metrics.answered_by(request.deadline)
         answer = (result or nothing_known(problem)).answer(options.deterministic, request.deadline.passed_s)
         return answer.model_copy(update={"findings": problem.findings}) if problem.findings else answer
 

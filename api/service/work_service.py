@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkControl, WorkTask
 from memplan.api.metrics import Metrics
-from memplan.api.refusals import FullError, NotInTimeError, UnavailableError
+from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.answering import perform
 from memplan.api.service.long_places import is_long_work
@@ -69,19 +69,14 @@ class WorkService:
         """
         patience_s = max(0.0, request.deadline.left_s)
         is_long = is_long_work(min(request.time_limit_s, request.deadline.left_s))
-        try:
-            has_place = await self._queue.take_unless(
-                cancelled,
-                patience_s,
-                caller=request.key_id,
-                priority=request.priority,
-                may_be_refused=request.may_be_refused,
-                is_long=is_long,
-            )
-        except FullError:
-            if request.deadline.left_s < -_SOON_S:
-                self._metrics.missed_deadline()
-            raise
+        has_place = await self._queue.take_unless(
+            cancelled,
+            patience_s,
+            caller=request.key_id,
+            priority=request.priority,
+            may_be_refused=request.may_be_refused,
+            is_long=is_long,
+        )
         if not has_place:
             raise UnavailableError(f"{request.kind}: was cancelled before it had its turn")
         deadline = request.deadline
@@ -101,5 +96,5 @@ class WorkService:
             raise NotInTimeError(str(error)) from error
         finally:
             self._queue.leave(request.key_id, is_long)
-            if (request.deadline if request.may_be_refused else deadline).left_s < -_SOON_S:
-                self._metrics.missed_deadline()
+            if not request.may_be_refused:  # else whoever answers the call counts it
+                self._metrics.answered_by(deadline)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
+from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import OPERATIONS
-from memplan.capabilities.question import Subject
 from memplan.capabilities.sizes import size_text
 from memplan.planner.liveness import Analysis, Reading, analyse
 from memplan.planner.operations.operations import Operations
@@ -71,8 +71,8 @@ def _written(size: int) -> str:
     return f"{size:,} bytes ({size_text(size)})" if size >= 1024 else f"{size} bytes"
 
 
-def _is_brief(subject: Subject, options: LivenessOptions) -> bool:
-    return not options.compare and subject.n_expanded <= _BRIEF
+def _is_brief(extent: Extent, options: LivenessOptions) -> bool:
+    return not options.compare and extent.n_expanded <= _BRIEF
 
 
 CAPABILITY = Capability(

@@ -8,11 +8,13 @@ from dataclasses import replace
 from pydantic import Field
 
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, Seconds
+from memplan.capabilities.extent import Extent, extent_of
 from memplan.capabilities.inputs import object_in, problem_subject
 from memplan.capabilities.plans.planning import with_reason
 from memplan.capabilities.question import Input
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.planner.errors import FormatError
+from memplan.planner.formats import memplan_json
 from memplan.planner.importers import detect
 from memplan.planner.importers.imported import ModelOptions
 from memplan.planner.model.plan import Plan
@@ -102,6 +104,16 @@ def _bundle_field(value: object) -> ReplayBundle:
     return bundle
 
 
+def _bundle_extent(value: object) -> Extent:
+    """Return the extent of the problem whose file is a text in a bundle."""
+    problem = value.get("problem") if isinstance(value, dict) else None
+    content = problem.get("content") if isinstance(problem, dict) else None
+    try:
+        return extent_of(memplan_json.parse(content.encode())) if isinstance(content, str) else Extent()
+    except (FormatError, UnicodeEncodeError):  # it is CSV, or nothing that can be read
+        return Extent()
+
+
 _FILE = '{"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}'
 _BUNDLE = {
     "format": "memplan-replay/1",
@@ -127,6 +139,7 @@ CAPABILITY = Capability(
             "What `memplan plan --bundle` wrote, or - for standard input.",
             from_file=lambda _reader, data, _name, _question: read_bundle(data),
             subject=lambda bundle: problem_subject(problem_in(bundle.problem.file)),
+            extent=_bundle_extent,
         ),
     ),
     lines=lines,

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer, Capability, Control, Running, SearchOptions, Seconds
+from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PROBLEM
 from memplan.capabilities.plans.planning import planned
 from memplan.capabilities.question import Input, Question
@@ -205,6 +206,16 @@ def _range(first: str, last: str, step: str) -> range:
     return range(low, high + 1, width)
 
 
+def _sizes_extent(value: object) -> Extent:
+    """Return the extent of sizes; raises OptionError for more pools, or more sizes, than there are combinations."""
+    given = value if isinstance(value, dict) else {}
+    count = max((len(its) for its in given.values() if isinstance(its, list)), default=0)
+    for what, many in (("pools", len(given)), ("sizes", count)):
+        if many > MOST_SIZES:
+            raise OptionError(f"sizes: must have at most {MOST_SIZES} {what}, got {many}")
+    return Extent(len(given) + count)
+
+
 SIZES = Input[SizesOf](
     "sizes",
     Sizes,
@@ -212,6 +223,7 @@ SIZES = Input[SizesOf](
     _sizes_json,
     "The sizes of a pool, as 128KiB:1MiB:64KiB; for several pools, repeat it.",
     from_text=read_sizes,
+    extent=_sizes_extent,
     metavar="[NAME=]FROM:TO:STEP",
 )
 _POOLS = [{"name": "sram", "size": 64}, {"name": "dram", "cost": 1}]

@@ -65,7 +65,7 @@ CAPABILITY = Capability(
     exit_status=lambda found: 0 if found.valid else 3,
     exits={0: "the plan is valid", 3: "it is not"},
     # Whether a plan is right is seen faster than a worker is found, and callers verify plans of any size.
-    is_brief=lambda _subject, _options: True,
+    is_brief=lambda _extent, _options: True,
     most_bytes=128 * 2**20,
     example={"problem": EXAMPLE, "plan": EXAMPLE_PLAN},
 )

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from memplan.capabilities.capability import Answer, Capability, Control, SearchOptions, Seconds
+from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import PROBLEM
 from memplan.capabilities.question import Input, Question
 from memplan.planner.errors import OptionError, sentences
@@ -131,6 +132,14 @@ def _grid(value: object) -> tuple[tuple[Change, ...], ...]:
         raise OptionError(*sentences(error, ("grid",))) from error
 
 
+def _grid_extent(value: object) -> Extent:
+    """Return the extent of a grid; raises OptionError for more changes than its combinations can have."""
+    count = sum(len(axis) for axis in value if isinstance(axis, list)) if isinstance(value, list) else 0
+    if count > study.MOST_SCENARIOS:
+        raise OptionError(f"grid: must have at most {study.MOST_SCENARIOS} changes, got {count}")
+    return Extent(count)
+
+
 def _check(question: Question, options: ScenariosOptions) -> None:
     """Refuse too many combinations, unknown names, and a first combination that is no problem; raises InputError."""
     changes = _of_study(question["grid"])
@@ -145,6 +154,7 @@ GRID = Input(
     lambda grid: _GRID.dump_python(grid, mode="json", exclude_none=True),
     "A file, JSON: a list of lists of changes; or -.",
     from_file=lambda _reader, data, _name, _question: _grid(memplan_json.parse(data)),
+    extent=_grid_extent,
 )
 CAPABILITY = Capability(
     scenarios,

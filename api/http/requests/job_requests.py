@@ -21,7 +21,7 @@ from memplan.api.http.requests.submissions import (
     read_submission,
     submission_from,
 )
-from memplan.api.http.requests.work_requests import read_work
+from memplan.api.http.requests.work_requests import begin_work
 from memplan.api.jobs.serialization import pack_problem, pack_request
 from memplan.api.jobs.webhooks import check_webhook
 from memplan.api.options import Options
@@ -32,6 +32,7 @@ from memplan.api.store.job_states import State
 from memplan.capabilities.bodies import read_object
 from memplan.capabilities.capability import Capability, Seconds
 from memplan.capabilities.plans.planning import check_solver
+from memplan.capabilities.question import subject_of
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.instance.canonical import problem_hash
@@ -159,17 +160,19 @@ def _work_job(
 ) -> NewJob:
     """Make a job of another kind than a plan; raises InputError."""
     asked, rest = split_query(without_kind(query))
-    found = read_work(capability, media, body, rest, settings, Terms.model_fields)
+    begun = begin_work(capability, media, body, rest, settings, Terms.model_fields)
+    terms = _terms(asked, {name: value for name, value in begun.fields.items() if name in Terms.model_fields})
+    subject = subject_of(capability.inputs, begun.question())
     return NewJob(
         kind=capability.name,
         problem=pack_request(media, body),
-        problem_hash=found.subject.hash,
-        n_buffers=found.subject.n_buffers,
-        options=found.options.model_dump(mode="json"),
-        time_limit_s=found.options.time_limit_s,
-        name=None if found.subject.name is None else found.subject.name[:NAME_CHARACTERS],
+        problem_hash=subject.hash,
+        n_buffers=subject.n_buffers,
+        options=begun.options.model_dump(mode="json"),
+        time_limit_s=begun.options.time_limit_s,
+        name=None if subject.name is None else subject.name[:NAME_CHARACTERS],
         **said,
-        **_terms_of_job(_terms(asked, found.terms), settings),
+        **_terms_of_job(terms, settings),
     )
 
 

@@ -15,8 +15,8 @@ from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import read_object
-from memplan.capabilities.inputs import check_expanded, read_problem_field
-from memplan.capabilities.question import Subject
+from memplan.capabilities.extent import Extent, check_expanded
+from memplan.capabilities.inputs import read_problem_field
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import MAX_SHOWN, InputError, OptionError, path_of, shown
 from memplan.planner.formats import FORMATS
@@ -24,6 +24,10 @@ from memplan.planner.model.constraints.bank import bank_pairs
 from memplan.planner.model.entries import FIELDS
 from memplan.planner.model.problem import Problem
 
+ROW_S = 2.5e-6
+"""The least time that reading and compiling take for each buffer, and for each pair."""
+GRACE_S = 0.25
+"""The time after its deadline in which an answer is still waited for; it is late after half a second."""
 _LEAST_COUNTED = 5_000
 _SHORT_ROWS = 600
 _LISTS = frozenset({*FIELDS, "lifetimes", "reserved", "relative", "alias_of"})
@@ -114,11 +118,11 @@ def check_size(problem: Problem, settings: Settings) -> None:
     check_pairs(bank_pairs(problem), len(problem.pools), settings)
 
 
-def check_subject(subject: Subject, settings: Settings) -> None:
+def check_extent(extent: Extent, settings: Settings) -> None:
     """Refuse what a request is about where it makes too much; raises TooLargeError and OperationsError."""
-    check_expanded(subject, settings.max_expanded)
-    check_counts(max(subject.n_buffers, subject.n_expanded), subject.n_pools, settings)
-    check_pairs(subject.n_pairs, subject.n_pools, settings)
+    check_expanded(extent, settings.max_expanded)
+    check_counts(max(extent.n_buffers, extent.n_expanded), extent.n_pools, settings)
+    check_pairs(extent.n_pairs, extent.n_pools, settings)
 
 
 def check_pairs(count: int, n_pools: int, settings: Settings) -> None:

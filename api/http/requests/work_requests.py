@@ -1,4 +1,4 @@
-"""Requests of other capabilities than plans: their bodies, checked before anybody works on them."""
+"""Requests of other capabilities than plans: what their bodies ask for and how much, before anything is read."""
 
 from __future__ import annotations
 
@@ -9,33 +9,55 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from memplan.api.http.requests.submissions import check_subject, check_time_limit
+from memplan.api.http.requests.submissions import check_extent, check_time_limit
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import check_fields, parsed_fields, read_body_options, read_question
 from memplan.capabilities.capability import Capability, CapabilityOptions
-from memplan.capabilities.question import Question, Subject, subject_of
-from memplan.planner.errors import OptionError, path_of
+from memplan.capabilities.extent import Extent
+from memplan.capabilities.question import Question
+from memplan.planner.errors import InputError, OptionError, path_of
 
 
 @dataclass(frozen=True)
-class CheckedWork:
-    """The options of a request, the facts of what it is about, its inputs, and the terms that came beside it."""
+class BegunWork:
+    """The options of a request, how much it is about, and the fields of its body, which were parsed and not read.
 
+    What is `wrong` is said once it is known when the answer is due.
+    """
+
+    capability: Capability[Any]
     options: CapabilityOptions
-    subject: Subject
-    question: Question
-    terms: Mapping[str, Any]
+    extent: Extent
+    fields: Mapping[str, Any]
+    wrong: InputError | None = None
+
+    @property
+    def is_brief(self) -> bool:
+        """True where the answer needs no worker."""
+        return self.capability.is_brief(self.extent, self.options)
+
+    def question(self) -> Question:
+        """Return the inputs, checked; raises InputError."""
+        if self.wrong is not None:
+            raise self.wrong
+        question = read_question(self.capability, self.fields)
+        if self.capability.check is not None:
+            self.capability.check(question, self.options)
+        return question
 
 
-def read_work(
+def begin_work(
     capability: Capability[Any],
     media: str,
     body: bytes,
     query: QueryParams,
     settings: Settings,
     terms: Collection[str] = (),
-) -> CheckedWork:
-    """Check the body and the query of a request, whose options may come in either; raises InputError."""
+) -> BegunWork:
+    """Parse a body, and check its size and its options, which may come in the query; raises InputError.
+
+    Nothing is validated before its rows and pairs were counted: few bytes can make much.
+    """
     asked = query.multi_items()
     if len(dict(asked)) < len(asked):
         repeated = [name for name, count in Counter(name for name, _ in asked).items() if count > 1]
@@ -44,9 +66,12 @@ def read_work(
     check_fields(capability, content, terms)
     options = read_body_options(capability, content, dict(asked))
     check_time_limit("time_limit_s", options.time_limit_s, settings.max_time_limit_s)
-    question = read_question(capability, content)
-    if capability.check is not None:
-        capability.check(question, options)
-    subject = subject_of(capability.inputs, question)
-    check_subject(subject, settings)
-    return CheckedWork(options, subject, question, {name: content[name] for name in terms if name in content})
+    extent = Extent()
+    try:
+        for each in capability.inputs:
+            if each.name in content:
+                extent = extent.with_other(each.extent(content[each.name]))
+        check_extent(extent, settings)
+    except InputError as error:
+        return BegunWork(capability, options, extent, {}, error)
+    return BegunWork(capability, options, extent, content)

@@ -29,7 +29,14 @@ from memplan.api.http.requests.bodies import (
     read_body,
 )
 from memplan.api.http.requests.reading_process import begin_apart, is_read_apart
-from memplan.api.http.requests.submissions import BegunSubmission, begin_submission, check_size, check_time_limit
+from memplan.api.http.requests.submissions import (
+    GRACE_S,
+    ROW_S,
+    BegunSubmission,
+    begin_submission,
+    check_size,
+    check_time_limit,
+)
 from memplan.api.http.written_answers import WrittenAnswer
 from memplan.api.logs import PROBLEMS
 from memplan.api.service.cache.compiled_problem import CompiledProblem, Reading
@@ -44,10 +51,6 @@ router = APIRouter(route_class=PlainRoute)
 
 _SHORT_BYTES = 64 * 2**10
 """Reading a body up to this size takes less time than handing it to a thread under load."""
-_ROW_S = 2.5e-6
-"""The least time that reading and compiling take for each buffer."""
-_GRACE_S = 0.25
-"""The time after its deadline in which an answer is still waited for; it is late after half a second."""
 
 
 @router.post(
@@ -81,10 +84,16 @@ async def plan(request: Request) -> Response:
     asking = _Asking(service, request, kind, body, name, arrived)
     reading = service.readings.find(name)
     if reading is not None:
-        return await asking.answer(reading, len(body) <= _SHORT_BYTES)
-    begin = partial(_begun, kind, body, request.query_params, service.settings)
-    begun = begin() if _is_soon_begun(kind, body) else await service.briefly(begin, request)
-    return await (asking.answer(asking.read(begun)) if begun.is_short else asking.answer_in_time(begun))
+        answering, options = asking.answer(reading, len(body) <= _SHORT_BYTES), reading[1]
+    else:
+        begin = partial(_begun, kind, body, request.query_params, service.settings)
+        begun = begin() if _is_soon_begun(kind, body) else await service.briefly(begin, request)
+        answering = asking.answer(asking.read(begun)) if begun.is_short else asking.answer_in_time(begun)
+        options = begun.options
+    try:
+        return await answering
+    finally:  # a refusal may come late, too
+        service.metrics.answered_by(due(options.time_limit_s, arrived))
 
 
 def _begun(kind: str, body: bytes, query: QueryParams, settings: Settings) -> BegunSubmission:
@@ -146,7 +155,7 @@ class _Asking:
 
     async def _answer_in_time(self, begun: BegunSubmission) -> Response:
         deadline = due(begun.options.time_limit_s, self.arrived)
-        if begun.rows * _ROW_S > deadline.left_s + _GRACE_S:
+        if begun.rows * ROW_S > deadline.left_s + GRACE_S:
             return self._too_late(begun)
 
         async def work() -> Response:
@@ -155,7 +164,7 @@ class _Asking:
 
         working = asyncio.create_task(work())
         try:
-            await asyncio.wait({working}, timeout=max(0.0, deadline.left_s) + _GRACE_S)
+            await asyncio.wait({working}, timeout=max(0.0, deadline.left_s) + GRACE_S)
             return working.result() if working.done() else self._too_late(begun)
         finally:
             working.cancel()

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import time
+from collections.abc import Iterator
 
 import pytest
 
 from memplan.api.cluster.task import NoAnswerError, WorkAnswer, WorkTask
 from memplan.api.metrics import Metrics
-from memplan.api.refusals import FullError, NotInTimeError
+from memplan.api.refusals import NotInTimeError
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.work_service import OnWork, WorkRequest, WorkService
+from memplan.api.settings import Settings
 from memplan.solvers.search.deadline import Deadline
+from tests.support.server import running
 
 
-class NoWorkers:
-    """Workers that nothing may be sent to."""
+@pytest.mark.parametrize(("call", "status"), [("plan", 200), ("explain", 413)])
+def test_what_comes_late_is_a_deadline_miss_and_a_refusal_too(call: str, status: int) -> None:
+    rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(9)]
+    problem = {"buffers": rows, "bank": [{"buffers": list(range(9))}], "pools": [{"name": "a", "bank_size": 8}]}
+    body = json.dumps({"problem": problem, "options": {"time_limit_s": 0.05}}).encode()
 
-    async def work(
-        self, task: WorkTask, *, priority: int = 0, on_progress: OnWork | None = None, cancelled: asyncio.Event
-    ) -> WorkAnswer:
-        raise AssertionError(task.kind)
+    def slowly() -> Iterator[bytes]:
+        yield body[:100]
+        time.sleep(0.7)  # the time of a call begins with its first byte
+        yield body[100:]
 
-
-def test_a_refusal_after_the_deadline_is_a_deadline_miss() -> None:
-    metrics, queue = Metrics(), AdmissionQueue(1, 0)
-    late = WorkRequest("order", "", b"", {}, 1.0, Deadline.after(-2.0), may_be_refused=True)
-
-    async def day() -> None:
-        await queue.take(0.0)
-        with pytest.raises(FullError):
-            await WorkService(NoWorkers(), queue, metrics).work(late, asyncio.Event())
-
-    asyncio.run(day())
-    assert b"memplan_deadline_misses_total 1.0" in metrics.rendered({}, {})
+    with running(Settings(max_pairs=7)) as server:
+        answer = server.client.post(f"/v1/{call}", content=slowly(), headers={"Content-Type": "application/json"})
+        assert answer.status_code == status
+        assert "memplan_deadline_misses_total 1.0" in server.client.get("/metrics").text
 
 
 class SlowWorkers:

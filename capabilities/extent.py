@@ -1,0 +1,97 @@
+"""How much a request is about, counted in the JSON that was parsed, before anything of it is checked or compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from graphlib import CycleError, TopologicalSorter
+from math import comb
+from typing import Any
+
+from memplan.planner.errors import OperationsError, shown
+from memplan.planner.liveness.expansion import TOO_MANY
+
+_DEEPEST = 3
+"""The objects in which a problem, a graph or a program lies at most: a bundle has its file in two."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The counts that a server limits, and `n_rows`, all that is to be read.
+
+    `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
+    """
+
+    n_rows: int = 0
+    n_buffers: int = 0
+    n_pools: int = 1
+    n_pairs: int = 0
+    n_expanded: int = 0
+
+    def with_other(self, other: Extent) -> Extent:
+        """Return the extent of a request about both: its rows are those of both, else the larger counts."""
+        _, *most = map(max, astuple(self), astuple(other))
+        return Extent(self.n_rows + other.n_rows, *most)
+
+
+def extent_of(value: object, depth: int = 0) -> Extent:
+    """Return the extent of a value of JSON: the problems, graphs and programs in it. O(its rows).
+
+    Whatever is not as it should be counts as nothing: whoever reads it says what is wrong.
+    """
+    if not isinstance(value, dict):
+        return Extent()
+    if isinstance(functions := value.get("functions"), dict):
+        n_expanded = _expanded(functions, value.get("entry", "main"))
+        return Extent(n_expanded, 0, len(_list(value, "pools")) or 1, 0, n_expanded)
+    if "ops" in value:
+        return Extent(len(_list(value, "size")) + len(_list(value, "ops")), len(_list(value, "size")))
+    if "buffers" in value:
+        n_buffers = len(_list(value, "buffers"))
+        n_pairs = sum(comb(len(_list(use, "buffers")), 2) for use in _list(value, "bank") if isinstance(use, dict))
+        return Extent(n_buffers + n_pairs, n_buffers, len(_list(value, "pools")) or 1, n_pairs)
+    found = Extent(len(_list(value, "placements")))
+    for inner in value.values() if depth < _DEEPEST else ():
+        if isinstance(inner, dict):
+            found = found.with_other(extent_of(inner, depth + 1))
+    return found
+
+
+def check_expanded(extent: Extent, most: int) -> None:
+    """Raise OperationsError for a program that makes more statements and buffers than so many."""
+    if extent.n_expanded > most:
+        raise OperationsError(f"functions: {TOO_MANY.format(most=most)}, got {shown(extent.n_expanded)}")
+
+
+def _list(value: dict[str, Any], name: str) -> list[Any]:
+    found = value.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _expanded(functions: dict[str, Any], entry: object) -> int:
+    """Return the statements and buffers of a function and of all that it calls, however often."""
+    own: dict[str, int] = {}
+    calls: dict[str, list[str]] = {}
+    for name, function in functions.items():
+        inside = list(_statements(_list(function, "body"))) if isinstance(function, dict) else []
+        own[name] = len(inside) + (len(_list(function, "buffers")) if isinstance(function, dict) else 0)
+        called = (statement.get("call") for statement in inside if isinstance(statement, dict))
+        calls[name] = [callee for callee in called if isinstance(callee, str) and callee in functions]
+    count: dict[str, int] = {}
+    try:
+        for name in TopologicalSorter(calls).static_order():
+            count[name] = own[name] + sum(count[callee] for callee in calls[name])
+    except CycleError:
+        return sum(own.values())
+    return count.get(entry, 0) if isinstance(entry, str) else 0
+
+
+def _statements(body: list[Any]) -> Iterator[object]:
+    """Yield the statements of a body, and those inside them."""
+    bodies = [body]
+    while bodies:
+        for statement in bodies.pop():
+            yield statement
+            if isinstance(statement, dict):
+                branches = (branch for branch in _list(statement, "branches") if isinstance(branch, list))
+                bodies += [_list(statement, "body"), _list(statement, "loop"), *branches]

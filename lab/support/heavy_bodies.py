@@ -1,0 +1,137 @@
+"""Bodies of all calls that cost a server much: many rows, few entries that make many pairs, long lists of options."""
+
+from __future__ import annotations
+
+import json
+import random
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Data = dict[str, Any]
+
+
+def problem(count: int, seed: int = 0) -> Data:
+    """Return a problem of so many buffers in one pool, of which few are alive at once."""
+    draw = random.Random(f"{seed} {count}")
+    starts = [draw.randrange(count) for _ in range(count)]
+    rows = [{"id": k, "size": draw.randrange(1, 1 << 20), "start": at, "end": at + 5} for k, at in enumerate(starts)]
+    return {"buffers": rows, "pools": [{"name": "sram", "size": 1 << 30}]}
+
+
+def bank(count: int, seed: int = 0) -> Data:
+    """Return a problem with one entry of so many buffers that use a bank at once: all pairs of them."""
+    content = problem(count, seed)
+    content["pools"][0] |= {"size": 1 << 24, "bank_size": 4096}
+    return content | {"bank": [{"buffers": list(range(count))}]}
+
+
+def placements(count: int) -> Data:
+    """Return a plan of such a problem, which is wrong."""
+    return {"placements": [{"id": k, "pool": "sram", "offset": 64 * k} for k in range(count)]}
+
+
+def graph(count: int, seed: int = 0) -> Data:
+    """Return so many operations, each of which reads some of the tensors shortly before it."""
+    draw = random.Random(f"{seed} {count}")
+    ops = [{"in": sorted({max(0, k - draw.randrange(1, 40)) for _ in range(2)}), "out": [k]} for k in range(1, count)]
+    return {"size": [draw.randrange(1, 1 << 20) for _ in range(count)], "ops": [{"out": [0]}, *ops]}
+
+
+def convolutions(count: int, side: int) -> Data:
+    """Return a chain of convolutions over images of some side."""
+    tensors = [{"shape": [1, side, side, 1], "dtype": "int8"}] * (count + 1)
+    kind = {"kind": "conv2d", "attributes": {"kernel": [3, 3], "padding": [1, 1, 1, 1]}}
+    ops = [{"in": [k], "out": [k + 1], **kind} for k in range(count)]
+    return {"size": [side * side] * (count + 1), "kept": [count], "tensors": tensors, "ops": ops}
+
+
+def statements(count: int) -> Data:
+    """Return a program of so many statements, each with a buffer of its own."""
+    body = [{"op": "copy", "inputs": [f"b{k}"], "outputs": [f"b{k + 1}"]} for k in range(count)]
+    buffers = [{"id": f"b{k}", "size": 64 + k % 99} for k in range(count + 1)]
+    main = {"params": ["b0"], "results": [f"b{count}"], "buffers": buffers, "body": body}
+    return {"functions": {"main": main}}
+
+
+def _file(count: int) -> Data:
+    rows = "".join(f"{k},{k % 999},{k % 999 + 3},{k % 4096 + 1},{k * 64}\n" for k in range(count))
+    return {"file": b64encode(("id,lower,upper,size,offset\n" + rows).encode()).decode(), "options": {"name": "a.csv"}}
+
+
+def _of_problem(name: str, content: Data) -> Data:
+    """Return the body of a call about a problem."""
+    count = len(content["buffers"])
+    more: Mapping[str, Data] = {
+        **{call: {"plan": placements(count)} for call in ("verify", "audit", "replan")},
+        "export": {"plan": placements(count), "options": {"to": "c"}},
+        "scenarios": {"grid": [[{"buffer": 0, "fields": {"size": 8 + k}} for k in range(4)]]},
+        "sweep": {"sizes": {"sram": {"first": 1 << 20, "last": 1 << 22, "step": 1 << 19}}},
+        "diff": {},
+    }
+    if name == "diff":
+        return {side: {"problem": content, "plan": placements(count)} for side in ("old", "new")}
+    return {"problem": content} | more.get(name, {})
+
+
+_OF_PROBLEMS = (
+    "plan",
+    "explain",
+    "repairs",
+    "what-if",
+    "certificate",
+    "verify",
+    "audit",
+    "replan",
+    "scenarios",
+    "sweep",
+)
+_SIZES: Mapping[str, Callable[[str], Data]] = {
+    "20,000 buffers": lambda name: _of_problem(name, problem(20_000)),
+    "100,000 buffers": lambda name: _of_problem(name, problem(100_000)),
+    "bank of 440": lambda name: _of_problem(name, bank(440)),
+    "bank of 1,400": lambda name: _of_problem(name, bank(1_400)),
+}
+
+
+def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
+    """Return what makes the body of each call and kind of input; `rows` shortens the long ones."""
+
+    def of(count: int) -> int:
+        return max(10, int(count * rows))
+
+    found: dict[tuple[str, str], Callable[[], Data]] = {
+        (name, words): (lambda name=name, make=make: make(name))  # type: ignore[misc]
+        for name in _OF_PROBLEMS
+        for words, make in _SIZES.items()
+        if rows == 1.0 or not words.startswith("100")
+    }
+    for count in (2_000, 30_000):
+        for name in ("order", "recompute", "cascade", "repairs"):
+            found[name, f"{count:,} operations"] = lambda count=count: {"graph": graph(of(count))}  # type: ignore[misc]
+    found["cascade", "check of 12,000 x 12,000"] = lambda: {
+        "graph": convolutions(1, 12_000),
+        "options": {"check": True},
+    }
+    found["cascade", "60 convolutions"] = lambda: {"graph": convolutions(60, 64)}
+    found["liveness", "100,000 statements"] = lambda: {"operations": statements(of(100_000))}
+    found["liveness", "compared"] = lambda: {"operations": statements(of(20_000)), "options": {"compare": True}}
+    found["shadow", "20,000 statements"] = lambda: {"operations": statements(of(20_000)), "plan": placements(10)}
+    found["import", "200,000 rows"] = lambda: _file(of(200_000))
+    found["compare", "100,000 rows"] = lambda: _file(of(100_000))
+    found["scenarios", "a grid of 500,000"] = lambda: {"problem": problem(3), "grid": [[{"a": 1}] * of(500_000)]}
+    found["sweep", "500,000 names"] = lambda: {
+        "problem": problem(3),
+        "sizes": {f"p{k}": [1] for k in range(of(500_000))},
+    }
+    found["liveness", "500,000 pairs"] = lambda: {
+        "operations": {
+            "functions": {"main": {"buffers": [], "body": [{"op": "a", "may_overwrite": [["a", "b"]] * of(500_000)}]}}
+        }
+    }
+    return found
+
+
+def written(content: Data, limit_s: float) -> bytes:
+    """Return a body with its time limit."""
+    return json.dumps(content | {"options": content.get("options", {}) | {"time_limit_s": limit_s}}).encode()

@@ -1,0 +1,98 @@
+"""How much a body asks for is counted before anything of it is checked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from starlette.datastructures import QueryParams
+
+from memplan.api.http.problem_details import TooLargeError
+from memplan.api.http.requests.work_requests import begin_work
+from memplan.api.settings import Settings
+from memplan.capabilities.extent import Extent, extent_of
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import InputError, OperationsError, OptionError
+from memplan.planner.liveness.expansion import expanded_count
+from memplan.planner.operations.operations import Operations
+
+BANK = {
+    "buffers": [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(1_400)],
+    "pools": [{"name": "a", "bank_size": 8}],
+    "bank": [{"buffers": list(range(1_400))}],
+}
+NO_PLAN = {"placements": []}
+ABOUT_PROBLEMS = {
+    **{name: {} for name in ("explain", "repairs", "what-if", "certificate", "check", "convert")},
+    **{name: {"plan": NO_PLAN} for name in ("verify", "audit", "replan", "export")},
+    "scenarios": {"grid": [[{"buffer": 0}]]},
+    "sweep": {"sizes": {"a": [8]}},
+}
+LEAF = {"buffers": [{"id": "x", "size": 8}], "body": [{"op": "a", "body": [{"op": "b"}]}]}
+PROGRAM = {
+    "functions": {
+        "main": {
+            "buffers": [{"id": "y", "size": 8}],
+            "body": [{"call": "leaf"}, {"branches": [[{"call": "leaf"}], []]}, {"loop": [{"op": "c"}], "trips": 3}],
+        },
+        "leaf": LEAF,
+        "unused": LEAF,
+    }
+}
+
+
+def wrong_with(name: str, content: object) -> InputError | None:
+    return begin_work(
+        CAPABILITIES[name], "application/json", json.dumps(content).encode(), QueryParams(), Settings()
+    ).wrong
+
+
+@pytest.mark.parametrize("name", ABOUT_PROBLEMS)
+def test_pairs_of_a_bank_are_refused_before_the_problem_is_compiled(name: str) -> None:
+    found = wrong_with(name, {"problem": BANK} | ABOUT_PROBLEMS[name])
+    assert isinstance(found, TooLargeError)
+    assert found.sentences[0].endswith("must make at most 100000 pairs on this server, got 979300")
+
+
+def test_the_problems_of_bundles_and_of_both_sides_are_counted() -> None:
+    bundle = json.loads(json.dumps(CAPABILITIES["replay"].example))
+    bundle["bundle"]["problem"]["content"] = json.dumps(BANK)
+    for name, content in (("replay", bundle), ("diff", {"old": NO_PLAN, "new": {"problem": BANK, "plan": NO_PLAN}})):
+        assert isinstance(wrong_with(name, content), TooLargeError)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("scenarios", {"grid": [[{"a": 1}] * 10_001]}, "grid: must have at most 10000 changes, got 10001"),
+        ("sweep", {"sizes": {f"p{k}": [1] for k in range(1_001)}}, "sizes: must have at most 1000 pools, got 1001"),
+        ("sweep", {"sizes": {"a": [1] * 1_001}}, "sizes: must have at most 1000 sizes, got 1001"),
+    ],
+)
+def test_long_lists_are_refused_before_their_entries_are_looked_at(name: str, content: object, sentence: str) -> None:
+    found = wrong_with(name, {"problem": {"buffers": []}} | content)  # type: ignore[operator]
+    assert isinstance(found, OptionError)
+    assert found.sentences == (sentence,)
+
+
+def test_what_calls_make_is_counted_as_the_analysis_counts_it() -> None:
+    assert extent_of(PROGRAM).n_expanded == expanded_count(Operations.model_validate(PROGRAM)) == 12
+    twice = {f"f{k}": {"body": [{"call": f"f{k + 1}"}, {"call": f"f{k + 1}"}]} for k in range(60)}
+    functions = twice | {"f60": {"body": [{"op": "a"}]}, "main": {"body": [{"call": "f0"}]}}
+    found = wrong_with("liveness", {"operations": {"functions": functions}})
+    assert isinstance(found, OperationsError)
+    assert "must be at most 200000 statements and buffers" in found.sentences[0]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *({"buffers": 1}, {"bank": [{"buffers": None}], "buffers": []}, {"ops": {}, "size": 4}, [1], None),
+        *({"functions": {"main": 1}}, {"functions": {"main": {"body": [{"call": "main"}]}}}, {"problem": {"": {}}}),
+        {"functions": {"main": {"body": [{"branches": [1]}, {"call": []}, 7]}}, "entry": []},
+    ],
+)
+def test_what_is_not_as_it_should_be_counts_as_little(odd: object) -> None:
+    found = extent_of(odd)
+    assert isinstance(found, Extent)
+    assert found.n_expanded + found.n_buffers < 9
