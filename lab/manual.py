@@ -13,6 +13,7 @@ from memplan.api.cli.commands import LOCALS
 from memplan.api.cli.flags import spelled
 from memplan.capabilities import python_name
 from memplan.capabilities.capability import Capability
+from memplan.capabilities.question import Input
 from memplan.capabilities.reading import ReadOptions
 from memplan.capabilities.registry import CAPABILITIES
 
@@ -41,7 +42,7 @@ def manual() -> str:
 
 def _about(capability: Capability[Any], name: str) -> str:
     read = [each for each in capability.inputs if each.from_file is not None]
-    metavars = [(each.metavar or each.name.upper(), each.required) for each in read]
+    metavars = [(_written(each), each.required) for each in read]
     files = " ".join(metavar if is_required else f"[{metavar}]" for metavar, is_required in metavars)
     names = ", ".join(each.name for each in capability.inputs)
     lines = [
@@ -56,6 +57,11 @@ def _about(capability: Capability[Any], name: str) -> str:
         *_local(name),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _written(each: Input[Any]) -> str:
+    """Return how a command line has the file of an input."""
+    return f"{spelled(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
 
 
 def _table(options: type[Any]) -> Iterator[str]:

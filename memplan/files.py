@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +21,8 @@ from memplan.planner.operations.graph import OperationGraph
 
 Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
+_OF_FILE = re.compile(r"(`memplan[^`]*) FILE\b")
+"""An advised command up to the word that stands for the file that it is about."""
 
 
 def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None, **options: Any) -> Problem:
@@ -147,11 +151,16 @@ def os_errors_named(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def named(name: str | None) -> Iterator[None]:
-    """Put the file's name, if there is one, before what is wrong with what is in it."""
+def named(name: str | None, path: str | None = None) -> Iterator[None]:
+    """Put the file's name, if there is one, before what is wrong with what is in it.
+
+    In the commands that a sentence advises for the file, `path` is written for FILE, by default the name.
+    """
     try:
         yield
     except InputError as error:
         if name is None:
             raise
-        raise type(error)(*(f"{name}: {sentence}" for sentence in error.sentences)) from error
+        file = shlex.quote(path or name)
+        told = (_OF_FILE.sub(lambda found: f"{found[1]} {file}", sentence) for sentence in error.sentences)
+        raise type(error)(*(f"{name}: {sentence}" for sentence in told)) from error

@@ -58,9 +58,8 @@ def argument(name: str, kind: Any, default: Any, **described: Any) -> inspect.Pa
 
 def signed(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
     """Return a function of keywords with the signature that typer reads."""
-    unique = {parameter.name: parameter for parameter in parameters}  # a flag of a command's own comes after, and wins
-    command.__signature__ = inspect.Signature(sorted(unique.values(), key=lambda each: each.kind))  # type: ignore[attr-defined]
-    command.__annotations__ = {name: parameter.annotation for name, parameter in unique.items()}
+    command.__signature__ = inspect.Signature(sorted(parameters, key=lambda each: each.kind))  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 

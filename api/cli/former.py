@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -45,8 +46,8 @@ def as_now(arguments: Sequence[str], warn: Callable[[str], None]) -> list[str]:
     for former in FORMER:
         if given[:1] != [former.command] or former.flag not in {argument.partition("=")[0] for argument in given}:
             continue
-        warn(f"{former.command} {former.flag} is `memplan {former.now}` now, and goes with the next release")
         given = [former.now, *former.adds, *_renamed(given[1:], former)]
+        warn(f"{former.command} {former.flag} goes with the next release, and is `memplan {shlex.join(given)}` now")
     return given
 
 

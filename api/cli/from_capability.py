@@ -5,22 +5,25 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
+from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.arguments import ListFormat, Quiet, ServerUrl
-from memplan.api.cli.flags import argument, dashed, flag, flags_of, keyword, options_given, signed, spelled
+from memplan.api.cli.flags import dashed, flags_of, keyword, options_given, signed
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
-from memplan.api.cli.streams import STANDARD, is_terminal, read_as, refuse_unwritable, say, wants_table, warn, write
+from memplan.api.cli.reading import parameters_of_inputs, read_files
+from memplan.api.cli.streams import is_terminal, refuse_unwritable, say, wants_table, write
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, due
-from memplan.capabilities.question import Input, Question
+from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.files import named
 from memplan.planner.errors import OptionError
+from memplan.planner.model.finding import Finding
 
 JsonFile = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
@@ -41,7 +44,17 @@ class Given:
     question: Question
     options: CapabilityOptions
     server: str | None
+    line: CommandLine
     prepared: Any = None
+
+    def say(self, text: str) -> None:
+        """Print a text to people, on standard error, with the commands that it advises as they run."""
+        say(f"memplan: {self.line.completed(text)}")
+
+    def warn(self, findings: Iterable[Finding]) -> None:
+        """Print findings to people, one line each."""
+        for finding in findings:
+            self.say(f"warning: {finding.rule}: {finding.message}")
 
     def refuse_remote(self, *flags: str) -> None:
         """Raise OptionError for flags of the command's own that need more than what a service answers."""
@@ -83,9 +96,7 @@ def command_of(capability: Capability[Any], local: Local | None = None) -> Calla
     own = local or Local()
     files = [each for each in capability.inputs if each.from_file is not None]
     parameters = [
-        *(_argument(each, is_first=each is files[0]) for each in files if not each.named_by_flag),
-        *(_file_flag(each) for each in files if each.named_by_flag),
-        *(_text_flag(each) for each in capability.inputs if each.from_file is None and each.from_text is not None),
+        *parameters_of_inputs(capability),
         keyword("output", JsonFile, None),
         *flags_of(capability.options),
         *(flag for each in files if each.reading is not None for flag in flags_of(each.reading)),
@@ -95,41 +106,48 @@ def command_of(capability: Capability[Any], local: Local | None = None) -> Calla
         keyword("quiet", Quiet, False),
     ]
 
+    # A flag of a command's own comes after one of the same name, and wins.
+    unique = tuple({parameter.name: parameter for parameter in parameters}.values())
+
     def command(**given: Any) -> None:
-        raise typer.Exit(run(capability, own, given))
+        line = CommandLine(capability, unique, given)
+        with line.in_errors():
+            raise typer.Exit(run(line, own))
 
     command.__name__ = capability.name
     command.__doc__ = f"{capability.help}\n\n{_exit_sentence(capability)}"
-    return signed(command, parameters)
+    return signed(command, unique)
 
 
-def run(capability: Capability[Any], local: Local, given: dict[str, Any]) -> int:
+def run(line: CommandLine, local: Local) -> int:
     """Read files and flags, answer, and write the answer; return the exit status. Raises MemplanError."""
-    started = time.monotonic()
+    capability, given, started = line.capability, line.given, time.monotonic()
     if not local.owns_output:
         refuse_unwritable(given["output"])
     options = options_given(capability.options, given)
     reader = Reader(options_given(ReadOptions, given))
     question = local.reads(reader, given)
-    question = _read_files(capability, reader, given) if question is None else question
+    question = read_files(line, reader) if question is None else question
     paths = {each.name: given.get(each.name) for each in capability.inputs if each.from_file is not None}
-    found = Given(paths, given, reader, question, options, given["server"])
+    found = Given(paths, given, reader, question, options, given["server"], line)
     local.prepare(found)
     if not given["quiet"]:
-        warn(reader.warnings)
-    line = ProgressLine(sys.stderr if local.draws_progress and is_terminal(sys.stderr) and not given["quiet"] else None)
+        found.warn(reader.warnings)
+    drawn = ProgressLine(
+        sys.stderr if local.draws_progress and is_terminal(sys.stderr) and not given["quiet"] else None
+    )
     # Reading is a part of the time, unless work is counted instead.
     deadline = None if found.options.counts_work else due(found.options.time_limit_s, started)
     with graceful_interrupts() as cancelled:
-        hear = _reporter(capability, line.take if local.draws_progress else _say_line, given["quiet"])
+        hear = _reporter(capability, drawn.take if local.draws_progress else _say_line, given["quiet"])
         control = Control(deadline, cancelled, hear, is_local=True)
 
         def work() -> Any:
             local.begin(found, control)
             return answered(capability, found, control)
 
-        answer = run_in_thread(work, lambda: line.draw(time.monotonic() - started))
-        line.erase()
+        answer = run_in_thread(work, lambda: drawn.draw(time.monotonic() - started))
+        drawn.erase()
     show(capability, local, found, answer)
     return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer)
 
@@ -152,68 +170,22 @@ def show(capability: Capability[Any], local: Local, given: Given, answer: Any) -
     output, quiet = None if local.owns_output else given.flags["output"], given.flags["quiet"]
     for sentence in local.finish(given, answer):
         if not quiet:
-            say(f"memplan: {sentence}")
+            given.say(sentence)
     if local.shows(given, answer):
         return
     is_table = wants_table(given.flags.get("display"))
     if output is not None or not is_table:
         write(output, capability.write(answer))
     if is_table:
-        write(None, "".join(f"{line}\n" for line in capability.lines(answer)).encode())
+        write(None, "".join(f"{given.line.completed(line)}\n" for line in capability.lines(answer)).encode())
     elif local.says_lines and not quiet:
         for line in capability.lines(answer):
-            say(f"memplan: {line}")
-
-
-def _argument(each: Input[Any], *, is_first: bool) -> inspect.Parameter:
-    is_needed = is_first or (each.required and each.absent is None)
-    metavar = each.metavar or dashed(each.name).upper()
-    if is_needed:
-        return argument(each.name, str, inspect.Parameter.empty, metavar=metavar, help=each.help)
-    return argument(each.name, str | None, None, metavar=f"[{metavar}]", help=each.help)
-
-
-def _file_flag(each: Input[Any]) -> inspect.Parameter:
-    return flag(each.name, str | None, None, spelled(each.name)[0], metavar=each.metavar or "FILE", help=each.help)
-
-
-def _text_flag(each: Input[Any]) -> inspect.Parameter:
-    return flag(each.name, list[str] | None, None, spelled(each.name)[0], metavar=each.metavar, help=each.help)
+            given.say(line)
 
 
 def _exit_sentence(capability: Capability[Any]) -> str:
     exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
     return f"Exit status: {', '.join(f'{status} {meaning}' for status, meaning in exits.items())}."
-
-
-def _read_files(capability: Capability[Any], reader: Reader, given: Mapping[str, Any]) -> Question:
-    """Return the inputs that files and texts say; raises InputError."""
-    question: dict[str, Any] = {}
-    _refuse_standard_twice([given.get(each.name) for each in capability.inputs if each.from_file is not None])
-    for each in sorted(capability.inputs, key=lambda each: each.reads_last):
-        said = given.get(each.name)
-        if said is None:
-            value = None if each.absent is None else each.absent(reader, question)
-            if value is not None:
-                question[each.name] = value
-            elif each.required and not capability.any_of:
-                raise OptionError(f"{spelled(each.name)[0].removeprefix('--')}: is required")
-        elif each.from_file is not None:
-            question[each.name] = _read_file(each, reader, said, question)
-        elif each.from_text is not None:
-            question[each.name] = each.from_text(tuple(said), question)
-    return question
-
-
-def _read_file(each: Input[Any], reader: Reader, path: str, question: Question) -> Any:
-    from_file = each.from_file
-    assert from_file is not None
-    return read_as(path, lambda data: from_file(reader, data, path, question))
-
-
-def _refuse_standard_twice(paths: Sequence[str | None]) -> None:
-    if paths.count(STANDARD) > 1:
-        raise OptionError("files: only one of them must be standard input, got - twice")
 
 
 def _say_line(line: str) -> None:

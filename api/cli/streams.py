@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +15,6 @@ import typer
 from memplan.files import named, os_errors_named, save
 from memplan.planner import formats
 from memplan.planner.errors import FileError
-from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -32,7 +31,7 @@ def read_as(path: str, reader: Callable[[bytes], T]) -> T:
 
 def named_as(path: str) -> AbstractContextManager[None]:
     """Put the name of a file, or of standard input for `-`, before what is wrong with what is in it."""
-    return named(_name(path))
+    return named(_name(path), path)
 
 
 def read_plan(path: str, problem: Problem) -> Plan:
@@ -73,12 +72,6 @@ def say(text: str) -> None:
     """Tell people something, on standard error, which may be closed."""
     with contextlib.suppress(OSError):
         typer.echo(text, err=True)
-
-
-def warn(findings: Iterable[Finding]) -> None:
-    """Tell people of findings, one line each."""
-    for finding in findings:
-        say(f"memplan: warning: {finding.rule}: {finding.message}")
 
 
 def is_terminal(stream: object) -> bool:

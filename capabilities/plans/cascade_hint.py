@@ -36,5 +36,4 @@ def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> 
         return None
     point = found.points[0]
     more = f"{100 * (point.macs_ratio - 1):+.1f} % MACs"
-    name = reader.file_name or "MODEL"
-    return f"with cascades {point.peak:,} bytes at {more}: memplan cascade {name} --fit {size}"
+    return f"with cascades {point.peak:,} bytes at {more}: `memplan cascade --fit {size}`"

@@ -171,13 +171,13 @@ def _order_text(each: OrderRepair) -> str:
     if each.kind == "swap":
         return "swap operations {} and {}".format(*each.operations)
     if each.kind == "recompute":
-        return f"run {len(each.operations)} operations again (memplan recompute)"
+        return f"run {len(each.operations)} operations again (`memplan recompute`)"
     if each.kind == "cascade":
         pairs = zip(each.operations[::2], each.operations[1::2], strict=True)
         ranges = ", ".join(f"{first} to {last}" for first, last in pairs)
-        return f"run operations {ranges} in stripes (memplan cascade)"
+        return f"run operations {ranges} in stripes (`memplan cascade`)"
     if each.kind == "reorder":
-        return f"another order, {each.moves} operations elsewhere (memplan order)"
+        return f"another order, {each.moves} operations elsewhere (`memplan order`)"
     return "the operations as they are"
 
 

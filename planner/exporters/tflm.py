@@ -7,6 +7,7 @@ subgraph are the first ones, whichever subgraph it is; so it takes no such plan 
 
 from __future__ import annotations
 
+import shlex
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -50,7 +51,8 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
     ours, own = arena_head(model, offsets), arena_head(model)
     if ours.unknown:
         rule = f"must have kernels whose scratch is known ({KERNELS}), for tflm, got {', '.join(ours.unknown)}"
-        raise FormatError(f"model: {rule}; without a plan, TFLite Micro places all by itself")
+        way = " ".join(f"--scratch {shlex.quote(f'{name}=0')}" for name in ours.unknown)
+        raise FormatError(f"model: {rule}; where they need none, `memplan export {way}`; else 0 is what they need")
     moved = [
         tensor for tensor, offset in zip(model.tensors, offsets, strict=True) if tensor.is_variable and offset >= 0
     ]

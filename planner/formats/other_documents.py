@@ -1,4 +1,7 @@
-"""Documents of memplan that are given where a problem or a plan is wanted: recognized by what they are."""
+"""Documents of memplan that are given where a problem or a plan is wanted: recognized by what they are.
+
+In the commands that read them, FILE stands for the document itself; whoever knows its name writes that there.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def refuse_unless_graph(value: object) -> None:
 
 def _refuse(value: Mapping[str, Any], wanted: str) -> None:
     is_problem = "buffers" in value
-    kind = "a problem, which tells no operations and which `memplan plan` reads" if is_problem else _kind(value)
+    kind = "a problem, which tells no operations and which `memplan plan FILE` reads" if is_problem else _kind(value)
     if kind is not None:
         raise FormatError(f"must be {wanted}, got {kind}")
 
@@ -48,11 +51,13 @@ def _refuse(value: Mapping[str, Any], wanted: str) -> None:
 def _kind(value: Mapping[str, Any]) -> str | None:
     """Return what a document is, and the command that reads it; None where that is not known."""
     if "placements" in value:
-        return "a plan, which `memplan verify PROBLEM PLAN` checks"
+        return "a plan, which `memplan verify PROBLEM FILE` checks"
     if "functions" in value:
-        return "operations, which `memplan liveness` and `memplan plan` read"
+        return "operations, which `memplan liveness FILE` and `memplan plan FILE` read"
     if "ops" in value:
-        return "a graph of operations, which `memplan order` reads"
+        return "a graph of operations, which `memplan order FILE` and `memplan plan FILE --reorder` read"
+    if str(value.get("format")).startswith("memplan-replay/"):
+        return "a bundle, which `memplan replay FILE` reads"
     if "problem" in value:
         return "a request to the service, whose problem is in the field problem"
     return None

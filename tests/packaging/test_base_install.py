@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,14 +24,25 @@ PROGRAM = (
     "from memplan.api.cli.main import main; sys.exit(main(arguments))"
 )
 """Runs the command as if packages were not installed."""
+LINES = (
+    "import os, shlex, sys; missing, *lines = sys.argv[1:];"
+    "sys.modules.update(dict.fromkeys(missing.split(',')));"
+    "from memplan.api.cli.main import main; out = os.dup(1); os.dup2(os.open(os.devnull, os.O_WRONLY), 1);"
+    "[os.write(out, f'{main(shlex.split(line)[1:])}\\n'.encode()) for line in lines]"
+)
+"""Runs lines in one process as if packages were not installed, and prints the exit status of each."""
+STATUS_1 = {"explain", "repairs"}
+"""What does not fit is explained and mended in the lines of pages."""
 EXTRAS = sorted(package for packages in PACKAGES.values() for package in packages)
 HARD = "examples/problems/minimalloc/A.1048576.csv"
 
 
-def base(*arguments: str, missing: list[str] = EXTRAS, **settings: str) -> subprocess.CompletedProcess[str]:
+def base(
+    *arguments: str, missing: list[str] = EXTRAS, program: str = PROGRAM, folder: Path = ROOT, **settings: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM, ",".join(missing), *arguments],
-        cwd=ROOT,
+        [sys.executable, "-c", program, ",".join(missing), *arguments],
+        cwd=folder,
         env=os.environ | settings,
         capture_output=True,
         text=True,
@@ -54,6 +67,19 @@ def test_the_base_plans_explains_orders_and_checks(arguments: tuple[str, ...]) -
     done = base(*arguments)
     assert "Traceback" not in done.stderr
     assert done.returncode == (1 if arguments[0] == "explain" else 0)
+
+
+def test_the_lines_of_the_readme_run_or_name_the_extra_that_their_page_names(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for page in ("README.md", "docs/command.md"):
+        (block,) = re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+        lines = [line.partition("#")[::2] for line in block.splitlines()]
+        done = base(*(command.strip() for command, _ in lines), program=LINES, folder=tmp_path)
+        found = dict(zip(lines, done.stdout.splitlines(), strict=True))
+        assert [line for line, status in found.items() if line[0].split()[1] in STATUS_1 and status != "1"] == []
+        failed = {command: note for (command, note), status in found.items() if status not in "01"}
+        assert [command for command, note in failed.items() if "extra" not in note] == [], done.stderr
+        assert set(re.findall(r"memplan\[(\w+)\]", done.stderr)) == {note.split()[-1] for note in failed.values()}
 
 
 def test_kernels_of_the_package_prove_without_numba() -> None:

@@ -10,7 +10,7 @@ from memplan.api.checks.reports import REPORTS
 from memplan.api.cli.arguments import PlanOutput, SaveBaseline
 from memplan.api.cli.flags import flag, keyword
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import format_for, refuse_unwritable, say, write
+from memplan.api.cli.streams import format_for, refuse_unwritable, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.plans.baseline import write_baseline
 from memplan.capabilities.plans.budgets import read_budgets
@@ -51,7 +51,7 @@ def _shows(given: Given, answer: Any) -> bool:
     if not given.flags["report"]:
         return False
     for line in () if given.flags["quiet"] else lines(answer):
-        say(f"memplan: {line}")
+        given.say(line)
     return True
 
 

@@ -8,7 +8,7 @@ from pydantic_core import to_json, to_jsonable_python
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.streams import say, wants_table, write
+from memplan.api.cli.streams import wants_table, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.reasons import repairs
 from memplan.capabilities.reasons.explain import lines
@@ -20,7 +20,7 @@ def _prepare(given: Given) -> None:
         return
     if given.server is not None:
         raise OptionError("repairs: must not be given with server: `memplan repairs` has both")
-    say("memplan: warning: explain --repairs is `memplan repairs` now, and goes with the next release")
+    given.say("warning: explain --repairs is `memplan repairs` now, and goes with the next release")
 
 
 def _shows(given: Given, answer: Any) -> bool:
@@ -48,7 +48,7 @@ def _shows(given: Given, answer: Any) -> bool:
         write(output, to_json(told) + b"\n")
     if is_table:
         rows = (*lines(answer), *repairs.lines(mended))
-        write(None, "".join(f"{line}\n" for line in rows).encode())
+        write(None, "".join(f"{given.line.completed(line)}\n" for line in rows).encode())
     return True
 
 

@@ -9,7 +9,7 @@ from memplan.api.cli.arguments import BundleFile, OrderFile, Reorder, ReorderedP
 from memplan.api.cli.flags import keyword
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.local.plan_output import FLAGS, refuse_outputs, show_plan
-from memplan.api.cli.streams import read_as, refuse_unwritable, say, write
+from memplan.api.cli.streams import read_as, refuse_unwritable, write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.plans.planning import is_own_planner
 from memplan.capabilities.question import Question
@@ -62,7 +62,7 @@ def _shows(given: Given, answer: Any) -> bool:
         from memplan.capabilities.plans.cascade_hint import cascade_hint
 
         if (hint := cascade_hint(given.question["problem"], given.reader)) is not None:
-            say(f"memplan: {hint}")
+            given.say(hint)
     return True
 
 

@@ -10,7 +10,7 @@ from memplan.api.cli.flags import keyword
 from memplan.api.cli.from_capability import Given
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
-from memplan.api.cli.streams import format_for, is_terminal, refuse_unwritable, say, warn, write
+from memplan.api.cli.streams import format_for, is_terminal, refuse_unwritable, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.plans.planning import kept_lines
 from memplan.planner.model.plan import Plan
@@ -54,16 +54,16 @@ def show_plan(given: Given, answer: Plan) -> bool:
         write(output, write_plan(answer, problem, _plan_format(given)))
     _draw(given, problem, answer)
     if not is_quiet:
-        warn(answer.findings)
+        given.warn(answer.findings)
         for line in kept_lines(answer):
-            say(f"memplan: {line}")
+            given.say(line)
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
         # Tables for people need a library that a program's caller does not wait for.
         from memplan.api.cli import report
 
-        report.show_plan(problem, answer, sys.stdout if is_table else sys.stderr)
+        report.show_plan(problem, answer, sys.stdout if is_table else sys.stderr, given.line.completed)
     elif not is_quiet and answer.explanation is not None:
-        say(f"memplan: {answer.explanation.message}")
+        given.say(answer.explanation.message)
     return True
 
 
@@ -81,7 +81,7 @@ def _certified(given: Given, problem: Problem, answer: Plan) -> Plan:
     if found.text:
         write(file, found.text.encode())
     elif not given.flags["quiet"]:
-        say(f"memplan: no certificate: {found.reason}")
+        given.say(f"no certificate: {found.reason}")
     return plan
 
 

@@ -96,5 +96,5 @@ def test_the_former_way_to_keep_places_works_with_a_word(files: Path, capfd: Cap
     command = ["plan", "--keep", str(files / "old.csv"), str(files / "new.csv"), "--eps=1%", "-o", str(made)]
     assert main(command) == 0
     assert json.loads(made.read_text())["kept"]["eps"] == 0.01
-    word = "memplan: warning: plan --keep is `memplan replan` now, and goes with the next release\n"
+    word = "memplan: warning: plan --keep goes with the next release, and is `memplan replan "
     assert capfd.readouterr().err.startswith(word)

@@ -169,7 +169,7 @@ def test_recompute_of_the_release_before_is_answered_with_a_word(capfd: Captured
     assert main(["order", RANDWIRE, "--recompute", "--time-limit", "1", "--budget", "1GB", "--format", "json"]) == 0
     out, err = capfd.readouterr()
     assert json.loads(out)["is_within"]
-    assert "order --recompute is `memplan recompute` now" in err
+    assert "order --recompute goes with the next release, and is `memplan recompute " in err
 
 
 def test_budgets_of_recompute_are_refused_where_they_are_none(capfd: Captured) -> None:

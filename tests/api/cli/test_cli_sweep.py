@@ -131,7 +131,8 @@ def test_the_former_way_to_ask_works_with_a_word(one_pool: str, capfd: Captured)
     assert main(["plan", one_pool, "--sweep", "64:96:32", "--time-limit", "5"]) == 0
     told = capfd.readouterr()
     assert [row["status"] for row in json.loads(told.out)["points"]] == ["infeasible", "optimal"]
-    assert told.err == "memplan: warning: plan --sweep is `memplan sweep` now, and goes with the next release\n"
+    word = "memplan: warning: plan --sweep goes with the next release, and is `memplan sweep --each-limit=10 "
+    assert told.err.startswith(word)
 
 
 def test_sizes_are_needed(one_pool: str, capfd: Captured) -> None:

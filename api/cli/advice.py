@@ -1,0 +1,91 @@
+"""Commands that texts advise, completed by what the command line gave, so that they run as they are printed."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from memplan.api.cli.flags import dashed, flags_of
+from memplan.capabilities.capability import Capability
+from memplan.capabilities.registry import CAPABILITIES
+from memplan.planner.errors import InputError
+
+_ADVISED = re.compile(r"`memplan ([a-z-]+)((?: --[^`]*)?)`")
+"""A command without files: which these are, only the command line knows."""
+
+
+@dataclass(frozen=True, eq=False)
+class CommandLine:
+    """A command line that was given: the capability, the parameters of its command, and their values by name."""
+
+    capability: Capability[Any]
+    parameters: Sequence[inspect.Parameter]
+    given: Mapping[str, Any]
+
+    def completed(self, text: str) -> str:
+        """Return a text whose commands have the files that were given, and the flags that say how these are read."""
+        return _ADVISED.sub(self._completed, text)
+
+    @contextlib.contextmanager
+    def in_errors(self) -> Iterator[None]:
+        """Complete the commands that errors advise."""
+        try:
+            yield
+        except InputError as error:
+            raise type(error)(*map(self.completed, error.sentences)) from error
+
+    def with_files(self, files: Mapping[str, str]) -> str:
+        """Return the command line with other files."""
+        return f"`memplan {shlex.join([self.capability.name, *self._words(self.parameters, {**self.given, **files})])}`"
+
+    def _completed(self, found: re.Match[str]) -> str:
+        name, more = found[1], shlex.split(found[2])
+        target, given = CAPABILITIES.get(name), dict(self.given)
+        if target is None:
+            return found[0]
+        parameters = self.parameters
+        if target is not self.capability:
+            files = [each for each in target.inputs if each.from_file is not None and not each.named_by_flag]
+            own = next((each.name for each in self.capability.inputs if each.from_file is not None), "")
+            given.setdefault(files[0].name, given.get(own))
+            if any(given.get(each.name) is None and each.required and each.absent is None for each in files):
+                return found[0]
+            reading = [flag for each in files if each.reading is not None for flag in flags_of(each.reading)]
+            parameters = [inspect.Parameter(each.name, inspect.Parameter.POSITIONAL_ONLY) for each in files] + reading
+        words = self._words([each for each in parameters if not _spelled(each).intersection(more)], given)
+        return f"`memplan {shlex.join([name, *words, *more])}`"
+
+    def _words(self, parameters: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> Iterator[str]:
+        for each in parameters:
+            value = given.get(each.name)
+            if value is not None and value != each.default:
+                yield from _said(each, value)
+
+
+def _said(parameter: inspect.Parameter, value: Any) -> Iterator[str]:
+    """Yield the words of a command line that say a parameter's value."""
+    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+        yield str(value)
+        return
+    yes, _, no = _declared(parameter)[0].partition("/")
+    for one in value if isinstance(value, list) else [value]:
+        yield no if one is False else yes
+        if not isinstance(one, bool):
+            yield str(one.value if isinstance(one, Enum) else one)
+
+
+def _spelled(parameter: inspect.Parameter) -> set[str]:
+    return {word for flags in _declared(parameter) for word in flags.split("/")}
+
+
+def _declared(parameter: inspect.Parameter) -> Sequence[str]:
+    described = getattr(parameter.annotation, "__metadata__", (None,))[0]
+    # Where it is a part of an annotation, typer's option has the first of its flags as what is else the default.
+    flags = (getattr(described, "default", None), *(getattr(described, "param_decls", None) or ()))
+    return [each for each in flags if isinstance(each, str)] or [f"--{dashed(parameter.name)}"]

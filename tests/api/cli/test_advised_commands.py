@@ -1,0 +1,140 @@
+"""Every command that a message or a hint advises runs as it is printed: with the files and flags that were given."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.planner.operations.graph import write_graph
+from tests.support import networks, onnx_models
+
+ROOT = Path(__file__).parents[3]
+MODELS = ROOT / "tests" / "models"
+ADVISED = re.compile(r"`memplan ([a-z-]+)([^`]*)`")
+PRODUCT = ("planner", "solvers", "capabilities", "api")
+
+TWO = json.dumps(
+    {
+        "buffers": [{"id": k, "size": 64, "start": 0, "end": 3} for k in "ab"],
+        "pools": [{"name": "ram", "base_address": 4096}],
+    }
+)
+PINNED = "id,lower,upper,size,offset\na,0,2,100,0\nb,1,3,100,150\nc,2,4,9,0\nd,4,5,9,0\n"
+ROWS = [onnx_models.value(name, ("N", channels, 32, 32)) for name, channels in (("x", 1), ("y", 8), ("z", 1))]
+KERNELS = {"up": np.zeros((8, 1, 3, 3), np.float32), "down": np.zeros((1, 8, 3, 3), np.float32)}
+NODES = [onnx_models.node("Conv", way, to, pads=[1] * 4) for way, to in (("x up", "y"), ("y down", "z"))]
+CHAIN = onnx_models.model(NODES, ROWS[:1], ROWS[2:], **KERNELS)
+
+CASES: list[tuple[str, str, int, list[str]]] = [
+    # the module that has the sentence; the command that is given; its exit status; the commands that it advises
+    ("other_documents", "order two.json", 2, ["plan two.json"]),
+    ("other_documents", "replay plan.json", 2, []),
+    ("other_documents", "cascade 'a graph/two.json'", 2, ["plan 'a graph/two.json'"]),
+    ("other_documents", "plan graph.json", 2, ["order graph.json", "plan graph.json --reorder"]),
+    ("other_documents", "order plan.json", 2, ["verify PROBLEM plan.json"]),
+    ("other_documents", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),
+    ("other_documents", "plan bundle.json", 2, ["replay bundle.json"]),
+    ("advice", "verify plan.json two.json", 2, ["verify two.json plan.json"]),
+    ("advice", "export plan.json two.json --to ld -o a.ld", 2, ["export two.json plan.json --output a.ld --to ld"]),
+    ("problems", "plan pinned.csv --capacity 4KiB -o out.json", 0, ["audit pinned.csv --capacity 4KiB"]),
+    (
+        "report",
+        "plan two.json --capacity 64 --format table",
+        1,
+        ["explain two.json --capacity 64", "repairs two.json --capacity 64"],
+    ),
+    (
+        "cascade_hint",
+        "plan chain.onnx --dim N=1 --capacity 9KiB --format table",
+        1,
+        [
+            "explain chain.onnx --dim N=1 --capacity 9KiB",
+            "repairs chain.onnx --dim N=1 --capacity 9KiB",
+            "cascade chain.onnx --dim N=1 --fit 9216",
+        ],
+    ),
+    ("repairs", "repairs graph.json --capacity 12KiB --format table", 1, ["cascade graph.json"]),
+    (
+        "tflm",
+        "export vela.tflite vela.json --to tflm -o out.tflite",
+        2,
+        ["export vela.tflite vela.json --output out.tflite --to tflm --scratch ethos-u=0 --scratch my_op=0"],
+    ),
+    ("former", "plan two.json --keep plan.json", 0, ["replan two.json plan.json"]),
+    (
+        "former",
+        "plan two.json --sweep 128:256:64",
+        0,
+        ["sweep --each-limit=10 --time-limit=604800 two.json --size 128:256:64"],
+    ),
+    ("former", "order graph.json --recompute", 0, ["recompute graph.json"]),
+    ("explain", "explain two.json --repairs 1 --capacity 64", 1, ["repairs two.json --capacity 64"]),
+]
+ELSEWHERE = {
+    ("gate", "keys"): "help of the page of the service",
+    ("server", "keys"): "a refusal of memplan serve: tests/api/http/test_serving.py",
+    ("remote", "serve"): "a service that is away: it is to be started",
+    ("options", "solvers"): "help of a flag",
+    ("arguments", "replay"): "help of a flag",
+    ("replay", "plan"): "help of an argument",
+    ("replay", "replay"): "a refusal of the service, which has no files",
+}
+"""Commands that texts name, which no case shows, with the reason."""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("a graph").mkdir()
+    for name in ("two.json", "a graph/two.json"):
+        Path(name).write_text(TWO)
+    Path("pinned.csv").write_text(PINNED)
+    Path("chain.onnx").write_bytes(CHAIN)
+    Path("graph.json").write_bytes(write_graph(networks.two_convolutions()))
+    shutil.copy(ROOT / "examples" / "operations.json", "operations.json")
+    shutil.copy(MODELS / "vela" / "skip_shared.tflite", "vela.tflite")
+    assert main(["plan", "two.json", "-o", "plan.json", "--deterministic", "--bundle", "bundle.json"]) == 0
+    assert main(["plan", "vela.tflite", "-o", "vela.json"]) == 0
+    capfd.readouterr()
+    return tmp_path
+
+
+@pytest.mark.parametrize(("_module", "line", "status", "wanted"), CASES, ids=[line for _, line, *_ in CASES])
+@pytest.mark.usefixtures("here")
+def test_what_is_advised_runs_as_it_is_printed(
+    _module: str, line: str, status: int, wanted: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(shlex.split(line)) == status
+    said = "\n".join(capfd.readouterr())
+    advised = [f"{name}{more}" for name, more in ADVISED.findall(said)]
+    assert advised == wanted, said
+    for command in advised:
+        found = main(shlex.split(command.replace("PROBLEM", "two.json")))
+        assert (command, found) == (command, 1 if command.startswith(("explain", "repairs")) else 0)
+
+
+def advising() -> set[tuple[str, str]]:
+    """Return the texts of the product that name a command, but docstrings: (module, command)."""
+    found = set()
+    for path in (path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")):
+        if "`memplan " not in (text := path.read_text(encoding="utf-8")):
+            continue
+        tree = ast.parse(text)
+        documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
+                found |= {(path.stem, name) for name in re.findall(r"`memplan ([a-z-]+)", node.value)}
+    return found
+
+
+def test_no_text_advises_a_command_that_no_case_runs() -> None:
+    shown = {module for module, *_ in CASES}
+    assert {(module, name) for module, name in advising() if module not in shown} == set(ELSEWHERE)
