@@ -36,11 +36,18 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     if len(model.subgraphs) > 1:
         rule = "must be one for tflm, as TFLite Micro reads the same offsets for each; try buffer-plan"
         raise FormatError(f"model.subgraphs: {rule}, got {len(model.subgraphs)}")
+    _refuse_widened(model)
     places = _places(layout, "tflm")
     offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
     _refuse_a_larger_arena(model, offsets)
     content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
     return {"": with_metadata(layout.model, OFFLINE_PLAN, content)}
+
+
+def _refuse_widened(model: Model) -> None:
+    if found := next((graph.tensors[k] for graph in model.subgraphs for k in sorted(graph.widened)), None):
+        rule = "must have weights as TFLite Micro reads them, for which it has kernels: int8 or float32"
+        raise FormatError(f"model: {rule}; {shown(found.id)} is made of float16 or sparse ones, convert it without")
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
@@ -96,7 +103,9 @@ def _entries(layout: VerifiedLayout) -> Iterator[tuple[int | str, int]]:
     if layout.model is None or not is_tflite(layout.model):
         yield from places.items()
         return
-    for tensor in read_model(layout.model).tensors:
+    model = read_model(layout.model)
+    _refuse_widened(model)
+    for tensor in model.tensors:
         if not tensor.is_constant and not tensor.is_variable and prod(tensor.shape) > 0:
             # A tensor that no operator touches is requested, too, and can lie anywhere.
             yield tensor.id, max(_offset(tensor, places), 0)

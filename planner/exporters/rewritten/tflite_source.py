@@ -57,15 +57,17 @@ class TfliteSource:
         tensors = self.subgraph.tensors
         read = {self.tensor_of(tensor) for tensor in row.inputs if tensor not in set(self.graph.resident)}
         active = [tensors[k] for k in operator.inputs if k in read]
-        constants = [tensors[k] for k in operator.inputs if k >= 0 and k not in read]
+        constants = [k for k in operator.inputs if k >= 0 and k not in read]
         if operator.is_custom or len(operator.outputs) != 1 or not active:
             return False
         if any(len(row.shape) != 4 for row in (*active, tensors[operator.outputs[0]])):
             return False
-        if len(read.difference(operator.inputs)) or not all(row.is_constant for row in constants):
+        if len(read.difference(operator.inputs)):
+            return False
+        if not all(tensors[k].is_constant or k in self.subgraph.widened for k in constants):
             return False
         if operator.name in BY_PIXEL:
-            return all(size == 1 for row in constants for size in row.shape[-3:-1])
+            return all(size == 1 for k in constants for size in tensors[k].shape[-3:-1])
         if operator.name == "MAX_POOL_2D":
             return active[0].type in LEAST
         if operator.name == "PAD":

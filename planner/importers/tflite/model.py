@@ -20,6 +20,7 @@ OFFLINE_PLAN = "OfflineMemoryAllocation"
 """The metadata in which a file says to TFLite Micro where each tensor lies."""
 _NAME_LENGTH = 200
 """Converters join names of operations that they fuse; longer names than this are cut."""
+_FLOAT16 = 1
 _SUBGRAPHS_OF = {"CALL": 1, "IF": 2, "WHILE": 2, "CALL_ONCE": 1}
 
 
@@ -63,6 +64,23 @@ class Subgraph:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: tuple[Operator, ...]
+
+    @cached_property
+    def widened(self) -> frozenset[int]:
+        """The tensors that are constants, too: weights of float16, or sparse ones, made float32 or dense once.
+
+        LiteRT does so before the first run, and keeps them; TFLite Micro has no kernels for it.
+        Source: tflite 2.18, kernels/dequantize.cc and densify.cc.
+        """
+        found: set[int] = set()
+        for operator in self.operators:
+            given = [self.tensors[k] for k in operator.inputs if k >= 0]
+            is_widened = operator.name == "DENSIFY" or (
+                operator.name == "DEQUANTIZE" and all(tensor.type == _FLOAT16 for tensor in given)
+            )
+            if is_widened and all(k in found or self.tensors[k].is_constant for k in operator.inputs):
+                found.update(operator.outputs)
+        return frozenset(found.difference(self.outputs))
 
 
 @dataclass(frozen=True)

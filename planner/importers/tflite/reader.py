@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.importers.draft import OperationsDraft
+from memplan.planner.importers.draft import Kind, OperationsDraft
 from memplan.planner.importers.imported import Imported, ImportOptions, element_count, plan_of, sized
 from memplan.planner.importers.tflite import ethos_u
 from memplan.planner.importers.tflite.facts import has_effects, operator_facts, tensor_facts
@@ -122,7 +122,7 @@ class _Program:
             tensor = main.tensors[index]
             if tensor.is_constant:
                 raise FormatError(f"{main.path}.inputs: must not be constants, got {shown(tensor.id)}")
-            self._declare(tensor, is_param=True)
+            self._declare(tensor, "param")
         self._subgraph(0, main.inputs)
         for name, tensor in self.given_back.items():
             if name != tensor.id:
@@ -154,6 +154,8 @@ class _Program:
             self._count(operator.path)
             if operator.name == ethos_u.OPERATOR:
                 self._arenas(subgraph, operator, written)
+            if subgraph.widened.issuperset(operator.outputs) and operator.outputs:
+                continue
             self._read(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
                 self._write(subgraph, output, written, operator)
@@ -250,31 +252,25 @@ class _Program:
             if index < 0 or index in written:
                 continue
             tensor = subgraph.tensors[index]
-            if not (tensor.is_constant or tensor.is_variable or 0 in tensor.shape):
+            is_constant = tensor.is_constant or index in subgraph.widened
+            if not (is_constant or tensor.is_variable or 0 in tensor.shape):
                 raise FormatError(f"{path}: must read what was written before, got {shown(tensor.id)}")
-            self._declare(tensor)
+            self._declare(tensor, "constant" if is_constant else None)
 
     def _write(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
             raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {shown(tensor.id)}")
-        self._declare(tensor, is_carried=operator.name == "WHILE")
+        self._declare(tensor, "carried" if operator.name == "WHILE" and not tensor.is_variable else None)
         written.add(index)
 
-    def _declare(self, tensor: TfliteTensor, *, is_param: bool = False, is_carried: bool = False) -> None:
+    def _declare(self, tensor: TfliteTensor, kind: Kind | None = None) -> None:
+        """Declare a tensor unless it is; of no special kind, it is state where it is a variable."""
         if self.draft.is_declared(tensor.id):
             return
-        size = self._size(tensor)
         if self.draft.options.facts:
             self.draft.describe(tensor.id, tensor_facts(tensor))
-        if is_param:
-            self.draft.declare(tensor.id, size, "param")
-        elif tensor.is_constant:
-            self.draft.declare(tensor.id, size, "constant")
-        elif tensor.is_variable:
-            self.draft.declare(tensor.id, size, "persistent")
-        else:
-            self.draft.declare(tensor.id, size, "carried" if is_carried else "plain")
+        self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
 
     def _content(self, tensor: TfliteTensor) -> bytes:
         """Return the bytes of a constant, where they are in its buffer."""

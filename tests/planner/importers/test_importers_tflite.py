@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,18 @@ import pytest
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.importers import read_model
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
+from memplan.planner.importers.model_graph import graph_of_imported
 from memplan.planner.importers.tflite.model import read_model as read_tensors
 from memplan.planner.importers.tflite.reader import read
 from memplan.planner.importers.tflite.tflm_arena import ALIGNMENT
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness.shadow import shadow
+from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import program_graph
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
-from tests.support.tflite_files import INT4, INT8, RESOURCE, STRING, Fields, model, operator, subgraph, tensor
+from tests.support.tflite_files import FLOAT16, INT4, INT8, RESOURCE, STRING, Fields, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[2] / "models"
 X, Y, Z = (tensor(name, (1, 4)) for name in "xyz")
@@ -73,6 +76,25 @@ def test_constants_are_apart_and_variables_are_alive_all_the_time() -> None:
     tensors = [X, tensor("state", (4,), variable=True), tensor("weights", (8,), constant=True), Y]
     found = imported(model(subgraph(tensors, [0], [3], [operator("ADD", [0, 1, 2, -1], [3])])))
     assert rows(found) == {"x": (((-1, 1),), 16), "state": (((-1, 2),), 16), "y": (((0, 2),), 16)}
+
+
+def test_weights_of_float16_are_constants_and_their_multiplications_are_counted() -> None:
+    half = struct.pack("<18H", *range(18))
+    tensors = [
+        tensor("x", (1, 4, 4, 1)),
+        tensor("half", (2, 3, 3, 1), FLOAT16, constant=2),
+        tensor("weights", (2, 3, 3, 1)),
+        tensor("bias", (2,), constant=True),
+        tensor("y", (1, 4, 4, 2)),
+    ]
+    window = {4: {0: ("b", 0), 1: ("i", 1), 2: ("i", 1)}}
+    operators = [operator("DEQUANTIZE", [1], [2]), {**operator("CONV_2D", [0, 2, 3], [4]), **window}]
+    found = imported(model(subgraph(tensors, [0], [4], operators), contents=[half]), facts=True)
+    assert rows(found) == {"x": (((-1, 1),), 64), "y": (((0, 2),), 128)}
+    graph = graph_of_imported(found).graph
+    assert [graph.tensors[k].name for k in graph.resident] == ["weights", "bias"]
+    drawn = access_graph(graph).operations[0]
+    assert (drawn.role, drawn.macs) == ("striped", 18)
 
 
 @pytest.mark.parametrize("facts", [False, True])
