@@ -14,7 +14,6 @@ from memplan.capabilities.files.program_names import NO_NAMES, ProgramNames, pro
 from memplan.capabilities.inputs import FILE
 from memplan.planner import formats, importers
 from memplan.planner.audit import verify
-from memplan.planner.errors import FormatError
 from memplan.planner.formats import memplan_json
 from memplan.planner.importers.imported import Imported
 from memplan.planner.model.plan import Plan
@@ -60,7 +59,7 @@ def import_(
 
     A service reads the file in a process of its own, with limits of time and memory.
     """
-    known = importers.detect(file, options.name) or _own_format(file, options.name)
+    known = importers.detect(file, options.name) or formats.detect(file, options.name)
     problem, imported = importers.read_problem(file, options.name, options.of_model(facts=options.names))
     own_plan = None if imported is None else imported.own_plan
     return ImportAnswer(
@@ -85,16 +84,6 @@ def _names(imported: Imported | None) -> ProgramNames | None:
     """Return the names that a program gives; None where there are none."""
     names = NO_NAMES if imported is None else program_names(imported)
     return names if names.steps else None
-
-
-def _own_format(data: bytes, name: str | None) -> str:
-    try:
-        return formats.detect(data, name)
-    except FormatError as error:
-        if not data.strip():
-            raise
-        known = ", ".join([*formats.FORMATS, *importers.IMPORTERS])
-        raise FormatError(f"must be of a known format ({known}), got {data[:20]!r}") from error
 
 
 def _written(found: ImportAnswer) -> bytes:

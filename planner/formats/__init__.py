@@ -10,6 +10,7 @@ from typing import Protocol
 
 from memplan.planner.errors import FormatError
 from memplan.planner.formats import memplan_json, minimalloc_csv
+from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -53,15 +54,11 @@ def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
 
 def detect(data: bytes, name: str | None = None) -> str:
     """Return the format of a file by what is in it, else by how its name ends; raises FormatError."""
-    if not data.strip():
-        raise FormatError("must not be empty")
     for known, module in FORMATS.items():
         if module.recognises(data):
             return known
-    by_name = _by_suffix(name or "")
-    if by_name is None:
-        raise FormatError(f"must be of a known format ({', '.join(FORMATS)}), got {data[:20]!r}")
-    return by_name
+    refuse_other_files(data, name)
+    return _by_suffix(name or "") or refuse_unknown(data)
 
 
 def format_of_name(name: str) -> str:

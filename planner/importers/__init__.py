@@ -12,8 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from memplan.planner import formats
-from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.errors import OptionError
 from memplan.planner.formats import memplan_json
+from memplan.planner.formats.other_files import begins_with_description, refuse_other_files, refuse_unknown
 from memplan.planner.importers.recognition import (
     is_cadence,
     is_iree,
@@ -70,7 +71,8 @@ def is_executorch(data: bytes) -> bool:
 def _is_onnx(data: bytes) -> bool:
     """Return True if the bytes begin as ONNX files do: an IR version, and a producer or an opset."""
     # An ONNX model begins with its ir_version (field 1, a varint), then a text, or the opsets.
-    return len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
+    is_begun = len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
+    return is_begun and not begins_with_description(data)
 
 
 IMPORTERS: Mapping[str, Importer] = {
@@ -90,10 +92,14 @@ IMPORTERS: Mapping[str, Importer] = {
 
 
 def detect(data: bytes, name: str | None = None) -> str | None:
-    """Return the importer for a file by what is in it, else by how its name ends; None where there is none."""
+    """Return the importer for a file by what is in it, else by how its name ends; None where there is none.
+
+    Raises FormatError for a file of a kind that nothing reads, which says what it is.
+    """
     for known, importer in IMPORTERS.items():
         if importer.recognises(data):
             return known
+    refuse_other_files(data, name)
     ending = (name or "").lower()
     return next((known for known, importer in IMPORTERS.items() if ending.endswith(importer.suffixes)), None)
 
@@ -123,7 +129,7 @@ def read_model(data: bytes, name: str | None = None, options: ImportOptions | No
     """Read a model from the bytes of a file, and its name if it has one; raises InputError."""
     found = detect(data, name)
     if found is None:
-        raise FormatError(f"must be of a known format ({', '.join(IMPORTERS)}), got {data[:20]!r}")
+        refuse_unknown(data)
     if options is None:
         from memplan.planner.importers.imported import ImportOptions
 

@@ -40,9 +40,9 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
     if detect(data, name) is not None:
         found = graph_of_imported(read_model(data, name, options.model_copy(update={"facts": True})))
         return replace(found, data=data)
-    if data.lstrip()[:1] not in (b"{", b"["):
-        known = ", ".join(IMPORTERS)
-        raise FormatError(f"must be a model ({known}) or a graph of operations in JSON, got {_said(data, name)}")
+    if formats.detect(data, name) != "json":
+        got = "a table of lifetimes, which tells no operations"
+        raise FormatError(f"must be a model or a graph of operations in JSON, got {got}")
     value = parse(data)
     if options != ImportOptions():
         known = ", ".join(IMPORTERS)
@@ -66,14 +66,6 @@ def is_graph(data: bytes) -> bool:
     except FormatError:
         return False
     return isinstance(value, Mapping) and "ops" in value and "buffers" not in value
-
-
-def _said(data: bytes, name: str | None) -> str:
-    try:
-        known = formats.detect(data, name)
-    except FormatError:
-        known = ""
-    return "a table of lifetimes, which tells no operations" if known == "csv" else repr(data[:20])
 
 
 def graph_of_imported(imported: Imported) -> ModelGraph:

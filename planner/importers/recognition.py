@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from memplan.planner.formats.other_files import begins_with_nodes
+
 _XLA_TEXTS = (b"BufferAssignment:", b"HloLiveRange")
 _HLO_PROTO = re.compile(rb"\n[\x80-\xff]{0,9}[\x00-\x7f]\n[\x01-\x7f][\x20-\x7e]+[\x12\x1a]")
 """A message, whose first field is a name of one line."""
@@ -41,7 +43,7 @@ def is_torch_snapshot(data: bytes) -> bool:
 
 def is_xla(data: bytes) -> bool:
     """Return True if the bytes begin as one of XLA's texts, or as an HloProto: a module that begins with its name."""
-    return is_xla_text(data) or _HLO_PROTO.match(data) is not None
+    return is_xla_text(data) or (_HLO_PROTO.match(data) is not None and not begins_with_nodes(data))
 
 
 def is_xla_text(data: bytes) -> bool:

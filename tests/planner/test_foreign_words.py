@@ -62,7 +62,7 @@ def test_a_problem_is_no_plan() -> None:
         (b'{"buffers": []}', "got a problem, which tells no operations and which `memplan plan` reads"),
         (b'{"placements": []}', "got a plan, which `memplan verify PROBLEM PLAN` checks"),
         (b"id,lower,upper,size\na,0,3,64\n", "got a table of lifetimes, which tells no operations"),
-        (b"\x00\x01", "must be a model (tflite, onnx, "),
+        (b"\x00\x01", "must be of a known format, got "),
     ],
 )
 def test_what_is_no_graph_is_told_for_what_it_is(data: bytes, sentence: str) -> None:

@@ -61,8 +61,7 @@ def load(data: bytes, dims: Mapping[str, int]) -> ModelProto:
         kind = "text" if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in data[:99]) else shown(str(error))
         raise FormatError(f"model: must be an ONNX model, as onnx.save writes it, got {kind}") from None
     if not model.HasField("graph") or not model.ir_version:
-        what = "no graph" if data else "no bytes"
-        raise FormatError(f"model: must be an ONNX model with a graph, got {what}")
+        raise FormatError("model: must be an ONNX model with a graph, got no graph")
     _refuse_broken_texts(model)
     _refuse_too_many(model)
     _give_sizes(model, dims)

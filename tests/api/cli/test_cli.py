@@ -197,7 +197,7 @@ def refused(arguments: list[str], capfd: Captured) -> list[str]:
     [
         (None, "no such file or directory"),
         (b"", "must not be empty"),
-        (b"\x00\x01", r"must be of a known format (json, csv), got b'\x00\x01'"),
+        (b"\x00\x01", r"must be of a known format, got b'\x00\x01'; known are "),
         (b'{"buffers": 1}', "buffers: must be a list, got 1"),
         (b"id,lower,upper,size\nx,5,7,abc\n", "line 2, column 'size': must be an integer, got 'abc'"),
     ],
@@ -209,7 +209,8 @@ def test_a_wrong_file_is_one_line_that_names_it(
     if content is not None:
         file.write_bytes(content)
     for command in (["plan", str(file)], ["verify", str(file), str(file)], ["convert", str(file), "-"]):
-        assert refused(command, capfd) == [f"memplan: error: {file}: {sentence}"]
+        (line,) = refused(command, capfd)
+        assert line.startswith(f"memplan: error: {file}: {sentence}")
 
 
 @pytest.mark.parametrize(

@@ -100,14 +100,14 @@ def test_what_is_in_a_file_counts_more_than_its_name() -> None:
     [
         (b"", "p.json", "must not be empty"),
         (b" \r\n", None, "must not be empty"),
-        (b"\x7fELF\x02\x01", "a.out", "must be of a known format (json, csv), got b'\\x7fELF\\x02\\x01'"),
-        (b"hello", None, "must be of a known format (json, csv), got b'hello'"),
+        (b"\x7fELF\x02\x01", "a.out", "must be a file that is read here, got a compiled program"),
+        (b"hello", None, "must be of a known format, got b'hello'; known are "),
     ],
 )
 def test_a_file_of_no_known_format_is_refused(data: bytes, name: str | None, sentence: str) -> None:
     with pytest.raises(FormatError) as error:
         detect(data, name)
-    assert str(error.value) == sentence
+    assert str(error.value).startswith(sentence)
 
 
 def test_the_name_of_a_file_to_write_says_its_format() -> None:

@@ -200,7 +200,7 @@ LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
     [
         (b"\x08\x08\x12", 'model: must be an ONNX model, as onnx.save writes it, got "Error parsing message'),
         (b"ir_version: 8\n", "model: must be an ONNX model, as onnx.save writes it, got text"),
-        (b"", "model: must be an ONNX model with a graph, got no bytes"),
+        (b"", "must not be empty"),
         (model([node("Neg", "z", "y")], [X], [Y]), 'node[0] (Neg): must read what was written before, got "z"'),
         (model([], [X], [Y]), 'the outputs: must read what was written before, got "y"'),
         (

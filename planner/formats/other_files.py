@@ -1,0 +1,207 @@
+"""Files that are given where a problem, a plan or a model is wanted, and that nothing here reads: what they are.
+
+A file is known by its first bytes, where these say it, or by the names in its archive, or by how its name ends.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from typing import NoReturn
+
+from memplan.planner.errors import FormatError
+
+READ = (
+    "problems and plans of memplan (.json, .csv), and models and dumps of TensorFlow Lite (.tflite), ONNX (.onnx), "
+    "ExecuTorch (.pte), XLA (.hlo.pb, or text of its buffer assignment), IREE (.mlir, after it packed), "
+    "TVM (.graph, .relax), Cadence, PyTorch's memory snapshots, traces of malloc, and idealloc (.in.csv)"
+)
+"""All that is read, in words."""
+_NEAR = 1 << 12
+_EXPORT = "export the model from Python, with torch.onnx.export, and give the .onnx"
+_CONVERT = "convert it with tf.lite.TFLiteConverter, and give the .tflite"
+_OF_WHAT = "give the .onnx or .tflite that it was made of"
+_UNPACK = "unpack it, and give the file inside"
+_NO_OPERATIONS = "holds weights and no operations"
+_SOURCE = "give the file that it was made of, or write the array's bytes into one"
+
+_BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as Keras writes", _CONVERT),
+    (b"GGUF", f"a GGUF file, which {_NO_OPERATIONS}", _EXPORT),
+    (b"ggjt", f"a GGML file, which {_NO_OPERATIONS}", _EXPORT),
+    (b"\x93NUMPY", "an array of NumPy", "give the model or the problem that it belongs to"),
+    (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "a checkpoint of PyTorch, of Python objects", _EXPORT),
+    (b"\x1f\x8b", "a file compressed with gzip", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "a file compressed with zstd", _UNPACK),
+    (b"\xfd7zXZ\x00", "a file compressed with xz", _UNPACK),
+    (b"BZh", "a file compressed with bzip2", _UNPACK),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
+    (b"PAR1", "a table of Parquet", "write it as CSV"),
+    (b"SQLite format 3", "a database of SQLite", "write its table as CSV"),
+    (b"\xd0\xcf\x11\xe0", "an old document of an office program", "save the table as CSV"),
+    (b"%PDF", "a PDF", "give the file that it was printed from"),
+    (b"\x89PNG", "a picture", "give the file that it was drawn from"),
+    (b"\xff\xd8\xff", "a picture", "give the file that it was drawn from"),
+    (b"\x7fELF", "a compiled program or library", "give the model that was compiled into it"),
+    (b"ftrt", "an engine of TensorRT", _OF_WHAT),
+    (b"ptrt", "an engine of TensorRT", _OF_WHAT),
+    (b"RKNN", "a model compiled for a Rockchip", _OF_WHAT),
+    (b"7767517", "a model of ncnn", _OF_WHAT),
+    (b"\xff\xfe", "a text in UTF-16", "save it as UTF-8"),
+    (b"\xfe\xff", "a text in UTF-16", "save it as UTF-8"),
+    (b"ML\xefR", "MLIR in bytecode", "print it as text, after IREE packed its memory: --mlir-print-ir-after-all"),
+)
+"""Beginnings of bytes, what such a file is, and what to do instead."""
+_IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {
+    b"ORTM": ("a model in ONNX Runtime's own format", "give the .onnx that it was made of"),
+    b"FT01": ("data of an ExecuTorch program (.ptd)", "give the program, the .pte"),
+    b"CIRC": ("a model of Circle (ONE)", _OF_WHAT),
+}
+"""Identifiers of FlatBuffers, which are behind the first offset."""
+_HLO_FLAGS = "--xla_dump_hlo_as_proto beside --xla_dump_to in XLA_FLAGS"
+_TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
+    (
+        re.compile(rb"version https://git-lfs"),
+        "a pointer of Git LFS, which stands for the file",
+        "fetch the file itself: git lfs pull",
+    ),
+    (
+        re.compile(rb"(?i)(<!--((?!-->).)*-->\s*)*<(!doctype html|html|head|body)", re.DOTALL),
+        "a page in HTML, as a server sends instead of a file",
+        "download the file itself (of GitHub, the raw one)",
+    ),
+    (re.compile(rb"(<\?xml[^>]*>\s*)?<net[\s>]"), "a model of OpenVINO", _OF_WHAT),
+    (re.compile(rb"<(\?xml|svg)"), "XML", "give a model or a problem"),
+    (
+        re.compile(rb"HloModule\s"),
+        "HLO as text, which says nothing of buffers",
+        f"run it with {_HLO_FLAGS}, and give the .after_optimizations.hlo.pb",
+    ),
+    (
+        re.compile(rb'((//|#)[^\n]*\n\s*)*(builtin\.)?module\b[^"]*[{@]'),
+        "MLIR whose memory is not packed yet",
+        "give what IREE prints behind its packs: iree-compile --mlir-print-ir-after=iree-stream-layout-slices",
+    ),
+    (re.compile(rb'(name|input|layer)\s*:\s*"[^{]*\b(layers?|input_shape)\s*\{'), "a network of Caffe", _OF_WHAT),
+    (re.compile(rb"\[(net|network)\]"), "a network of Darknet", _OF_WHAT),
+    (
+        re.compile(rb"[^{]*\b(unsigned char|uint8_t|char)\s+\w+\s*\[[^\]]*\][^=;]*="),
+        "C source with a model as an array",
+        _SOURCE,
+    ),
+    (re.compile(rb"\s*(#\s*include|#\s*ifndef|/\*.*?\*/\s*#)", re.DOTALL), "C source", _SOURCE),
+    (
+        re.compile(rb"(#[^\n]*\n\s*)*(\"\"\".*?\"\"\"\s*)?(import|from) \w+", re.DOTALL),
+        "Python source",
+        "run it, and give the model that it writes",
+    ),
+    (
+        re.compile(rb'\{\s*"(format|modelTopology)"\s*:\s*("(layers|graph)-model"|\{)'),
+        "a model of TensorFlow.js",
+        _OF_WHAT,
+    ),
+    (re.compile(rb'\{\s*"(class_name|module)"\s*:\s*"'), "a configuration of Keras", _CONVERT),
+    (re.compile(rb'\{\s*"(cells|nbformat)"\s*:'), "a notebook", "run it, and give the model that it writes"),
+)
+"""What texts begin with, what such a file is, and what to do instead."""
+_NAMES: Mapping[str, tuple[str, str]] = {
+    ".mlmodel": ("a model of Core ML", _OF_WHAT),
+    ".mlpackage": ("a model of Core ML", _OF_WHAT),
+    ".caffemodel": ("weights of Caffe", _OF_WHAT),
+    ".engine": ("an engine of TensorRT", _OF_WHAT),
+    ".dlc": ("a model for Qualcomm's runtime", _OF_WHAT),
+    ".mnn": ("a model of MNN", _OF_WHAT),
+    ".onnx.data": ("the weights of an ONNX model", "give the .onnx beside it"),
+    ".onnx_data": ("the weights of an ONNX model", "give the .onnx beside it"),
+    ".ckpt": ("a checkpoint", _EXPORT),
+    ".pth": ("a checkpoint of PyTorch, of Python objects", _EXPORT),
+    ".pt": ("a checkpoint of PyTorch, of Python objects", _EXPORT),
+}
+"""Endings of names, where the bytes do not say it."""
+_ARCHIVES: tuple[tuple[str, str, str], ...] = (
+    ("constants.pkl", "a TorchScript model, of Python code", _EXPORT),
+    ("data.pkl", f"a checkpoint of PyTorch, which {_NO_OPERATIONS}", _EXPORT),
+    ("model.weights.h5", "a model of Keras", _CONVERT),
+    (".npy", "arrays of NumPy", "give the model or the problem that they belong to"),
+    ("xl/workbook.xml", "a spreadsheet", "save the table as CSV"),
+    ("saved_model.pb", "a SavedModel of TensorFlow, packed", _CONVERT),
+    (".mlmodel", "a model of Core ML, packed", _OF_WHAT),
+)
+"""Endings of names in ZIP archives, what such an archive is, and what to do instead."""
+
+
+def refuse_other_files(data: bytes, name: str | None = None) -> None:
+    """Raise FormatError for a file of a kind that is known and not read, with what it is and what to do instead."""
+    if not data.strip():
+        raise FormatError("must not be empty")
+    found = other_kind(data, name)
+    if found is not None:
+        raise FormatError(f"must be a file that is read here, got {found[0]}; {found[1]}")
+
+
+def refuse_unknown(data: bytes) -> NoReturn:
+    """Raise FormatError, which lists what is read, for a file that nothing knows."""
+    raise FormatError(f"must be of a known format, got {data[:20]!r}; known are {READ}")
+
+
+def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
+    """Return what a file is that nothing here reads, and what to do instead; None for all others."""
+    for beginning, what, instead in _BEGINNINGS:
+        if data.startswith(beginning):
+            return what, instead
+    if data[4:8] in _IDENTIFIERS:
+        return _IDENTIFIERS[data[4:8]]
+    if data.startswith(b"PK\x03\x04"):
+        return _archive(data)
+    if data[257:262] == b"ustar":
+        return "an archive of tar", _UNPACK
+    if data[8:10] in (b'{"', b"{ ") and int.from_bytes(data[:8], "little") <= len(data) - 8:
+        return f"a file of safetensors, which {_NO_OPERATIONS}", _EXPORT
+    if begins_with_description(data):
+        is_tensorflow = data[1] == 1 and not (name or "").lower().endswith(".mlmodel")
+        return ("a SavedModel of TensorFlow", _CONVERT) if is_tensorflow else _NAMES[".mlmodel"]
+    if begins_with_nodes(data):
+        return "a frozen graph of TensorFlow", _CONVERT
+    text = data[:_NEAR].removeprefix(b"\xef\xbb\xbf").lstrip()
+    for pattern, what, instead in _TEXTS:
+        if pattern.match(text):
+            return what, instead
+    if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return "a pickle, of Python objects that nobody should load for others", _EXPORT
+    return next((found for ending, found in _NAMES.items() if (name or "").lower().endswith(ending)), None)
+
+
+def begins_with_description(data: bytes) -> bool:
+    """Return True for messages of a version and a message, as of SavedModel and Core ML; in ONNX, a text follows."""
+    if data[:1] != b"\x08" or data[2:3] != b"\x12":
+        return False
+    at = _behind_number(data, 3)
+    return data[at : at + 1] == b"\n"
+
+
+def begins_with_nodes(data: bytes) -> bool:
+    """Return True for a list of messages that begin with a name, as TensorFlow's nodes; an HloProto has one of them."""
+    if data[:1] != b"\n":
+        return False
+    at = _behind_number(data, 1)
+    end = at + sum((byte & 0x7F) << (7 * k) for k, byte in enumerate(data[1:at]))
+    return data[at : at + 1] == b"\n" == data[end : end + 1]
+
+
+def _behind_number(data: bytes, at: int) -> int:
+    """Return what is behind a number of protocol buffers, which takes at most ten bytes."""
+    return at + 1 + next((k for k, byte in enumerate(data[at : at + 9]) if byte < 0x80), 9)
+
+
+def _archive(data: bytes) -> tuple[str, str]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError):
+        return "a ZIP archive that is cut short", "fetch it again"
+    for ending, what, instead in _ARCHIVES:
+        if any(name.endswith(ending) for name in names):
+            return what, instead
+    return f"a ZIP archive of {len(names)} files", _UNPACK
