@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,13 +17,12 @@ from memplan.api.cli.flags import dashed, flags_of, keyword, options_given, sign
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.reading import parameters_of_inputs, read_files
-from memplan.api.cli.streams import is_terminal, refuse_unwritable, say, wants_table, write
+from memplan.api.cli.streams import is_terminal, refuse_unwritable, say, wants_table, warnings, write
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, due
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.files import named
 from memplan.planner.errors import OptionError
-from memplan.planner.model.finding import Finding
 
 JsonFile = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON here, whatever is shown.")
@@ -47,14 +46,10 @@ class Given:
     line: CommandLine
     prepared: Any = None
 
-    def say(self, text: str) -> None:
-        """Print a text to people, on standard error, with the commands that it advises as they run."""
-        say(f"memplan: {self.line.completed(text)}")
-
-    def warn(self, findings: Iterable[Finding]) -> None:
-        """Print findings to people, one line each."""
-        for finding in findings:
-            self.say(f"warning: {finding.rule}: {finding.message}")
+    def say(self, *texts: str) -> None:
+        """Print texts to people, on standard error, with the commands that they advise as they run."""
+        for text in texts:
+            say(f"memplan: {self.line.completed(text)}")
 
     def refuse_remote(self, *flags: str) -> None:
         """Raise OptionError for flags of the command's own that need more than what a service answers."""
@@ -132,7 +127,7 @@ def run(line: CommandLine, local: Local) -> int:
     found = Given(paths, given, reader, question, options, given["server"], line)
     local.prepare(found)
     if not given["quiet"]:
-        found.warn(reader.warnings)
+        found.say(*warnings(reader.warnings))
     drawn = ProgressLine(
         sys.stderr if local.draws_progress and is_terminal(sys.stderr) and not given["quiet"] else None
     )
@@ -179,8 +174,7 @@ def show(capability: Capability[Any], local: Local, given: Given, answer: Any) -
     if is_table:
         write(None, "".join(f"{given.line.completed(line)}\n" for line in capability.lines(answer)).encode())
     elif local.says_lines and not quiet:
-        for line in capability.lines(answer):
-            given.say(line)
+        given.say(*capability.lines(answer))
 
 
 def _exit_sentence(capability: Capability[Any]) -> str:

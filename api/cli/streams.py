@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +15,7 @@ import typer
 from memplan.files import named, os_errors_named, save
 from memplan.planner import formats
 from memplan.planner.errors import FileError
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -72,6 +73,12 @@ def say(text: str) -> None:
     """Tell people something, on standard error, which may be closed."""
     with contextlib.suppress(OSError):
         typer.echo(text, err=True)
+
+
+def warnings(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield a line for people of each finding."""
+    for finding in findings:
+        yield f"warning: {finding.rule}: {finding.message}"
 
 
 def is_terminal(stream: object) -> bool:

@@ -10,7 +10,7 @@ from memplan.api.cli.flags import keyword
 from memplan.api.cli.from_capability import Given
 from memplan.api.cli.interrupts import graceful_interrupts
 from memplan.api.cli.progress import run_in_thread
-from memplan.api.cli.streams import format_for, is_terminal, refuse_unwritable, write
+from memplan.api.cli.streams import format_for, is_terminal, refuse_unwritable, warnings, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.plans.planning import kept_lines
 from memplan.planner.model.plan import Plan
@@ -54,9 +54,7 @@ def show_plan(given: Given, answer: Plan) -> bool:
         write(output, write_plan(answer, problem, _plan_format(given)))
     _draw(given, problem, answer)
     if not is_quiet:
-        given.warn(answer.findings)
-        for line in kept_lines(answer):
-            given.say(line)
+        given.say(*warnings(answer.findings), *kept_lines(answer))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
         # Tables for people need a library that a program's caller does not wait for.
         from memplan.api.cli import report
