@@ -67,9 +67,9 @@ def answered(task: ForeignTask) -> tuple[bytes, str | None]:
 def _wrong_with(error: Exception) -> list[str]:
     """Return the sentences that say why a file cannot be read."""
     if isinstance(error, InputError):
-        return ["file: " + text if text.startswith("must ") else text for text in error.sentences]
-    if isinstance(error, RecursionError):
-        return ["file: must not be nested deeper than its reader can follow"]
+        return [
+            "file: " + text if text.startswith(("must ", "cannot ", "needs ")) else text for text in error.sentences
+        ]
     return [f"file: cannot be read: its reader failed ({type(error).__name__})"]
 
 

@@ -14,11 +14,14 @@ from memplan.planner.audit import verify
 from memplan.planner.errors import FormatError
 from memplan.planner.importers import detect, read_model
 from memplan.planner.importers.imported import Imported, ImportOptions, ViewFacts
+from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.order.placement.programs import reorder_program
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference.checked import needed_features
+from memplan.solvers.reference.table import find
 from memplan.solvers.studies.audit.audit import audit
 
 RECORDED = "the plan in the file"
@@ -48,7 +51,7 @@ class OwnAudit(Answer):
     """The audit of that plan, where its offsets are known: what it breaks, and how little would mend it.
 
     `above_line` counts the buffers that end above the best peak, `fewest_moves` those that must leave their places to
-    reach it; none less than `at_least` do.
+    reach it; none less than `at_least` do. `not_tried` is the reason why nothing looked for the fewest.
     """
 
     valid: bool
@@ -60,6 +63,7 @@ class OwnAudit(Answer):
     fewest_moves: int | None
     at_least: int | None
     proved: bool
+    not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
 
 
 class OurPlan(Answer):
@@ -102,7 +106,8 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     found = detect(file, options.name)
     if found is None:
         raise FormatError(f"must be a model file, got {file[:20]!r}")
-    reading = options.of_model()
+    # The facts say what must stay in order, such as the uses of a variable.
+    reading = options.of_model().model_copy(update={"facts": True})
     apart = read_model(file, options.name, reading.model_copy(update={"views": "separate"}))
     shared = read_model(file, options.name, reading)
     time = _SharedTime(control.begun(options))
@@ -163,7 +168,11 @@ def _reordered(imported: Imported, options: ImportOptions, time: _SharedTime) ->
         return None
     running = time.next()
     placed = reorder_program(
-        imported.operations, options.reading, time_limit_s=running.left_s, cancelled=running.cancelled
+        imported.operations,
+        options.reading,
+        time_limit_s=running.left_s,
+        cancelled=running.cancelled,
+        facts=imported.facts,
     ).placed
     plan = placed.plan
     if plan.peak is None or plan.peak > placed.result.peak:
@@ -187,6 +196,10 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
         return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audited(*chosen, time)
     if found not in _OWN:
         return None, None
+    planner = find(_OWN[found])
+    assert planner is not None, "its name begins as those of reference planners do"
+    if missing := needed_features(apart.problem, compile_problem(apart.problem)) - planner.can:
+        return OwnPlan(name=_OWN[found], peak=None, message=f"cannot do {', '.join(sorted(missing))}"), None
     plan = _solved(apart.problem, time, _OWN[found])
     message = plan.explanation.message if plan.explanation else None
     own = OwnPlan(name=_OWN[found], peak=plan.peak, message=message)
@@ -203,6 +216,7 @@ def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
         fewest_moves=None if moves is None else len(moves.moved),
         at_least=None if moves is None else moves.at_least,
         proved=moves is not None and moves.proved,
+        not_tried=None if moves is None else moves.not_tried,
     )
 
 
@@ -233,6 +247,8 @@ def lines(comparison: ModelComparison) -> Iterator[str]:
     digits = max(map(len, counts))
     for (name, _, note), count in zip(rows, counts, strict=True):
         yield f"{name:<{width}}  {count:>{digits}}  {note}".rstrip()
+    if audited is not None and audited.not_tried is not None:
+        yield f"not tried: {audited.not_tried}"
     for warning in comparison.warnings:
         yield f"warning: {warning}"
 

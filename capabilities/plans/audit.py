@@ -38,12 +38,16 @@ class AuditedPool(Answer):
 
 
 class FewestMoves(Answer):
-    """The buffers that leave their places in a plan with the best peak; none has fewer if that is `proved`."""
+    """The buffers that leave their places in a plan with the best peak; none has fewer if that is `proved`.
+
+    `not_tried` is the reason why nothing looked for the fewest.
+    """
 
     count: int
     moved: Ids
     at_least: int
     proved: bool
+    not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
 
 
 class Audit(Answer):
@@ -109,6 +113,8 @@ def lines(found: Audit) -> Iterator[str]:
     if (moves := found.fewest_moves) is not None and moves.moved:
         rule = "no fewer do" if moves.proved else f"at least {moves.at_least:,} must"
         yield f"{moves.count:,} moves reach the best peak ({rule}): {_named(moves.moved)}"
+        if moves.not_tried is not None:
+            yield f"not tried: {moves.not_tried}"
 
 
 def _named(ids: tuple[int | str, ...]) -> str:

@@ -135,3 +135,5 @@ def kept_lines(plan: Plan) -> Iterator[str]:
     if (kept := plan.kept) is not None:
         rule = "proved to be the fewest" if kept.proved else f"at least {kept.least_moves:,} must"
         yield f"{kept.moved:,} of {kept.moved + kept.stayed:,} buffers moved, {kept.moved_bytes:,} bytes; {rule}"
+        if kept.not_tried is not None:
+            yield f"not tried: {kept.not_tried}"

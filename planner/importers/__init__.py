@@ -15,6 +15,7 @@ from memplan.planner import formats
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import memplan_json
 from memplan.planner.formats.other_files import begins_with_description, refuse_other_files, refuse_unknown
+from memplan.planner.importers.border import stranger_bytes
 from memplan.planner.importers.recognition import (
     is_cadence,
     is_iree,
@@ -46,7 +47,8 @@ class Importer:
     def read(self, data: bytes, options: ImportOptions) -> Imported:
         """Read a model; raises InputError."""
         read: Callable[[bytes, ImportOptions], Imported] = import_module(self.where).read
-        return read(data, options)
+        with stranger_bytes():
+            return read(data, options)
 
 
 def begins_with(*beginnings: bytes) -> Callable[[bytes], bool]:

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import FormatError, shown
+from memplan.planner.importers.border import stranger_bytes
 from memplan.planner.liveness import Reading
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
@@ -120,7 +121,10 @@ class Imported:
     @cached_property
     def problem(self) -> Problem:
         """The problem; raises OperationsError where operations pose none."""
-        return self.source if isinstance(self.source, Problem) else self.source()
+        if isinstance(self.source, Problem):
+            return self.source
+        with stranger_bytes():
+            return self.source()
 
     @property
     def has_scratch(self) -> bool:

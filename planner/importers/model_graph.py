@@ -10,6 +10,7 @@ from memplan.planner.errors import FormatError, OperationsError, OptionError
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.formats.other_documents import refuse_unless_graph
 from memplan.planner.importers import IMPORTERS, detect, read_model
+from memplan.planner.importers.border import stranger_bytes
 from memplan.planner.importers.imported import FOR_MODELS, Imported, ImportOptions
 from memplan.planner.importers.recognition import is_xla_text
 from memplan.planner.importers.xla.module import read_module
@@ -36,7 +37,9 @@ def read_model_graph(data: bytes, name: str | None = None, options: ImportOption
     """
     options = options or ImportOptions()
     if detect(data, name) == "xla" and not is_xla_text(data):
-        return graph_of_imported(read_module(data, options.model_copy(update={"facts": True})))
+        with stranger_bytes():
+            module = read_module(data, options.model_copy(update={"facts": True}))
+        return graph_of_imported(module)
     if detect(data, name) is not None:
         found = graph_of_imported(read_model(data, name, options.model_copy(update={"facts": True})))
         return replace(found, data=data)
@@ -72,5 +75,6 @@ def graph_of_imported(imported: Imported) -> ModelGraph:
     """Return the graph of a model that was read; raises OperationsError for one that has lifetimes only."""
     if imported.operations is None:
         raise OperationsError("model: must tell operations, not lifetimes only")
-    found = program_graph(imported.operations, imported.facts)
+    with stranger_bytes():
+        found = program_graph(imported.operations, imported.facts)
     return ModelGraph(found.graph, found, imported)

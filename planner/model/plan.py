@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
+    Field,
     GetPydanticSchema,
     PlainSerializer,
     SerializerFunctionWrapHandler,
@@ -151,7 +152,8 @@ class KeptPlaces(PlanValue):
     """The places that a re-plan kept: of the buffers that an old plan has, so many stayed and so many moved.
 
     `least` says what was to be small: `buffers` that move, or their `bytes`. No plan with a peak of at most 1 + `eps`
-    times the best one's has less than `least_moves` of that; it is `proved` where this plan has no more.
+    times the best one's has less than `least_moves` of that; it is `proved` where this plan has no more. `not_tried` is
+    the reason why nothing looked for the fewest, such as a package that is not installed.
     """
 
     eps: float
@@ -162,6 +164,7 @@ class KeptPlaces(PlanValue):
     least_moves: int
     proved: bool
     peak_without_keeping: int | None = None
+    not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
 
 
 class Plan(PlanValue):

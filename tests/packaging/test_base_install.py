@@ -82,6 +82,18 @@ def test_the_lines_of_the_readme_run_or_name_the_extra_that_their_page_names(tmp
         assert set(re.findall(r"memplan\[(\w+)\]", done.stderr)) == {note.split()[-1] for note in failed.values()}
 
 
+def test_the_base_compares_and_audits_plans_that_are_not_the_best(tmp_path: Path) -> None:
+    # What is left out without an engine is the fewest moves.
+    plan = str(tmp_path / "plan.json")
+    assert base("plan", HARD, "--solver", "reference:tflite-micro-greedy", "-o", plan).returncode == 0
+    line = "not tried: the search for the fewest needs ortools, which is not installed: pip install 'memplan[engines]'"
+    done = base("audit", HARD, plan, "--format", "table", "--time-limit", "5")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, line)
+    done = base("replan", HARD, plan, "--time-limit", "5")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, f"memplan: {line}")
+    assert json.loads(done.stdout)["kept"]["proved"] is False
+
+
 def test_kernels_of_the_package_prove_without_numba() -> None:
     done = base("plan", HARD)
     assert json.loads(done.stdout)["status"] == "optimal"

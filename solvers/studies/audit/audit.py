@@ -52,11 +52,15 @@ class PoolAudit:
 
 @dataclass(frozen=True)
 class MovesToBest:
-    """The buffers that leave their places in a plan with the best peak; none has fewer if that is `proved`."""
+    """The buffers that leave their places in a plan with the best peak; none has fewer if that is `proved`.
+
+    `not_tried` is the reason why nothing looked for the fewest.
+    """
 
     moved: tuple[Id, ...]
     at_least: int
     proved: bool
+    not_tried: str | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def _moves(problem: Problem, plan: Plan, better: Plan) -> MovesToBest | None:
         k = old.row_of.get(row.id)
         if k is not None and i not in table.aliases and table.size[i] > 0 and old[k] != row:
             moved.append(row.id)
-    return MovesToBest(tuple(moved), kept.least_moves, kept.proved)
+    return MovesToBest(tuple(moved), kept.least_moves, kept.proved, kept.not_tried)
 
 
 def _pool(

@@ -10,6 +10,7 @@ import numpy as np
 
 from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.errors.extras import is_installed, missing
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import total_cost
@@ -102,6 +103,7 @@ class _Replan:
     by: str = field(init=False)
     bound: int = 0
     has_pins: bool = False
+    not_tried: str | None = None
 
     def __post_init__(self) -> None:
         self.weights = self.old.weights(self.least)
@@ -227,6 +229,9 @@ class _Replan:
 
     def _prove(self) -> None:
         """Find the fewest moves by CP-SAT; of large instances, neighbourhoods of what moved."""
+        if not is_installed("ortools"):
+            self.not_tried = f"the search for the fewest {missing('ortools')}"
+            return
         limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.left_s
         if len(self._instance) <= MOST_BUFFERS:
             self._minimise_by_engine(None, limit_s)
@@ -279,6 +284,7 @@ class _Replan:
             least_moves=min(self.bound, self.weight),
             proved=self.weight <= self.bound,
             peak_without_keeping=self.base.plan.peak,
+            not_tried=self.not_tried,
         )
         found = replace(
             self.base,

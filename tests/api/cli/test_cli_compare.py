@@ -12,6 +12,7 @@ from memplan.api.cli.main import main
 from tests.support.dump_files import DUMPS
 from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
 
+MODELS = Path(__file__).parents[2] / "models"
 Captured = pytest.CaptureFixture[str]
 
 
@@ -162,3 +163,9 @@ def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Ca
     (tmp_path / "a.json").write_text('{"buffers": []}')
     assert main(["plan", str(tmp_path / "a.json"), "--dim", "batch=1"]) == 2
     assert "dims, views, alignment, scratch: must be given for models only" in capfd.readouterr().err
+
+
+def test_a_model_that_its_runtimes_planner_cannot_express_is_compared_without_it(capfd: Captured) -> None:
+    found = compared(capfd, str(MODELS / "choice.tflite"))
+    assert found["own"] == {"name": "reference:tflite-micro-greedy", "peak": None, "message": "cannot do holes"}
+    assert (found["memplan"]["peak"], found["memplan_reordered"]["peak"], found["saved"]) == (48, 48, 96)
