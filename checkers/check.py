@@ -1,106 +1,34 @@
-"""Check a certificate without memplan: check.py PROBLEM CERTIFICATE; exit status 0 proved, 3 refused, 2 wrong input."""
-# PROBLEM is JSON or CSV. docs/proofs.md proves the rules sound.
+"""Check a certificate without memplan: check.py [--inclusive|--half-open] PROBLEM CERTIFICATE [SIZE[@ADDRESS]|- ...]
 
-import csv, io, json, sys
+Exit status: 0 proved, 3 refused, 2 wrong input. The sizes are those of the pools, where the problem has others or none.
+"""
+# docs/certificates.md says what is read and what is claimed; docs/proofs.md proves the rules sound.
+
+import hashlib, re, sys
 from functools import cache
-from importlib import import_module as load
-from math import gcd, lcm
+from importlib import import_module
+from pathlib import Path
 
-INF, NAMES, Refused = 2**80, {"lower": "start", "upper": "end"}, type("Refused", (Exception,), {})
-SAID = {"used": "no plan uses less than {} bytes of its pools", "cost": "no plan costs less than {}"}
-
-
-class Problem:
-    """The rules that certificates use, of the buffers that are no aliases; to leave out others proves no less."""
-
-    def __init__(self, text, sizes):
-        text = text.lstrip("\ufeff \t\r\n")
-        if (data := json.loads(text) if text[:1] == "{" else None) is None:
-            head, *table = [[*map(str.strip, row)] for row in csv.reader(io.StringIO(text)) if any(map(str.strip, row))]
-            rows = [{NAMES.get(k, k): v if k == "id" else int(v) for k, v in zip(head, row) if v} for row in table]
-            data = {"buffers": rows, "pools": [{"size": size} for size in sizes]}
-        rows, self.pools, self.is_cost = data["buffers"], data.get("pools") or [{}], data.get("objective") == "cost"
-        if [pool.get("size") for pool in self.pools] != sizes:
-            raise Refused("it is about pools of other sizes")
-        number, n = {pool.get("name", "default"): q for q, pool in enumerate(self.pools)}, range(len(rows))
-        self.ends, index = [2**63 - 1 if size is None else size for size in sizes], {rows[i]["id"]: i for i in n}
-        self.size, self.page = [row["size"] for row in rows], [row.get("no_cross") or INF for row in rows]
-        self.root, self.group, self.rules, self.lives = list(n), list(n), [[] for _ in n], [[] for _ in n]
-        self.rows, self.pin, self.open = rows, [None] * len(rows), [{*number.values()} for _ in n]
-        for i, row in enumerate(rows):
-            r, above = i, 0
-            while rows[r].get("alias_of") is not None:
-                r, above = index[rows[r]["alias_of"]], above + (rows[r].get("alias_offset") or 0)
-            self.root[i] = r
-            self.lives[r] += row.get("lifetimes") or [[row.get("start"), row.get("end")]] * (row.get("end") is not None)
-            self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
-            pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
-            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1: pinned to two places
-            self.open[r] &= {number[k] for k in row.get("pools") or number if k not in (row.get("forbid_pools") or ())}
-        pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
-        self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
-        for i in [i for i in n if rows[i].get("relative")]:
-            tied = {self.group[i], self.group[self.root[index[rows[i]["relative"]["to"]]]]}
-            self.group = [min(tied) if mine in tied else mine for mine in self.group]
-        self.has_ties = self.sharing or len({*self.group}) < len(rows)
-        self.solid = {i for i in n if i == self.root[i] and self.size[i]}
-        self.pinned = {i for i in self.solid if self.pin[i] is not None}
-
-    @cache
-    def meets(self, i, j):
-        """Say whether two buffers may never share bytes."""
-        pair, apart = frozenset((i, j)), not any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
-        return i != j and (pair in self.named or not (apart or pair in self.sharing or self.group[i] == self.group[j]))
-
-    def fixed(self, buffers, q):
-        """Return the ranges of a pool that are reserved, or taken by those of the buffers that are pinned there."""
-        rows, top = [(at, at + size) for at, size in self.pools[q].get("reserved") or () if size], 0
-        rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
-        for k, (low, high) in enumerate(sorted(rows)):
-            rows[k] = (max(low, top), top := max(high, top))
-        return rows  # ascending and disjoint
-
-    @cache
-    def place(self, i, q):
-        """Return (step, rest, ranges in the way) of a buffer in a pool; (1, 0, everything) where it may not be."""
-        base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
-        rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
-        step, rest, is_open = 1, 0, q in self.open[i]
-        for m, r in rules + [(m, -base - above) for a, above, _ in self.rules[i] for m in (a, common)]:
-            shared = gcd(step, m)
-            is_open = is_open and (r - rest) % shared == 0
-            rest += step * ((r - rest) // shared * pow(step // shared, -1, m // shared) % (m // shared))
-            step = lcm(step, m)
-        is_open = is_open and (base + rest) % gcd(step, page) + self.size[i] <= page
-        ways = self.fixed({j for j in self.pinned if self.meets(i, j)}, q) if is_open else [(0, INF)]
-        return step, rest % step, ways
-
-    @cache
-    def legal(self, i, q, at, end):
-        """Return the first offset of a buffer in a pool, not below `at`, from which it ends by `end`; else INF."""
-        (step, rest, ways), before, turns = self.place(i, q), -1, 0
-        size, page, base, pin = self.size[i], self.page[i], self.pools[q].get("base_address", 0), self.pin[i]
-        while before < at <= end - size and turns < 1000:
-            before, turns, at = at, turns + 1, at if pin is None else pin if at <= pin else INF
-            at = max([at + (rest - at) % step, *(high for low, high in ways if low < at + size and at < high)])
-            at += -(base + at) % page if (base + at) % page + size > page else 0
-        return at if at <= end - size else INF
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+reading, problems, costs = (import_module(f"{__package__ or ''}.{x}".lstrip(".")) for x in ("read", "problem", "costs"))
+Refused, Problem, reach, INF = reading.Refused, problems.Problem, problems.reach, problems.INF
+INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
 
 
-def reach(blocks, grain, rest, at, amount):
-    """Return the least end with so much free between `at` and it, in whole cells of the grain, outside of blocks."""
-    for low, high in ((low + (rest - low) % grain, high + (rest - high) % grain) for low, high in blocks):
-        if amount <= low - at:
-            break
-        amount, at = amount - max(0, low - at), max(at, high)
-    return at + amount
+def number(word, limit=2**63):
+    """Return a number of a certificate: digits, no 0 before others."""
+    if not re.fullmatch("0|[1-9][0-9]{0,38}", word) or int(word) >= limit:
+        raise ValueError("a wrong number", word)
+    return int(word)
 
 
 class Claim:
     """That the buffers do not fit where the pools end at some capacities: sets that meet pairwise, and lemmas."""
 
-    def __init__(self, problem, ends):
+    def __init__(self, problem, ends, least=None, said=("used",)):
         self.problem, self.ends, self.sets, self.lemmas, self.worths = problem, ends, [], [], []
+        self.least, self.said = least, said
 
     @cache
     def first(self, i):
@@ -119,13 +47,18 @@ class Claim:
 
     def is_refuted(self, low, ref, changed):
         """Say whether a state cannot be: what has changed has no place, a lemma says so, or a set is too long."""
-        if any(min(low(i)) >= INF for i in changed) or (ref[0] == "$" and self.worths[int(ref[1:])](low)):
+        if any(min(low(i)) >= INF for i in changed):
             return True
+        if ref == "-":
+            return False
+        if ref[0] == "$":
+            return self.worths[number(ref[1:])](low)
         if ref[0] != "@":
-            lemma = self.lemmas[int(ref)] if ref.isdecimal() and int(ref) < len(self.lemmas) else {-1: ()}
-            return all(i >= 0 and low(i) and all(map(int.__ge__, low(i), lows)) for i, lows in lemma.items())
-        number, grain, rest, bits = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
-        (members, blocks), pools = self.sets[number], [q for q in range(len(self.ends)) if bits >> q & 1]
+            return all(low(i) and all(map(int.__ge__, low(i), lows)) for i, lows in self.lemmas[number(ref)].items())
+        k, grain, rest, bits = map(number, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
+        if grain < 1 or not 0 < bits < 1 << len(self.ends):
+            raise ValueError("a granule below 1, or pools that are none", ref)
+        (members, blocks), pools = self.sets[k], [q for q in range(len(self.ends)) if bits >> q & 1]
         inside = [i for i in members if low(i) and all(q in pools for q, at in enumerate(low(i)) if at < INF)]
         if len(pools) > 1:
             edges = [[0, *(at for block in blocks[q] for at in block), self.ends[q]] for q in pools]
@@ -135,66 +68,132 @@ class Claim:
         q, amount, waste = pools[0], 0, 0
         for at, size, i in sorted([(low(i)[q], self.problem.size[i], i) for i in inside], reverse=True):
             step, r, _ = self.problem.place(i, q)
-            if grain > 0 and step % grain == 0 and (r - rest) % grain == 0:
+            if step % grain == 0 and (r - rest) % grain == 0:
                 amount, waste = amount + size + -size % grain, max(waste, -size % grain)
                 if reach(blocks[q], grain, rest, at, amount) - waste > self.ends[q]:
                     return True
         return False
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma: neither can b lie at its low, nor on another one; or it can be in none of its pools."""
+        """Check a lemma: b cannot be below all that it meets, nor on one of them; or it can be in none of its pools."""
         p, pools = self.problem, [q for q, at in enumerate(low[b]) if at < INF]
         only = lambda q, at: {**low, b: tuple(at if k == q else INF for k in range(len(self.ends)))}
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):
             raise Refused("a buffer that may be in a pool")
         if kind == "l":
             (q,), rests = pools, {i: lows for i, lows in low.items() if i != b}
-            at, end = low[b][q], self.ends[q]
-            near = [j for j in rests if low[j][q] < INF and p.meets(b, j)]
+            near, end = [j for j in rests if low[j][q] < INF and p.meets(b, j)], self.ends[q]
             for j in near:
-                if low[j][q] + p.size[j] > at:
-                    above = max(low[j][q], p.legal(j, q, at + p.size[b], end))
-                    rests[j] = (*low[j][:q], above, *low[j][q + 1 :])
-            can_rest = p.legal(b, q, at, end) != at or not self.is_refuted(rests.get, refs[0], near)
-            above = p.legal(b, q, max(at, min([low[j][q] + p.size[j] for j in near], default=INF)), end)
-            if can_rest or not self.is_refuted(only(q, above).get, refs[1], [b]):
-                raise Refused("a buffer that may lie at its low, or on another one")
+                above = max(low[j][q], p.legal(j, q, low[b][q] + p.size[b], end))
+                rests[j] = (*low[j][:q], above, *low[j][q + 1 :])
+            on = p.legal(b, q, max(low[b][q], min([low[j][q] + p.size[j] for j in near], default=INF)), end)
+            if not self.is_refuted(rests.get, refs[0], near) or not self.is_refuted(only(q, on).get, refs[1], [b]):
+                raise Refused("a buffer that may lie below all that it meets, or on one of them")
         self.lemmas.append(low)
 
+    def add_line(self, word, *rest):
+        """Take a set, multipliers or a lemma, from the words of a line."""
+        p, count = self.problem, len(self.ends)
+        if word == "set" and rest[0] == "time":
+            (time,) = rest[1:]
+            self.add_set("time", [-number(time[1:]) if time[0] == "-" else number(time)])
+        elif word == "set" and rest[0] == "of":
+            self.add_set("of", [number(each, len(p.rows)) for each in rest[1:]])
+        elif word == "worth" and self.least is not None:
+            self.worths.append(costs.worth(self, [[number(x, 2**127) for x in each.split(":")] for each in rest]))
+        elif word in ("l", "s"):
+            refs, rows = rest[1 : (first := 3 if word == "l" else 1 + count)], [x.split(":") for x in rest[first:]]
+            lows_of = lambda text: tuple(INF if at == "-" else number(at) for at in text.split(","))
+            low = {number(i, len(p.rows)): lows_of(text) for i, text in rows}
+            if len(low) < len(rows) or any(i not in p.solid or len(lows) != count for i, lows in low.items()):
+                raise ValueError("a wrong state", *rest)
+            self.add_lemma(word, number(rest[0]), refs, low)
+        else:
+            raise ValueError("a line that is none of a certificate", word, *rest)
 
-def check(text, lines):
-    """Return what a certificate proves of a problem, as a sentence; raises Refused."""
-    *lines, used, sizes, head = [line.split() for line in reversed(lines) if line.strip()]
-    problem = Problem(text, [None if size == "-" else int(size) for size in sizes[1:]])
-    kind, ends, used = used[0], problem.ends, [*map(int, used[1:])]
-    if head != ["memplan-lemmas/1"] or (kind == "used" and (problem.is_cost or len(used) != len(ends))):
-        raise Refused("it is of another format, about other pools, or about peaks where costs are asked for")
-    claims = [[*ends[:q], x - 1, *used[q + 1 :]] for q, x in enumerate(used) if x] if kind == "used" else [ends]
-    for expected in reversed(claims):
-        if lines.pop() != ["claim", *map(str, expected)]:
-            raise Refused(f"there must be a claim of {expected}")
-        claim, count = Claim(problem, expected), len(expected)
-        while (line := lines.pop())[0] != "end":
-            if line[0] == "set":
-                claim.add_set(line[1], [*map(int, line[2:])])
-            elif line[0] == "worth" and kind == "cost":
-                claim.worths.append(load(f"{__package__ or ''}.costs".lstrip(".")).worth(claim, *used, line[1:]))
-            else:
-                rows = [word.split(":") for word in line[4 if line[0] == "l" else 2 + count :]]
-                low = {int(i): tuple(INF if at == "-" else int(at) for at in lows.split(",")) for i, lows in rows}
-                if line[0] not in "ls" or any(i < 0 or not claim.first(i) or len(low[i]) != count for i in low):
-                    raise Refused("not a lemma")
-                claim.add_lemma(line[0], int(line[1]), line[2:], low)
-        if not claim.is_refuted(claim.first, line[1], [int(line[1][1:])] if line[1][0] == "!" else []):
+    def close(self, ref):
+        """Check the end of a claim: what refutes that the buffers fit."""
+        alone = [number(ref[1:])] if ref[0] == "!" else []
+        if not self.is_refuted(self.first, "-" if alone else ref, alone):
             raise Refused("the last line does not refute that the buffers fit")
-    return "proved: " + SAID.get(kind, "nothing fits").format(used)
+
+
+def claimed(ends, kind, words):
+    """Return the capacities of each claim, each with what no plan there costs less than or None; and all in words."""
+    if kind == "infeasible" and not words:
+        return [(ends, None)], "nothing fits"
+    cost, last, count = words[:2] * (kind != "used"), words[2 * (kind != "used") :], len(ends)
+    unsaid, least = last.count("-"), number(cost[0], 2**127) if cost else None
+    last = [None] * unsaid + [*map(number, last[unsaid:])] if last or kind != "cost" else [None] * count
+    if kind not in ("used", "cost", "speed", "balanced") or len(last) != count or (unsaid and kind == "used"):
+        raise ValueError("a claim that is none, or about other pools", kind, *words)
+    claims, top = [], count - (kind == "balanced")
+    if kind == "balanced" and last[-1]:
+        claims.append(([*ends[:-1], last[-1] - 1], None))
+    if cost:
+        claims.append((ends if kind == "cost" else [*ends[:-1], last[-1]], least))
+    for q in reversed(range(top)):
+        if last[q]:
+            claims.append(([*ends[:q], last[q] - 1, *last[q + 1 :]], None if least is None else least + 1))
+    peaks = f"uses less than {', '.join(words[-count:])} bytes of its pools" + ", the last one first" * (count > 1)
+    if not cost:
+        return claims, f"no plan {peaks}"
+    said = {"cost": "no plan", "speed": f"no plan that uses at most {last[-1]} bytes of the last pool"}
+    said["balanced"] = f"no plan uses less than {last[-1]} bytes of the last pool, and none that uses no more"
+    tail = f", nor is there one at that cost that {peaks}" * (unsaid < top and len(words) > 2)
+    return claims, f"{said[kind]} costs less than {cost[0]}/{cost[1]}{tail}"
+
+
+def check(text, lines, given=None, interval=None):
+    """Return what a certificate proves of a problem, as a sentence; raises Refused.
+
+    `given` are the sizes and base addresses of the pools, where those of the problem are not meant.
+    """
+    head, sizes, said, *lines = [line.split(" ") for line in lines]
+    mine = [None if size == "-" else number(size) for size in sizes[1:]]
+    if head != ["memplan-lemmas/1"] or sizes[0] != "sizes" or (given and [size for size, _ in given] != mine):
+        raise Refused("it is of another format, or about pools of other sizes")
+    problem = Problem(text, given or [(size, None) for size in mine], interval, bool(given))
+    claims, sentence = claimed(problem.ends, said[0], said[1:])
+    lines.reverse()
+    for expected, least in claims:
+        if (line := lines.pop())[0] != "claim" or [*map(number, line[1:])] != expected:
+            raise Refused(f"there must be a claim of {expected}")
+        claim = Claim(problem, expected, least, said)
+        while (line := lines.pop())[0] != "end":
+            claim.add_line(*line)
+        claim.close(*line[1:])
+    if lines:
+        raise Refused("there are lines after the last claim")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    bases = [base for _, base in given] if given else [None] * len(mine)
+    of = ", ".join(size if base is None else f"{size}@{base}" for size, base in zip(sizes[1:], bases))
+    return f"proved: {sentence}, in pools of {of} bytes, problem sha256 {digest} with {problem.interval} lifetimes"
+
+
+def checked(words):
+    """Return what a certificate proves, from the words of the command: options, two files, sizes."""
+    interval = INTERVALS[words[0]] if words[0][:2] == "--" else None
+    first, second, *sizes = words[interval is not None :]
+    pools = [(size, at and number(base)) for size, at, base in (size.partition("@") for size in sizes)]
+    given = [(None if size == "-" else number(size), None if base == "" else base) for size, base in pools]
+    text, proof = (Path(name).read_bytes().decode() for name in (first, second))
+    *lines, rest = proof.split("\n")
+    if rest or "\r" in proof:
+        raise ValueError("a certificate ends with a line, and lines with a line feed")
+    return check(text, lines, given, interval)
+
+
+def main(words):
+    """Return the exit status, and what is said."""
+    try:
+        return 0, checked(words)
+    except Refused as why:
+        return 3, f"refused: {why}"
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        return 2, f"wrong input: {error!r}"
 
 
 if __name__ == "__main__":
-    try:
-        with open(sys.argv[1], encoding="utf-8") as problem, open(sys.argv[2], encoding="utf-8") as certificate:
-            print(check(problem.read(), certificate.read().splitlines()))
-    except Refused as why:
-        sys.exit(print(f"refused: {why}") or 3)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        sys.exit(print(f"wrong input: {error!r}") or 2)
+    status, said = main(sys.argv[1:])
+    sys.exit(print(said) or status)

@@ -5,13 +5,19 @@ from fractions import Fraction
 from math import gcd
 
 
-def prices(problem, parts):
-    """Return what each buffer costs in each pool, in parts of the unit of costs, which must come out whole."""
+def prices(problem, kind, parts):
+    """Return what each buffer costs in each pool, in parts of the unit of costs, which must come out whole.
+
+    Where all pools cost the same, profiles count 0 for the first one, 1 for the second, and so on.
+    """
+    each = [Fraction(pool.get("cost", 0)) for pool in problem.pools]
+    if kind != "cost" and len({*each}) == 1:
+        each = range(len(each))
     traffic = [0] * len(problem.rows)
     for i, row in enumerate(problem.rows):
         moved = row["size"] if row.get("traffic") is None else row["traffic"]
         traffic[problem.root[i]] += moved if row["size"] else 0
-    costs = [Fraction(str(pool.get("cost") or 0)) * parts for pool in problem.pools]
+    costs = [Fraction(cost) * parts for cost in each]
     if any(cost.denominator > 1 for cost in costs):
         raise ValueError("a cost that is no whole number of parts")
     return {i: [traffic[i] * int(cost) for cost in costs] for i in problem.solid}
@@ -23,15 +29,15 @@ def free_bytes(blocks, end):
     return sum(max(0, min(high, end) - low) for low, high in zip(edges[::2], edges[1::2]))
 
 
-def worth(claim, least, parts, words):
-    """Return the function that says of a state whether each of its plans costs `least` / `parts` or more.
+def worth(claim, words):
+    """Return the function that says of a state whether each of its plans costs no less than the claim says.
 
-    `words` are a scale, and set:pool:weight for what a byte of that set is worth in that pool.
+    `words` are a scale, and set, pool and weight for what a byte of that set is worth in that pool.
     """
-    scale, rows = int(words[0]), [tuple(map(int, word.split(":"))) for word in words[1:]]
-    if scale < 1 or parts < 1 or any(min(row) < 0 for row in rows):
-        raise ValueError("a number of a worth that is too small")
-    price = prices(claim.problem, parts)
+    ((scale,), *rows), least, parts = words, claim.least, int(claim.said[2])
+    if scale < 1 or parts < 1:
+        raise ValueError("a scale or parts below 1")
+    price = prices(claim.problem, claim.said[0], parts)
     charged, capacity = {i: [scale * cost for cost in costs] for i, costs in price.items()}, 0
     for number, q, weight in rows:
         members, blocks = claim.sets[number]

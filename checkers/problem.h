@@ -4,14 +4,17 @@ typedef struct { int count, *who; W *low; } State; /* buffers, and their least o
 typedef struct { int count, *who; Range **block; int *blocks; } Set; /* free buffers; what is in their way */
 typedef struct { W step, rest; int ranges, is_known; Range *range; } Place; /* of a buffer in a pool; step 0: nowhere */
 static Place *place;
+static int *pinned, pins; /* of some bytes */
 static W end[POOLS]; /* the claim: nothing ends at or below all of these */
 
 static char *read_file(const char *path) {
   FILE *f = fopen(path, "rb"); size_t size = 0, room = 1 << 16; char *found = f ? malloc(room) : NULL;
   for (size_t got; found && (got = fread(found + size, 1, room - size - 1, f)) > 0;)
     if ((size += got) + 1 == room) found = realloc(found, room *= 2);
-  if (!found) stop(2, "check PROBLEM CERTIFICATE: two files");
-  return fclose(f), found[size] = 0, found;
+  if (!found) stop(2, "a file that cannot be read");
+  fclose(f), found[size] = 0;
+  if (strlen(found) != size) stop(2, "a file with zero bytes");
+  return check_utf8((unsigned char *)found), found;
 }
 static int is_pair(int which, int i, int j) {
   uint64_t key = key_of(i, j);
@@ -26,10 +29,7 @@ static int meets(int i, int j) { /* may these never share bytes? */
   return 0;
 }
 static int is_solid(int i) { return B[i].root == i && B[i].size > 0; }
-static int is_tied(void) { /* may some that are alive together share bytes? */
-  for (int i = 0; i < n; i++) if (B[i].group != i) return 1;
-  return pair_count[1] > 0;
-}
+static int is_tied; /* may some that are alive together share bytes? */
 static int by_start(const void *a, const void *b) {
   W x = ((const Range *)a)->from, y = ((const Range *)b)->from; return x < y ? -1 : x > y;
 }
@@ -38,8 +38,8 @@ static Range *fixed(int i, const State *in, int q, int *count) {
   Range *found = grown(NULL, 0, sizeof *found); W top = 0;
   *count = 0;
   for (int k = 0; k < P[q].ranges; k++) found = grown(found, *count, sizeof *found), found[(*count)++] = P[q].range[k];
-  for (int k = 0; k < (in ? in->count : n); k++) {
-    int j = in ? in->who[k] : k;
+  for (int k = 0; k < (in ? in->count : pins); k++) {
+    int j = in ? in->who[k] : pinned[k];
     if (B[j].pin == FAR || !is_solid(j) || B[j].open != (uint64_t)1 << q || (!in && !meets(i, j))) continue;
     found = grown(found, *count, sizeof *found), found[(*count)++] = (Range){B[j].pin, B[j].pin + B[j].size};
   }
@@ -58,22 +58,23 @@ static W inverse(W a, W m) { /* of coprime numbers */
 }
 static void narrow(Place *p, W m, W r) { /* offsets are r modulo m as well */
   if (!p->step || m == 1) return;
+  if (p->step >= FAR) { if (mod(r - p->rest, m)) p->step = 0; return; } /* of such a step one offset counts, its rest */
   W g = gcd(p->step, m), more = m / g;
-  if (mod(r - p->rest, g)) p->step = 0;
-  else if (p->step < FAR) {
-    p->rest += p->step * mod(mod((r - p->rest) / g, more) * inverse(p->step / g, more), more), p->step *= more;
-  } else if (mod(r - p->rest, m)) p->step = 0; /* of such a step no more than one offset counts */
+  if (mod(r - p->rest, g)) { p->step = 0; return; }
+  W turns = mod(mod((r - p->rest) / g, more) * inverse(p->step / g, more), more);
+  if (turns > FAR / p->step || (p->rest += p->step * turns) >= FAR) { p->step = 0; return; } /* beyond all ends */
+  p->step = more > FAR / p->step ? FAR : p->step * more;
 }
 static const Place *place_of(int i, int q) {
   Place *p = &place[(size_t)i * (size_t)pools + (size_t)q];
   if (p->is_known) return p;
   p->is_known = 1, p->step = B[i].open >> q & 1;
-  for (int k = 0; k < B[i].rules; k++) {
+  for (int k = 0; k < B[i].rules && p->step; k++) {
     const Rule *r = &B[i].rule[k];
     if (r->modulus) narrow(p, r->modulus, r->remainder - r->above);
     narrow(p, r->alignment, -P[q].base - r->above), narrow(p, P[q].alignment, -P[q].base - r->above);
   }
-  W page = B[i].page, first = p->step && page > 0 ? mod(P[q].base + p->rest, gcd(p->step, page)) : 0;
+  W page = B[i].page, first = p->step && p->step < FAR && page > 0 ? mod(P[q].base + p->rest, gcd(p->step, page)) : 0;
   if (page > 0 && first + B[i].size > page) p->step = 0; /* as near to the start of a page as it may, it crosses */
   p->rest = p->step ? mod(p->rest, p->step) : 0;
   return p->range = fixed(i, NULL, q, &p->ranges), p;
@@ -101,8 +102,19 @@ static W reach(const Set *s, int q, W grain, W rest, W x, W amount) { /* the lea
   }
   return x + amount;
 }
-static char *word(char **line) { /* the next word, or NULL */
-  char *found = *line + strspn(*line, " \t\r"), *after = found + strcspn(found, " \t\r");
-  if (found == after) return NULL;
-  return *line = after + (*after != 0), *after = 0, found;
+static char *word(char **line) { /* the next word, or NULL at the end of the line; words have one space between them */
+  char *found = *line, *after;
+  if (!found) return NULL;
+  if ((after = found + strcspn(found, " ")) == found) stop(2, "a word was expected");
+  return *line = *after ? after + 1 : NULL, *after = 0, found;
+}
+static W number(const char *text, int most) { /* a whole word; of 19 digits, below 2^63 */
+  const char *after; W x = digits(text, most, &after);
+  if (*after || (most == 19 && x > INT64_MAX)) stop(2, "a wrong number");
+  return x;
+}
+static int index_of(const char *text, int count) {
+  W x = number(text, 19);
+  if (x >= count) stop(2, "a number of what is not there");
+  return (int)x;
 }

@@ -1,14 +1,9 @@
-/* Read a problem for check.c: memplan's JSON, or its CSV without quotes. What cannot be read ends with status 2.
-   Kept are the rules that certificates use; docs/proofs.md says why it is sound to leave out the others. */
-#include <ctype.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-__extension__ typedef __int128 W; /* sums of a million numbers below 2^63 */
+/* Read a problem for check.c: memplan's JSON, or its CSV without quotes; it does the same as read.py. What
+   docs/certificates.md does not list ends with status 2. Kept are the rules that certificates use. */
+#include "json.h"
 #define FAR ((W)1 << 80) /* above all offsets */
-#define POOLS 64
+#define POOLS 62
+#define MOST ((W)1 << 62)
 #define ALL_POOLS (~(uint64_t)0 >> (64 - pools))
 typedef struct { W from, to; } Range;
 typedef struct { W alignment, above, modulus, remainder; } Rule; /* of a buffer, or of an alias so far above it */
@@ -17,184 +12,163 @@ typedef struct {
   int root, group, lives, rules; uint64_t open; /* the pools that it may be in, as bits */
   Range *life; Rule *rule;
 } Buffer;
-typedef struct { W size, alignment, base; int has_size, ranges; Range *range; } Pool;
-typedef struct Node { char *text; int length, count; struct Node *item; } Node; /* of objects: key, value, key, ... */
+typedef struct { W size, alignment, base; int has_size, ranges; Range *range; const Node *name, *cost; } Pool;
 static Buffer *B;
 static Pool P[POOLS];
-static int n, pools, is_cost, pair_count[2];
+static W *traffic; /* of each row */
+static int n, pools, is_closed, pair_count[2];
 static uint64_t *pair[2]; /* buffers that conflict by name, and those that may share: sorted */
-static const char *at;
+/* A letter a kind of value, ? where it may be null. */
+static const char ROW[] = " id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? "
+  "alias_of=i? alias_offset=b? relative=o? no_cross=a? offset_mod=o? forbid_pools=n ";
+static const char POOL[] = " name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? ";
+static const char PROBLEM[] = " format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l together=l "
+  "pools=l? objective=w ";
 
-static void stop(int status, const char *why) {
-  printf("%s: %s\n", status == 3 ? "refused" : status ? "wrong input" : "proved", why); exit(status);
+static int is_decimal(const Node *x) { /* a number that is not negative, of at most 40 characters */
+  const char *c = x->text, *end = c + x->length, *after;
+  if (x->length > 40 || !isdigit((unsigned char)*c) || (*c == '0' && isdigit((unsigned char)c[1]))) return 0;
+  while (c < end && isdigit((unsigned char)*c)) c++;
+  if (c < end && *c == '.') {
+    if (!isdigit((unsigned char)*++c)) return 0;
+    while (c < end && isdigit((unsigned char)*c)) c++;
+  }
+  if (c < end && (*c == 'e' || *c == 'E')) {
+    c += c[1] == '+' || c[1] == '-' ? 2 : 1, after = c;
+    while (isdigit((unsigned char)*c)) c++;
+    if (c == after || c > after + 3) return 0;
+  }
+  return c == end && strtod(x->text, NULL) <= 1e30;
 }
-static void *grown(void *old, long long count, size_t bytes) {
-  void *p = old; /* room for one more: twice as much at each power of two */
-  if (!(count & (count - 1)) && !(p = realloc(old, ((size_t)count * 2 + 1) * bytes))) stop(2, "no memory");
-  return p;
+static int is_whole(const Node *x, W low, W high) {
+  const char *after, *digit = x->text + (*x->text == '-'); if (!isdigit((unsigned char)*digit)) return 0;
+  W found = integer(x->text, &after); return after == x->text + x->length && low <= found && found <= high;
 }
-static W number(const char *text) {
-  char *after; long long x = (errno = 0, strtoll(text, &after, 10));
-  if (after == text || errno == ERANGE || !strchr(",:]} \t\r\n", *after)) stop(2, "a number was expected");
-  return x;
-}
-static void skip(void) { while (*at && strchr(" \t\r\n", *at)) at++; }
-static Node parse(int depth) {
-  Node x = {(skip(), (char *)at), 0, 0, NULL};
-  if (*at == '"') {
-    for (at++; *at && *at != '"'; at++) if (*at == '\\' && at[1]) at++;
-    if (!*at++) stop(2, "a string without an end");
-  } else if (*at == '[' || *at == '{') {
-    char open = *at++, close = open == '[' ? ']' : '}';
-    if (depth > 60) stop(2, "too deep");
-    for (skip(); *at != close; skip()) {
-      if (x.count && *at++ != ',') stop(2, "a comma was expected");
-      x.item = grown(x.item, x.count, sizeof x), x.item[x.count] = parse(depth + 1), x.count++;
-      if (open == '[') continue;
-      if (skip(), *at++ != ':') stop(2, "a colon was expected");
-      x.item = grown(x.item, x.count, sizeof x), x.item[x.count] = parse(depth + 1), x.count++;
+static int is_right(char kind, const char *name, const Node *x) {
+  const char *each = strchr("NnIPRT", kind); int pairs = kind == 'P' || kind == 'R' || kind == 'T';
+  if (each) {
+    if (*x->text != '[' || (!x->count && strchr("NIT", kind))) return 0;
+    for (int k = 0; k < x->count; k++) {
+      const Node *row = &x->item[k]; char of = kind == 'n' || kind == 'N' ? 's' : kind == 'R' ? 'b' : kind == 'T' ? 't' : 'i';
+      if (pairs && (*row->text != '[' || row->count != 2)) return 0;
+      for (int m = 0; m < (pairs ? 2 : 1); m++) if (!is_right(of, name, pairs ? &row->item[m] : row)) return 0;
     }
-    at++;
-  } else while (*at && !strchr(",]} \t\r\n", *at)) at++;
-  if ((x.length = (int)(at - x.text)) == 0) stop(2, "a value was expected");
+    return 1;
+  }
+  switch (kind) {
+    case 'a': return is_whole(x, 1, MOST);
+    case 'b': return is_whole(x, 0, MOST);
+    case 'd': return is_whole(x, -MOST, MOST);
+    case 'z': return is_whole(x, 0, INT64_MAX);
+    case 't': return is_whole(x, INT64_MIN, INT64_MAX);
+    case 's': return *x->text == '"' && x->length > 1;
+    case 'i': return *x->text == '"' ? x->length > 1 : is_whole(x, INT64_MIN, INT64_MAX);
+    case 'c': return is_decimal(x);
+    case 'l': return *x->text == '[';
+    case 'o': return *x->text == '{';
+    case 'S': return *x->text == '"';
+  }
+  return *name == 'f' ? is_text(x, "\"memplan/1") : *name == 'i' ? is_text(x, "\"half-open") || is_text(x, "\"closed")
+    : is_text(x, "\"peak") || is_text(x, "\"fit") || is_text(x, "\"cost");
+}
+static const Node *fields(const Node *x, const char *spec, const char *needed, const char *needed_too) {
+  uint32_t seen = 0;
+  if (*x->text != '{') stop(2, "an object was expected");
+  for (int k = 0; k < x->count; k += 2) {
+    const Node *name = &x->item[k], *entry = name + 1; int field = 0; const char *c = spec;
+    for (; *c; c += strcspn(c, " "), c += *c != 0, field++)
+      if (!strncmp(c, name->text + 1, (size_t)name->length - 1) && c[name->length - 1] == '=' && name->length > 1) break;
+    if (!*c || seen >> field & 1) stop(2, "a field that is not known, or is there twice");
+    const char *kind = c + name->length;
+    if (!(kind[1] == '?' && is_text(entry, "null")) && !is_right(*kind, c, entry)) stop(2, "a wrong value");
+    seen |= (uint32_t)1 << field;
+  }
+  if ((needed && !get(x, needed)) || (needed_too && !get(x, needed_too))) stop(2, "a field is missing");
   return x;
-}
-static const Node *get(const Node *object, const char *key) { /* NULL where it is absent, or null */
-  const Node *found = NULL;
-  if (object->text[0] != '{') stop(2, "an object was expected");
-  for (int k = 0; k < object->count; k += 2)
-    if (object->item[k].length == (int)strlen(key) + 2 && !strncmp(object->item[k].text + 1, key, strlen(key)))
-      found = &object->item[k + 1];
-  return found && *found->text != 'n' ? found : NULL;
-}
-static W value(const Node *object, const char *key, W otherwise) {
-  const Node *found = get(object, key); return found ? number(found->text) : otherwise;
-}
-static int differ(const Node *x, const Node *y) {
-  return x->length != y->length ? x->length - y->length : memcmp(x->text, y->text, (size_t)x->length);
 }
 
 typedef struct { const Node *id; int row; } Name;
 static Name *name;
 static int by_id(const void *a, const void *b) { return differ(((const Name *)a)->id, ((const Name *)b)->id); }
 static int row_of(const Node *id) {
-  Name wanted = {id, 0}, *found = id ? bsearch(&wanted, name, (size_t)n, sizeof wanted, by_id) : NULL;
+  Name wanted = {id, 0}, *found = bsearch(&wanted, name, (size_t)n, sizeof wanted, by_id);
   if (!found) stop(2, "an id that no buffer has");
   return found->row;
+}
+static void check_ids(void) {
+  qsort(name, (size_t)n, sizeof *name, by_id);
+  for (int i = 1; i < n; i++) if (!by_id(&name[i - 1], &name[i])) stop(2, "an id twice");
 }
 static int by_number(const void *a, const void *b) {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b; return x < y ? -1 : x > y;
 }
 static uint64_t key_of(int i, int j) { return (uint64_t)(i < j ? i : j) << 32 | (uint64_t)(i < j ? j : i); }
-static uint64_t pools_of(const Node *names, const Node *rows) { /* as bits */
+static uint64_t pools_of(const Node *names) { /* as bits */
   uint64_t found = 0;
-  for (int q = 0; q < pools; q++) {
-    const Node unnamed = {"\"default\"", 9, 0, NULL}, *mine = rows && rows->count ? get(&rows->item[q], "name") : NULL;
-    for (int k = 0; k < names->count; k++)
-      if (!differ(mine ? mine : &unnamed, &names->item[k])) found |= (uint64_t)1 << q;
+  for (int k = 0; k < names->count; k++) {
+    int q = 0;
+    while (q < pools && differ(P[q].name, &names->item[k])) q++;
+    if (q == pools) stop(2, "a name of no pool");
+    found |= (uint64_t)1 << q;
   }
   return found;
 }
 static void read_pools(const Node *rows) {
-  pools = rows && rows->count ? rows->count : 1;
-  if (pools > POOLS) stop(2, "too many pools");
+  static const Node nothing = {"{", 1, 0, NULL}, unnamed = {"\"default", 8, 0, NULL};
+  if ((pools = rows && rows->count ? rows->count : 1) > POOLS) stop(2, "too many pools");
   for (int q = 0; q < pools; q++) {
-    Pool p = {0, 1, 0, 0, 0, NULL};
-    const Node *row = rows && rows->count ? &rows->item[q] : NULL, *ranges = row ? get(row, "reserved") : NULL;
-    if (row) p.has_size = get(row, "size") != NULL, p.size = value(row, "size", 0);
-    if (row) p.alignment = value(row, "alignment", 1), p.base = value(row, "base_address", 0);
-    for (int k = 0; ranges && k < ranges->count; k++) {
-      if (ranges->item[k].count != 2) stop(2, "a range is a start and a size");
-      W low = number(ranges->item[k].item[0].text), size = number(ranges->item[k].item[1].text);
+    const Node *row = rows && rows->count ? fields(&rows->item[q], POOL, NULL, NULL) : &nothing, *x = get(row, "reserved");
+    Pool p = {value(row, "size", 0), value(row, "alignment", 1), value(row, "base_address", 0), get(row, "size") != NULL,
+              0, NULL, get(row, "name") ? get(row, "name") : &unnamed, get(row, "cost")};
+    for (int k = 0; x && k < x->count; k++) {
+      const char *after; W low = integer(x->item[k].item[0].text, &after), size = integer(x->item[k].item[1].text, &after);
       if (size) p.range = grown(p.range, p.ranges, sizeof(Range)), p.range[p.ranges++] = (Range){low, low + size};
     }
+    for (int k = 0; k < q; k++) if (!differ(P[k].name, p.name)) stop(2, "a name twice");
     P[q] = p;
   }
 }
-static void read_row(int i, const Node *rows, const Node *pool_rows) {
-  const Node *row = &rows->item[i], *x; int r = i, turns = 0; W above = 0;
-  while ((x = get(&rows->item[r], "alias_of"))) {
-    above += value(&rows->item[r], "alias_offset", 0), r = row_of(x);
-    if (++turns > n) stop(2, "aliases in a circle");
+static void live(int i, W from, W to) {
+  if ((to += is_closed) <= from || to > INT64_MAX) stop(2, "a lifetime that ends before it starts");
+  B[i].life = grown(B[i].life, B[i].lives, sizeof(Range)), B[i].life[B[i].lives++] = (Range){from, to};
+}
+static void follow(const int *after, const W *step, int *end, W *above) { /* each chain to its end, and how far that is */
+  int *path = room((size_t)n, sizeof *path); char *is_known = room((size_t)n, 1);
+  for (int i = 0; i < n; i++) {
+    int j = i, count = 0;
+    for (; !is_known[j] && after[j] >= 0; j = after[j]) {
+      if (count == n) stop(2, "a circle");
+      path[count++] = j;
+    }
+    if (!is_known[j]) end[j] = j, above[j] = 0, is_known[j] = 1;
+    for (; count--; j = path[count]) {
+      int k = path[count]; end[k] = end[j], above[k] = above[j] + step[k], is_known[k] = 1;
+    }
   }
-  Buffer *b = &B[r];
-  B[i].root = r;
-  if ((x = get(row, "lifetimes")) && x->count) for (int k = 0; k < x->count; k++) {
-    if (x->item[k].count != 2) stop(2, "a lifetime is a start and an end");
-    b->life = grown(b->life, b->lives, sizeof(Range));
-    b->life[b->lives++] = (Range){number(x->item[k].item[0].text), number(x->item[k].item[1].text)};
-  } else if (get(row, "end")) {
-    b->life = grown(b->life, b->lives, sizeof(Range));
-    b->life[b->lives++] = (Range){value(row, "start", 0), value(row, "end", 0)};
-  }
+  free(path), free(is_known);
+}
+static void read_row(int i, const Node *row, W above) {
+  const Node *x; Buffer *b = &B[B[i].root]; const char *after; uint64_t mine = ALL_POOLS;
+  if (!get(row, "start") != !get(row, "end")) stop(2, "half a lifetime");
+  if (get(row, "start") && get(row, "lifetimes")) stop(2, "lifetimes beside start and end");
+  if ((x = get(row, "lifetimes"))) for (int k = 0; k < x->count; k++)
+    live(B[i].root, integer(x->item[k].item[0].text, &after), integer(x->item[k].item[1].text, &after));
+  else if (get(row, "end")) live(B[i].root, value(row, "start", 0), value(row, "end", 0));
   Rule rule = {value(row, "alignment", 1), above, 0, 0};
-  if ((x = get(row, "offset_mod"))) rule.modulus = value(x, "modulus", 0), rule.remainder = value(x, "remainder", 0);
-  if (rule.alignment < 1 || (x && rule.modulus < 1)) stop(2, "an alignment or a modulus below 1");
+  if ((x = get(row, "offset_mod"))) {
+    fields(x, " modulus=a remainder=b ", "modulus", "remainder");
+    rule.modulus = value(x, "modulus", 0), rule.remainder = value(x, "remainder", 0);
+    if (rule.remainder >= rule.modulus) stop(2, "a remainder that is none");
+  }
   b->rule = grown(b->rule, b->rules, sizeof rule), b->rule[b->rules++] = rule;
+  if (get(row, "alias_of") && (get(row, "relative") || get(row, "no_cross"))) stop(2, "a wrong alias");
+  if (!get(row, "alias_of") && get(row, "alias_offset")) stop(2, "alias_offset without alias_of");
+  if ((x = get(row, "pools"))) mine = pools_of(x);
+  if ((x = get(row, "forbid_pools"))) mine &= ~pools_of(x);
+  if (!mine || (get(row, "offset") && mine & (mine - 1))) stop(2, "no pool left, or a pin without the one pool it is for");
+  b->open &= mine;
   if (get(row, "offset")) {
     W pin = value(row, "offset", 0) - above; b->pin = b->pin == FAR || b->pin == pin ? pin : -1;
   }
-  if ((x = get(row, "pools")) && x->count) b->open &= pools_of(x, pool_rows);
-  if ((x = get(row, "forbid_pools"))) b->open &= ~pools_of(x, pool_rows);
 }
-static void read_json(const char *text) {
-  const char *word[2] = {"conflicts", "may_share"}; Node data = (at = text, parse(0));
-  const Node *rows = get(&data, "buffers"), *pool_rows = get(&data, "pools"), *x = get(&data, "objective");
-  if (!rows || rows->text[0] != '[') stop(2, "a problem has buffers");
-  is_cost = x && x->length == 6 && !strncmp(x->text, "\"cost\"", 6), n = rows->count, read_pools(pool_rows);
-  B = malloc(((size_t)n + 1) * sizeof *B), name = malloc(((size_t)n + 1) * sizeof *name);
-  if (!B || !name) stop(2, "no memory");
-  for (int i = 0; i < n; i++) {
-    const Node *row = &rows->item[i];
-    B[i] = (Buffer){value(row, "size", -1), value(row, "no_cross", 0), FAR, i, i, 0, 0, ALL_POOLS, NULL, NULL};
-    name[i] = (Name){get(row, "id"), i};
-    if (!name[i].id || B[i].size < 0) stop(2, "a buffer has an id, and a size of at least 0");
-  }
-  qsort(name, (size_t)n, sizeof *name, by_id);
-  for (int i = 0; i < n; i++) read_row(i, rows, pool_rows);
-  for (int w = 0; w < 2; w++) {
-    x = get(&data, word[w]);
-    for (int k = 0; x && k < x->count; k++) {
-      if (x->item[k].count != 2) stop(2, "a pair is of two");
-      pair[w] = grown(pair[w], pair_count[w], sizeof(uint64_t));
-      pair[w][pair_count[w]++] = key_of(B[row_of(&x->item[k].item[0])].root, B[row_of(&x->item[k].item[1])].root);
-    }
-    if (pair_count[w]) qsort(pair[w], (size_t)pair_count[w], sizeof(uint64_t), by_number);
-  }
-  for (int i = 0; i < n; i++) if ((x = get(&rows->item[i], "relative"))) {
-    int a = B[i].group, b = B[B[row_of(get(x, "to"))].root].group;
-    for (int j = 0; j < n; j++) if (B[j].group == a || B[j].group == b) B[j].group = a < b ? a : b;
-  }
-}
-static void read_csv(char *text) { /* a head with the names of columns, then a row a buffer */
-  static const char *known[] = {"id", "size", "lower", "start", "upper", "end", "alignment", "offset"};
-  int column[64], columns = 0, is_head = 1;
-  for (char *line = text, *rest; line; line = rest) {
-    if ((rest = strchr(line, '\n'))) *rest++ = 0;
-    Rule rule = {1, 0, 0, 0}; Range life = {1, 0};
-    Buffer b = {0, 0, FAR, n, n, 0, 0, ALL_POOLS, NULL, NULL};
-    char *cell = line, *next;
-    if (line[strcspn(line, "\r")] = 0, !line[strspn(line, " ,")]) continue;
-    for (int k = 0; cell; k++, cell = next) {
-      if ((next = strchr(cell, ','))) *next++ = 0;
-      while (*cell == ' ') cell++;
-      if (k >= 64 || strchr(cell, '"')) stop(2, "quotes, or too many columns");
-      cell[strcspn(cell, " ")] = 0;
-      if (is_head) {
-        for (column[k] = 0; column[k] < 8 && strcmp(cell, known[column[k]]); column[k]++) {}
-        if (column[columns = k] == 8) stop(2, "a column that it does not know");
-        continue;
-      }
-      if (k > columns || column[k] == 0 || !*cell) continue;
-      W x = number(cell);
-      if (column[k] == 1) b.size = x;
-      else if (column[k] < 6) *(column[k] < 4 ? &life.from : &life.to) = x;
-      else *(column[k] == 6 ? &rule.alignment : &b.pin) = x;
-    }
-    if (is_head) { is_head = 0; continue; }
-    if (life.from >= life.to || rule.alignment < 1 || b.size < 0) stop(2, "a wrong row");
-    b.life = grown(NULL, 0, sizeof life), b.life[b.lives++] = life;
-    b.rule = grown(NULL, 0, sizeof rule), b.rule[b.rules++] = rule;
-    B = grown(B, n, sizeof b), B[n++] = b;
-  }
-}
+#include "forms.h"

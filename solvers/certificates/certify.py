@@ -243,7 +243,7 @@ def _by_multipliers(problem: Problem, instance: Instance, plan: Plan, limit: _Li
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return "", f"{_NEEDED}: banks"
     known = _CHECKER.Claim(
-        _CHECKER.Problem(write_problem(problem).decode(), [pool.size for pool in problem.pools]), ends
+        _CHECKER.Problem(write_problem(problem).decode(), [(pool.size, None) for pool in problem.pools]), ends
     )
     first = [tuple(min(int(low), FAR) for low in known.first(row)) for row in instance.source.tolist()]
     with limit.raising(flag):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -14,25 +13,18 @@ from memplan.checkers import check as untyped
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from tests.support.certificate_mutants import mutant
+from tests.support.checkers import CHECKERS, compiled
 from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import full_load, tight_problem
 
-CHECKERS = Path(__file__).parents[3] / "checkers"
 CHECKER: Any = untyped
 WRONG_INPUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Compile the checker so that it stops at each wrong index and each overflow."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("there is no C compiler")
-    found = tmp_path_factory.mktemp("checker") / "check"
-    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-fsanitize=address,undefined"]
-    subprocess.run([compiler, *strict, "-o", str(found), str(CHECKERS / "check.c")], check=True)
-    return str(found)
+    return compiled(tmp_path_factory.mktemp("checker"))
 
 
 def in_python(text: str, lines: list[str]) -> int:
@@ -116,5 +108,5 @@ def test_what_is_no_problem_is_wrong_input(program: str, tmp_path: Path, text: s
 
 
 def test_checkers_have_at_most_200_lines() -> None:
-    files = ("check.py", "costs.py", "order.py", "check.c", "read.h", "problem.h", "costs.h")
-    assert max(len((CHECKERS / name).read_text().splitlines()) for name in files) <= 200
+    files = [file for file in CHECKERS.iterdir() if file.suffix in (".py", ".c", ".h")]
+    assert max(len(file.read_text().splitlines()) for file in files) <= 200

@@ -1,0 +1,95 @@
+"""A problem for check.py: the rules that certificates use, and where each buffer may lie."""
+# docs/proofs.md proves that to leave out the others is sound.
+
+from functools import cache
+from importlib import import_module
+from math import gcd, lcm
+
+reading = import_module(f"{__package__ or ''}.read".lstrip("."))
+INF, LIMIT = 2**80, 2**63  # above all offsets, and where a pool without a size ends
+
+
+class Problem:
+    """The rules that certificates use, of the buffers that are no aliases; to leave out others proves no less.
+
+    `pools` are (size, base address or None), those of the certificate or, if `is_given`, those that replace the file's.
+    """
+
+    def __init__(self, text, pools, interval=None, is_given=False):
+        data, sizes = reading.read(text, interval), [size for size, _ in pools]
+        mine, rows = data.get("pools") or [{} for _ in pools], data["buffers"]
+        if not 0 < len(pools) == len(mine) < 63:
+            raise reading.Refused("it is about another number of pools")
+        if "pools" in data and not is_given and [pool.get("size") for pool in mine] != sizes:
+            raise reading.Refused("it is about pools of other sizes; those that it is meant for may be given")
+        bases = [pool.get("base_address", 0) if base is None else base for pool, (_, base) in zip(mine, pools)]
+        self.pools = [pool | {"base_address": base} for pool, base in zip(mine, bases)]
+        names = [pool.get("name", "default") if "pools" in data else q for q, pool in enumerate(mine)]
+        number, n = {name: q for q, name in enumerate(names)}, range(len(rows))
+        index, self.interval = {rows[i]["id"]: i for i in n}, data["interval"]
+        self.ends, self.rows = [LIMIT - 1 if size is None else size for size in sizes], rows
+        self.size, self.page = [row["size"] for row in rows], [row.get("no_cross") or INF for row in rows]
+        self.root, self.group = [row["root"][0] for row in rows], [row["group"] for row in rows]
+        self.rules, self.lives = [[] for _ in n], [[] for _ in n]
+        self.pin, self.open = [None] * len(rows), [{*number.values()} for _ in n]
+        for row in rows:
+            r, above = row["root"]
+            self.lives[r] += row["lives"]
+            self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
+            pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
+            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1: pinned to two places
+            self.open[r] &= {number[k] for k in row.get("pools") or number if k not in (row.get("forbid_pools") or ())}
+        pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
+        self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
+        self.has_ties = self.sharing or any(row.get("relative") for row in rows)
+        self.solid = {i for i in n if i == self.root[i] and self.size[i]}
+        self.pinned = {i for i in self.solid if self.pin[i] is not None}
+
+    @cache
+    def meets(self, i, j):
+        """Say whether two buffers may never share bytes."""
+        pair, apart = frozenset((i, j)), not any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
+        return i != j and (pair in self.named or not (apart or pair in self.sharing or self.group[i] == self.group[j]))
+
+    def fixed(self, buffers, q):
+        """Return the ranges of a pool that are reserved, or taken by those of the buffers that are pinned there."""
+        rows, top = [(at, at + size) for at, size in self.pools[q].get("reserved") or () if size], 0
+        rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
+        for k, (low, high) in enumerate(sorted(rows)):
+            rows[k] = (max(low, top), top := max(high, top))
+        return rows  # ascending and disjoint
+
+    @cache
+    def place(self, i, q):
+        """Return (step, rest, ranges in the way) of a buffer in a pool; (1, 0, everything) where it may not be."""
+        base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
+        rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
+        step, rest, is_open = 1, 0, q in self.open[i]
+        for m, r in rules + [(m, -base - above) for a, above, _ in self.rules[i] for m in (a, common)]:
+            shared = gcd(step, m)
+            is_open = is_open and (r - rest) % shared == 0
+            rest += step * ((r - rest) // shared * pow(step // shared, -1, m // shared) % (m // shared))
+            step = lcm(step, m)
+        is_open = is_open and (base + rest) % gcd(step, page) + self.size[i] <= page
+        ways = self.fixed({j for j in self.pinned if self.meets(i, j)}, q) if is_open else [(0, INF)]
+        return step, rest % step, ways
+
+    @cache
+    def legal(self, i, q, at, end):
+        """Return the first offset of a buffer in a pool, not below `at`, from which it ends by `end`; else INF."""
+        (step, rest, ways), before, turns = self.place(i, q), -1, 0
+        size, page, base, pin = self.size[i], self.page[i], self.pools[q].get("base_address", 0), self.pin[i]
+        while before < at <= end - size and turns < 1000:
+            before, turns, at = at, turns + 1, at if pin is None else pin if at <= pin else INF
+            at = max([at + (rest - at) % step, *(high for low, high in ways if low < at + size and at < high)])
+            at += -(base + at) % page if (base + at) % page + size > page else 0
+        return at if at <= end - size else INF
+
+
+def reach(blocks, grain, rest, at, amount):
+    """Return the least end with so much free between `at` and it, in whole cells of the grain, outside of blocks."""
+    for low, high in ((low + (rest - low) % grain, high + (rest - high) % grain) for low, high in blocks):
+        if amount <= low - at:
+            break
+        amount, at = amount - max(0, low - at), max(at, high)
+    return at + amount

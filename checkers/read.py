@@ -1,0 +1,198 @@
+"""Read a problem for check.py: memplan's JSON, or its CSV without quotes; ValueError for what may have two readings."""
+# docs/certificates.md lists what is read; json.h and read.h do the same.
+
+import json, re
+from fractions import Fraction
+
+Refused = type("Refused", (Exception,), {})
+MOST, SHIFTS = 2**62, {"half-open": 0, "closed": 1}
+WORDS = {"format": ("memplan/1",), "interval": (*SHIFTS,), "objective": ("peak", "fit", "cost")}
+# A letter a kind of value, ? where it may be null.
+PROBLEM = "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l together=l pools=l? objective=w"
+POOL = "name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a?"
+BUFFER = """id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? alias_of=i?
+    alias_offset=b? relative=o? no_cross=a? offset_mod=o? forbid_pools=n"""
+COLUMNS = {"id": "id", "size": "size", "lower": "start", "start": "start", "upper": "end", "end": "end"}
+COLUMNS |= {"alignment": "alignment", "offset": "offset"}
+
+
+def need(is_so, *rule):
+    """Raise ValueError unless something is so."""
+    if not is_so:
+        raise ValueError(*rule)
+
+
+def whole(low, high):
+    """Return the test for a whole number in a range."""
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def each(is_right, least=0, most=2**63):
+    """Return the test for a list of so many entries, each of which is right."""
+    return lambda value: type(value) is list and least <= len(value) <= most and all(map(is_right, value))
+
+
+def is_name(value):
+    """Say whether a value is a text that is not empty."""
+    return type(value) is str and value != ""
+
+
+KINDS = {name: lambda value, kind=kind: type(value) is kind for name, kind in (("S", str), ("l", list), ("o", dict))}
+KINDS |= {"a": whole(1, MOST), "b": whole(0, MOST), "d": whole(-MOST, MOST), "z": whole(0, 2**63 - 1)}
+KINDS |= {"t": whole(-(2**63), 2**63 - 1), "s": is_name, "n": each(is_name), "N": each(is_name, 1)}
+KINDS["i"] = lambda value: is_name(value) or whole(-(2**63), 2**63 - 1)(value)
+KINDS["c"] = lambda value: type(value) in (int, Fraction) and 0 <= value <= 10**30
+KINDS |= {"I": each(KINDS["i"], 1), "P": each(each(KINDS["i"], 2, 2)), "R": each(each(KINDS["b"], 2, 2))}
+KINDS["T"] = each(each(KINDS["t"], 2, 2), 1)
+
+
+def fields(value, spec, *required):
+    """Return an object without what is null; its fields must be some of those of the spec."""
+    kinds = dict(word.split("=") for word in spec.split())
+    need(type(value) is dict, "an object was expected", value)
+    for name, entry in value.items():
+        kind = kinds.get(name)
+        need(kind, "a field that is not known", name)
+        is_right = entry in WORDS[name] if kind[0] == "w" else KINDS[kind[0]](entry)
+        need(is_right or (entry is None and kind[1:]), "a wrong value", name, entry)
+    found = {name: entry for name, entry in value.items() if entry is not None}
+    need(found.keys() >= {*required}, "a field is missing", *required)
+    return found
+
+
+def once(pairs):
+    """Return an object of JSON, in which no key may be there twice."""
+    need(len(dict(pairs)) == len(pairs), "a key twice")
+    return dict(pairs)
+
+
+def integer(text):
+    """Return a whole number of JSON."""
+    need(text != "-0" and len(text) <= 40, "a wrong number", text)
+    return int(text)
+
+
+def decimal(text):
+    """Return a number of JSON as it is written, not as it is rounded."""
+    need(
+        text[0] != "-" and len(text) <= 40 and re.search(r"^[^eE]*([eE][+-]?[0-9]{1,3})?$", text),
+        "a wrong number",
+        text,
+    )
+    return Fraction(text)
+
+
+def constant(text):
+    """Refuse NaN and infinities."""
+    raise ValueError("a wrong number", text)
+
+
+def half_open(start, end, shift):
+    """Return a lifetime as half-open."""
+    need(start < end + shift <= 2**63 - 1, "a lifetime that ends before it starts", start, end)
+    return start, end + shift
+
+
+def chains(after):
+    """Return where the chains of (next, distance) end, and how far away; None is the end of one."""
+    found = {}
+    for i in range(len(after)):
+        path = []
+        while i not in found and after[i]:
+            path.append(i)
+            i = after[i][0]
+            need(len(path) <= len(after), "a circle")
+        root, above = found.get(i, (i, 0))
+        for j in reversed(path):
+            above += after[j][1]
+            found[j] = root, above
+    return [found.get(i, (i, 0)) for i in range(len(after))]
+
+
+def read_json(text, interval):
+    """Return the fields of a problem in JSON, checked, with what read() adds."""
+    data = json.loads(text, object_pairs_hook=once, parse_int=integer, parse_float=decimal, parse_constant=constant)
+    if "\\u" in text:
+        json.dumps(data, ensure_ascii=False, default=str).encode()  # not where a surrogate is alone
+    data = fields(data, PROBLEM, "buffers")
+    data["pools"] = [fields(pool, POOL) for pool in data.get("pools") or [{}]]
+    data["buffers"] = rows = [fields(row, BUFFER, "id", "size") for row in data["buffers"]]
+    index, names = {row["id"]: i for i, row in enumerate(rows)}, {pool.get("name", "default") for pool in data["pools"]}
+    need(len(index) == len(rows) and len(names) == len(data["pools"]), "an id or a name twice")
+    uses = [fields(use, "buffers=I weight=c?", "buffers")["buffers"] for use in data.get("bank", ())]
+    named = [*data.get("conflicts", ()), *data.get("may_share", ()), *data.get("together", ()), *uses]
+    need(all(map(KINDS["I"], named)) and all(name in index for some in named for name in some), "an id of no buffer")
+    data["interval"] = data.get("interval") or interval or "half-open"
+    shift = SHIFTS[data["interval"]]
+    for row in rows:
+        check_row(row, index, names)
+        lives = row.get("lifetimes") or [[row.get("start"), row.get("end")]] * ("end" in row)
+        row["lives"] = [half_open(start, end, shift) for start, end in lives]
+    after = [(index[row["alias_of"]], row.get("alias_offset", 0)) if "alias_of" in row else None for row in rows]
+    for row, inside in zip(rows, after):
+        need(not inside or inside[1] + row["size"] <= rows[inside[0]]["size"], "an alias outside of its buffer")
+    ties = [(index[row["relative"]["to"]], 0) if "relative" in row else None for row in rows]
+    for row, root, end in zip(rows, chains(after), chains([a or b for a, b in zip(ties, after)])):
+        row["root"], row["group"] = root, end[0]
+    return data
+
+
+def check_row(row, index, names):
+    """Check what the fields of a buffer say of each other."""
+    need(("start" in row) == ("end" in row), "half a lifetime")
+    need("start" not in row or "lifetimes" not in row, "lifetimes beside start and end")
+    if mod := row.get("offset_mod"):
+        fields(mod, "modulus=a remainder=b", "modulus", "remainder")
+        need(mod["remainder"] < mod["modulus"], "a remainder that is none")
+    if tie := row.get("relative"):
+        need(fields(tie, "to=i offset=d", "to", "offset")["to"] in index, "relative to no buffer")
+    if "alias_of" in row:
+        need(row["alias_of"] in index and not tie and "no_cross" not in row, "a wrong alias")
+    need("alias_of" in row or "alias_offset" not in row, "alias_offset without alias_of")
+    asked, barred = {*row.get("pools", names)}, {*row.get("forbid_pools", ())}
+    need(asked | barred <= names and asked - barred, "a pool that is none, or no pool left")
+    need("offset" not in row or len(asked - barred) == 1, "a pin without the one pool it is for")
+
+
+def read_csv(text, interval):
+    """Return the fields of a table of buffers, checked, with what read() adds."""
+    need(not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "quotes or control characters in a table")
+    table = [line.removesuffix("\r").split(",") for line in text.split("\n") if line.strip(" \r")]
+    head = [cell.strip(" ") for cell in table[0]] if table else []
+    need({*head} <= COLUMNS.keys(), "a column that is not known", *head)
+    columns = [COLUMNS[name] for name in head]
+    need(len({*columns}) == len(head) and {*columns} >= {"id", "size", "start", "end"}, "a column is missing, or twice")
+    interval = interval or ("closed" if "end" in head else "half-open")
+    shift, rows = SHIFTS[interval], []
+    for cells in table[1:]:
+        need(len(cells) == len(columns), "a row of another length", *cells)
+        given = ((name, cell_of(name, cell)) for name, cell in zip(columns, cells))
+        row = {name: value for name, value in given if value is not None}
+        rows.append(
+            row | {"lives": [half_open(row["start"], row["end"], shift)], "root": (len(rows), 0), "group": len(rows)}
+        )
+    need(len({row["id"] for row in rows} - {""}) == len(rows), "an id that is missing, or twice")
+    return {"buffers": rows, "interval": interval}
+
+
+def cell_of(name, cell):
+    """Return what a cell says; None where it is empty and may be so."""
+    if name == "id":
+        return cell
+    cell = cell.strip(" ")
+    if not cell and name in ("alignment", "offset"):
+        return None
+    need(re.fullmatch("0|-?[1-9][0-9]{0,18}", cell), "a wrong number", cell)
+    need(
+        KINDS[{"start": "t", "end": "t", "alignment": "a"}.get(name, "b")](int(cell)), "a number beyond its range", cell
+    )
+    return int(cell)
+
+
+def read(text, interval=None):
+    """Return a problem's fields, absent ones left out, with `lives` half-open; a table has no pools.
+
+    Beside them each buffer has its `root` and the bytes above that, and the end of its chain of ties, its `group`.
+    """
+    text = text.removeprefix("\ufeff")
+    return (read_json if text.lstrip(" \t\r\n")[:1] == "{" else read_csv)(text, interval)

@@ -1,0 +1,51 @@
+"""Both checkers of certificates as people call them: the status and the sentence that each answers with."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.checkers import check
+
+CHECKERS = Path(__file__).parents[2] / "checkers"
+SCRIPT = str(CHECKERS / "check.py")
+CHECKER: Any = check
+
+
+def compiled(folder: Path) -> str:
+    """Compile the checker in C so that it stops at each wrong index and each overflow."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    found = folder / "check"
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-fsanitize=address,undefined"]
+    subprocess.run([compiler, *strict, "-o", str(found), str(CHECKERS / "check.c")], check=True)
+    return str(found)
+
+
+def answers(
+    program: str, arguments: Sequence[str | Path], *, python_flags: Sequence[str] | None = None
+) -> tuple[int, str]:
+    """Return the status and the sentence of both checkers, which must be the same but for what is wrong with an input.
+
+    With flags, Python's runs as a script.
+    """
+    words = [*map(str, arguments)]
+    said = [CHECKER.main(words) if python_flags is None else _run(sys.executable, *python_flags, SCRIPT, *words)]
+    said.append(_run(program, *words))
+    assert said[0][0] == said[1][0], said
+    assert said[0][0] in (0, 2, 3), said
+    if said[0][0] == 0:
+        assert said[0] == said[1]
+    return said[0]
+
+
+def _run(*words: str) -> tuple[int, str]:
+    run = subprocess.run(words, capture_output=True, timeout=20, check=False)
+    return run.returncode, run.stdout.decode().strip() or run.stderr.decode()
