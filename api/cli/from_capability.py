@@ -34,7 +34,7 @@ EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 class Given:
     """What a command was given: its files by the names of inputs, its own flags, and what was read of both.
 
-    `prepared` is what the command's own part keeps for after the answer.
+    `prepared` is what the command's own part keeps for after the answer; `exit_status` is that of what it writes.
     """
 
     files: Mapping[str, str | None]
@@ -45,6 +45,7 @@ class Given:
     server: str | None
     line: CommandLine
     prepared: Any = None
+    exit_status: int = 0
 
     def say(self, *texts: str) -> None:
         """Print texts to people, on standard error, with the commands that they advise as they run."""
@@ -144,7 +145,7 @@ def run(line: CommandLine, local: Local) -> int:
         answer = run_in_thread(work, lambda: drawn.draw(time.monotonic() - started))
         drawn.erase()
     show(capability, local, found, answer)
-    return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer)
+    return INTERRUPTED if cancelled.is_set() else capability.exit_status(answer) or found.exit_status
 
 
 def answered(capability: Capability[Any], given: Given, control: Control) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.operations.cascade import CascadeOptions
@@ -10,20 +11,46 @@ from memplan.capabilities.operations.order import OrderAnswer
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OptionError
 from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
-from memplan.planner.exporters.reordered.sequence import ReorderedFile
 from memplan.planner.exporters.reordered.write import write_reordered
 from memplan.planner.exporters.rewritten.write import RewritableModel, rewritable
+from memplan.planner.importers import is_tflite
+from memplan.planner.importers.tflite.tflm_tail import MicroArena, arena_of
 from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.cascade.rewriting import best_rewriting
+from memplan.solvers.cascade.points import CascadePoint
+from memplan.solvers.cascade.rewriting import Rewriting, best_rewriting, rewritings
 from memplan.solvers.cascade.solve import CascadeResult
 from memplan.solvers.order.regions import permuted
 
+RUNTIME = "TFLite Micro"
+NOT_WRITTEN = "not written, as nothing is gained"
+_MOST_WRITTEN = 6
+"""The forms of cascades that are written to learn what a runtime's arena takes."""
 
-def written_model(reader: Reader, found: OrderAnswer) -> ReorderedFile:
-    """Return the model that was read with its operations in the order of an answer; raises InputError."""
+
+@dataclass(frozen=True)
+class Written:
+    """A model in another form, and the sentences about it; without bytes, why nothing is gained by it."""
+
+    data: bytes | None
+    sentences: tuple[str, ...]
+
+
+def written_model(reader: Reader, found: OrderAnswer) -> Written:
+    """Return the model that was read with its operations in the order of an answer, if it then needs less memory."""
     assert found.placed is not None, "an answer of this machine's own has its graph"
     result = found.placed.result
-    return write_reordered(reader.data, reader.name, permuted(result.graph, result.order))
+    has_no_arena = not is_tflite(reader.data)
+    if found.moves == 0 or (has_no_arena and found.saved_bytes <= 0):
+        return Written(None, (f"{NOT_WRITTEN}: the given order has the least peak, {found.peak:,} bytes",))
+    file = write_reordered(reader.data, reader.name, permuted(result.graph, result.order))
+    left_out = tuple(f"has not {what}" for what in file.left_out)
+    if has_no_arena:
+        return Written(file.data, left_out)
+    given, arena = (arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
+    if not arena.is_smaller(given):
+        way_out = "a plan in the file may help, which `memplan deploy` writes"
+        return Written(None, (f"{NOT_WRITTEN}: {RUNTIME} takes {given}, and in the new order {arena}; {way_out}",))
+    return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {given.used:,} as given"))
 
 
 def c_files(result: CascadeResult, source: OperationGraph, name: str) -> Mapping[str, bytes]:
@@ -49,11 +76,46 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOpt
     return rewritable(reader.data, reader.name, graph, reader.options.dims)
 
 
-def written_in_parts(model: RewritableModel, result: CascadeResult) -> tuple[bytes, str]:
-    """Return the point that needs the least memory in parts as a file, and the sentence that says what it needs."""
+def written_in_parts(model: RewritableModel, result: CascadeResult, given: bytes) -> Written:
+    """Return the point that needs the least memory in parts as a file, where that is less than as given."""
+    layers = result.layers_peak
+    if model.arena is not None:
+        return _least_arena(model, result, given, model.arena)
     best = best_rewriting(result.points, model.cost)
-    share = best.peak / result.layers_peak if result.layers_peak else 1.0
-    return model.write(best.found), (
+    whole = layers + model.cost.operation * len(model.access.operations)
+    share = best.peak / layers if layers else 1.0
+    needs = (
         f"{len(best.found.steps)} operations on parts, {best.peak} bytes alive at once "
-        f"({share:.1%} of {result.layers_peak} layer by layer), {best.point.macs_ratio - 1:+.2%} MACs"
+        f"({share:.1%} of {layers} layer by layer), {best.point.macs_ratio - 1:+.2%} MACs"
     )
+    if best.needed >= whole:
+        more = f"{needs}; with {model.cost.operation} bytes for each operation that is no less than as given"
+        return Written(None, (f"{NOT_WRITTEN}: {more}",))
+    return Written(model.write(best.found), (needs,))
+
+
+def _least_arena(
+    model: RewritableModel, result: CascadeResult, data: bytes, measured: Callable[[bytes], MicroArena]
+) -> Written:
+    given = measured(data)
+    found = min(arenas_in_parts(model, result.points, given, measured), key=lambda row: row[0].used, default=None)
+    if found is None or not found[0].is_smaller(given):
+        least = "no form has fewer" if found is None else f"{found[0]} in parts"
+        return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {given}, {least}",))
+    arena, form, written = found
+    needs = f"{len(form.found.steps)} operations on parts, {form.point.macs_ratio - 1:+.2%} MACs"
+    return Written(written, (f"{needs}; {RUNTIME}'s whole arena takes {arena}, {given.used:,} as given",))
+
+
+def arenas_in_parts(
+    model: RewritableModel, points: Sequence[CascadePoint], given: MicroArena, measured: Callable[[bytes], MicroArena]
+) -> Iterator[tuple[MicroArena, Rewriting, bytes]]:
+    """Yield the forms of points that may take less than the given arena, with theirs, the most promising first.
+
+    The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
+    runtime's rules. Raises OperationsError where no point can be written.
+    """
+    forms = sorted(rewritings(points, model.cost, lambda: given.used), key=lambda form: form.needed)
+    for form in [form for form in forms if form.peak < given.used][:_MOST_WRITTEN]:
+        written = model.write(form.found)
+        yield measured(written), form, written

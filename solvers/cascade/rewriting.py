@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from memplan.planner.errors import OperationsError
 from memplan.planner.exporters.rewritten.write import NO_COST, RuntimeCost
@@ -17,12 +18,16 @@ _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16)
 
 @dataclass(frozen=True)
 class Rewriting:
-    """A point, unrolled: `peak` are the most bytes of values alive at once, `position` is that of the point."""
+    """A point, unrolled: `peak` are the most bytes of values alive at once, `position` is that of the point.
+
+    `needed` is that, and what operations, values and channels cost a runtime besides.
+    """
 
     position: int
     peak: int
     point: CascadePoint
     found: Unrolled
+    needed: int
 
 
 def best_rewriting(points: Sequence[CascadePoint], cost: RuntimeCost = NO_COST) -> Rewriting:
@@ -32,25 +37,35 @@ def best_rewriting(points: Sequence[CascadePoint], cost: RuntimeCost = NO_COST) 
     where operations have bytes of their own, several steps as one need fewer of them. Raises OperationsError, the last
     one, where no point can be unrolled.
     """
-    best: Rewriting | None = None
-    least = 0
-    last: OperationsError = OperationsError("points: must have one to be written")
+    best: list[Rewriting] = []
+    # What costs more by its operations alone than the best form in all is not looked at.
+    for form in rewritings(points, cost, lambda: best[0].needed if best else inf):
+        best[:] = [form] if not best or form.needed < best[0].needed else best
+    return best[0]
+
+
+def rewritings(
+    points: Sequence[CascadePoint], cost: RuntimeCost = NO_COST, most: Callable[[], float] = lambda: inf
+) -> Iterator[Rewriting]:
+    """Yield all unrolled forms of points, but for those whose operations alone cost a runtime more than `most()`.
+
+    Raises OperationsError, the last one, where no point can be unrolled.
+    """
+    last: OperationsError | None = OperationsError("points: must have one to be written")
     for position, point in enumerate(points):
         for cascade in coarser(point.cascade) if cost.operation else (point.cascade,):
-            # Its operations alone cost more than the best form takes in all.
-            if best is not None and cost.operation * runs_of(cascade) > least:
+            if cost.operation * runs_of(cascade) > most():
+                last = None
                 continue
             try:
                 found = unrolled(cascade)
             except OperationsError as error:
-                last = error
+                last = None if last is None else error
                 continue
-            needed = cost.bytes_of(found)
-            if best is None or needed < least:
-                best, least = Rewriting(position, found.live_peak, point, found), needed
-    if best is None:
+            last = None
+            yield Rewriting(position, found.live_peak, point, found, cost.bytes_of(found))
+    if last is not None:
         raise last
-    return best
 
 
 def coarser(cascade: Cascade) -> Iterator[Cascade]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.local.order import PAGE, title_of
+from memplan.api.cli.local.order import PAGE, title_of, write_if_gained
 from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.capabilities.operations.cascade import CAPABILITY
 from memplan.planner.errors import OptionError, shown
@@ -81,9 +81,7 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
         return ()
     from memplan.capabilities.operations.writing import written_in_parts
 
-    data, sentence = written_in_parts(given.prepared.model, answer.result)
-    write(given.flags["write"], data)
-    return (f"{given.flags['write']}: {sentence}",)
+    return write_if_gained(given, written_in_parts(given.prepared.model, answer.result, given.reader.data))
 
 
 def _shows(given: Given, answer: Any) -> bool:

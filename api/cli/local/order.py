@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
 from memplan.api.cli.streams import refuse_unwritable, write
 from memplan.planner.errors import OptionError, shown
+
+if TYPE_CHECKING:
+    from memplan.capabilities.operations.writing import Written
 
 PAGE = flag("page", str | None, None, "--page", metavar="FILE", help="Write a page to look into it: one HTML file.")
 _ALIGNMENT = "Place tensors at multiples of so many bytes; a model's are rounded up to them, too."
@@ -58,13 +61,19 @@ def _finish(given: Given, answer: Any) -> Sequence[str]:
 
 
 def _write_model(given: Given, answer: Any) -> list[str]:
-    """Write the model in the order that was found, and return what its file has not any more."""
     # Imported here: few models are written.
     from memplan.capabilities.operations.writing import written_model
 
-    found = written_model(given.reader, answer)
-    write(given.flags["write"], found.data)
-    return [f"{given.flags['write']} has not {what}" for what in found.left_out]
+    return write_if_gained(given, written_model(given.reader, answer))
+
+
+def write_if_gained(given: Given, found: Written) -> list[str]:
+    """Write a model in another form, if it is there, and return the sentences about it; without, the status is 1."""
+    if found.data is None:
+        given.exit_status = 1
+    else:
+        write(given.flags["write"], found.data)
+    return [f"{given.flags['write']}: {sentence}" for sentence in found.sentences]
 
 
 LOCAL = Local(

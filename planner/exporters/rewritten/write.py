@@ -9,6 +9,7 @@ from memplan.planner.errors import FormatError
 from memplan.planner.exporters.rewritten.onnx import OnnxRewriting
 from memplan.planner.exporters.rewritten.tflite import TfliteRewriting
 from memplan.planner.importers import detect
+from memplan.planner.importers.tflite.tflm_tail import MicroArena, arena_of
 from memplan.planner.operations.access.access_graph import AccessGraph, AccessOperation
 from memplan.planner.operations.access.from_graph import access_graph
 from memplan.planner.operations.access.window import whole
@@ -30,7 +31,7 @@ class RuntimeCost:
     def bytes_of(self, found: Unrolled) -> int:
         """Return the bytes that an unrolled cascade needs, computed from the most bytes of values alive at once."""
         graph = found.graph
-        made = [graph.operations[step.operation].outputs[0] for step in found.steps if step.kind == "run"]
+        made = [t for step in found.steps if step.kind == "run" for t in graph.operations[step.operation].outputs]
         channels = sum(graph.tensors[tensor].pixel for tensor in made) if self.channel else 0
         counted = self.operation * len(found.steps) + self.value * len(found.values) + self.channel * channels
         return found.live_peak + counted
@@ -51,11 +52,15 @@ TFLite Micro keeps what it knows of operators and tensors in its arena; onnxrunt
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """The access maps of a model, where what is not written in parts runs whole; its writer, and a runtime's cost."""
+    """The access maps of a model, where what is not written in parts runs whole; its writer, and a runtime's cost.
+
+    `arena` returns the runtime's whole arena for a model in this format, None where the runtime has none.
+    """
 
     access: AccessGraph
     write: Callable[[Unrolled], bytes]
     cost: RuntimeCost
+    arena: Callable[[bytes], MicroArena] | None = None
 
 
 def rewritable(
@@ -75,7 +80,8 @@ def rewritable(
         row if row.role == "striped" and how.runs_in_parts(v) else _run_whole(access, v)
         for v, row in enumerate(access.operations)
     )
-    return RewritableModel(replace(access, operations=rows), how.write, cost)
+    arena = arena_of if found == "tflite" else None
+    return RewritableModel(replace(access, operations=rows), how.write, cost, arena)
 
 
 def _run_whole(access: AccessGraph, v: int) -> AccessOperation:

@@ -9,11 +9,11 @@ micro_interpreter.cc, recording_micro_allocator.cc, micro_resource_variable.cc, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from memplan.planner.importers.imported import element_count
-from memplan.planner.importers.tflite.model import Model, Operator, Subgraph, TfliteTensor
+from memplan.planner.importers.tflite.model import Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.planner.importers.tflite.names import BITS
 from memplan.planner.importers.tflite.tflm_arena import ALIGNMENT, arena_head, scratch_of_model
 
@@ -64,7 +64,7 @@ _COPIES_SHAPE = {"BATCH_MATMUL", "DEPTH_TO_SPACE", "GATHER", "GATHER_ND", "L2_PO
 
 
 @dataclass(frozen=True)
-class Arena:
+class MicroArena:
     """TFLite Micro's arena for a model: `head` has tensors and scratch, `tail` what stays.
 
     `least` is the smallest arena that the model starts in: what is known of tensors while they are placed lies where
@@ -82,8 +82,22 @@ class Arena:
         """The bytes that are in use once the model has started."""
         return self.head + self.tail
 
+    def is_smaller(self, other: MicroArena) -> bool:
+        """Return True if less is in use than in another arena, and no larger one is needed to start."""
+        return self.used < other.used and self.least <= other.least
 
-def whole_arena(model: Model) -> Arena:
+    def __str__(self) -> str:
+        more = f", {self.least:,} to start" if self.least > self.used else ""
+        kernels = f"; without what kernels of {', '.join(self.unknown)} keep" if self.unknown else ""
+        return f"{self.used:,} bytes (head {self.head:,}, tail {self.tail:,}{more}{kernels})"
+
+
+def arena_of(data: bytes, scratch: Mapping[str, int] | None = None) -> MicroArena:
+    """Return the arena of a model's file; `scratch` is what kernels require, in bytes, by the names of operators."""
+    return whole_arena(replace(read_model(data), scratch=scratch or {}))
+
+
+def whole_arena(model: Model) -> MicroArena:
     """Return the arena of a model, with the plan that its file has."""
     head = arena_head(model, model.offline_offsets)
     places = model.offline_offsets or (-1,) * len(model.tensors)
@@ -103,7 +117,7 @@ def whole_arena(model: Model) -> Arena:
     names = {operator.name for graph in model.subgraphs for operator in graph.operators}
     unknown = tuple(dict.fromkeys((*head.unknown, *sorted(names - _DATA.keys() - model.scratch.keys()))))
     least = max(tail + head.size, planned_later + rows)
-    return Arena(head.size, tail, -(-least // ALIGNMENT) * ALIGNMENT, unknown)
+    return MicroArena(head.size, tail, -(-least // ALIGNMENT) * ALIGNMENT, unknown)
 
 
 def _down(size: int, allocations: Iterable[tuple[int, int]]) -> int:

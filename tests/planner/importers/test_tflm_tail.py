@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from memplan.planner.importers.tflite.model import read_model
-from memplan.planner.importers.tflite.tflm_tail import Arena, whole_arena
+from memplan.planner.importers.tflite.tflm_tail import MicroArena, whole_arena
 from tests.support.tflite_files import model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[2] / "models"
 RECORDED = {
-    "view.tflite": Arena(128, 1120, 1488),
-    "loop.tflite": Arena(96, 1536, 2496),
-    "choice.tflite": Arena(80, 1472, 2128),
-    "variable.tflite": Arena(48, 1792, 2368),
-    "recorded/kws_dscnn_int8.tflite": Arena(16000, 8208, 24208),
+    "view.tflite": MicroArena(128, 1120, 1488),
+    "loop.tflite": MicroArena(96, 1536, 2496),
+    "choice.tflite": MicroArena(80, 1472, 2128),
+    "variable.tflite": MicroArena(48, 1792, 2368),
+    "recorded/kws_dscnn_int8.tflite": MicroArena(16000, 8208, 24208),
 }
 """What `tflite_micro` measured: the head, the tail, and the least arena of multiples of 16 that started."""
 

@@ -1,0 +1,54 @@
+"""Models that commands write for a runtime: its whole arena is said, and nothing is written where nothing is gained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.planner.importers.tflite.tflm_tail import arena_of
+from tests.support.tflite_files import INT8, model, operator, subgraph, tensor
+
+Captured = pytest.CaptureFixture[str]
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def _two_halves() -> bytes:
+    """Return a model with two wide tensors that need not be alive together."""
+    names = {"x": 64, "a": 4096, "b": 4096, "c": 16, "d": 16, "y": 16}
+    rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
+    tensors = [tensor(name, (size,), INT8) for name, size in names.items()]
+    return model(subgraph(tensors, [0], [5], [operator(*row) for row in rows]))
+
+
+def test_a_cascade_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "parts.tflite"
+    given = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["cascade", given, "--macs", "+25%", "--write", str(target), "--time-limit", "5"]) == 1
+    said = capfd.readouterr().err
+    assert "not written, as nothing is gained: TFLite Micro's whole arena takes 24,208 bytes (head 16,000" in said
+    assert not target.exists()
+
+
+def test_a_cascade_of_a_model_with_variables_is_written_or_not_for_a_reason(tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "parts.tflite"
+    assert main(["cascade", str(MODELS / "variable.tflite"), "--write", str(target), "--time-limit", "5"]) == 1
+    assert "not written, as nothing is gained" in capfd.readouterr().err
+
+
+def test_the_whole_arena_of_a_new_order_is_said(tmp_path: Path, capfd: Captured) -> None:
+    given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
+    given.write_bytes(_two_halves())
+    assert main(["order", str(given), "--deterministic", "--write", str(target)]) == 0
+    before, after = arena_of(given.read_bytes()), arena_of(target.read_bytes())
+    assert after.used < before.used
+    assert f"TFLite Micro's whole arena takes {after}, {before.used:,} as given" in capfd.readouterr().err
+
+
+def test_an_order_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Captured) -> None:
+    given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
+    given.write_bytes((MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes())
+    assert main(["order", str(given), "--deterministic", "--write", str(target)]) == 1
+    assert "not written, as nothing is gained: the given order has the least peak" in capfd.readouterr().err
+    assert not target.exists()
