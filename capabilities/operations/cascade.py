@@ -165,7 +165,7 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     sliding = ", sliding" if said.sliding else ""
     yield f"input {said.input}, output {said.output}{sliding}, alignment {said.alignment}; weights not counted"
     yield f"layer by layer  {found.layers_peak:>14,} bytes  {found.layers_macs:>16,} MACs"
-    for k, point in enumerate(found.points):
+    for k, point in enumerate(found.points, found.first):
         yield from _point_lines(found, k, point)
     if not found.points:
         yield "no cascade is within the bounds"
@@ -175,6 +175,8 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
     cut = f"a beam cut {effort.beam_cuts:,} mixes of modes" if effort.beam_cuts else "all mixes of modes"
     if effort.unplanned or effort.cut_chains:
         yield f"not planned     {effort.unplanned:>14,} points, as time was over; {effort.cut_chains:,} chains cut off"
+    if effort.unchecked:
+        yield f"not checked     {effort.unchecked:>14,} points, as time was over, or they run too many operations"
     intervals = "all" if effort.intervals else "not all"
     yield f"looked at       {effort.evaluated:>14,} regions: {intervals} intervals, {cut}"
 

@@ -115,7 +115,10 @@ class PointRow(Answer):
 
 
 class CascadeAnswer(Answer):
-    """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions."""
+    """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions.
+
+    `first` is the number of the first point, where `point` chose one of them.
+    """
 
     name: str | None
     conventions: CascadeConventions
@@ -125,6 +128,7 @@ class CascadeAnswer(Answer):
     tensors: tuple[CascadeTensor, ...]
     operations: tuple[CascadeOperation, ...]
     points: tuple[PointRow, ...]
+    first: int = Field(0, exclude_if=lambda number: number == 0)
     barriers: tuple[Barrier, ...]
     exhausted: Exhausted
     wall_time_s: float

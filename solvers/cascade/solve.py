@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.access.access_graph import AccessGraph
@@ -22,6 +23,8 @@ from memplan.solvers.kernels.cascade.found import FOUND_PEAK
 from memplan.solvers.kernels.tables import Rows
 
 TIME_LIMIT_S = 60.0
+_SEARCH_SHARE = 0.6
+"""The part of the time for search and plans, where points are checked by value in the rest."""
 MOST_CHECKED_RUNS = 20_000
 """The runs of operations up to which a point is checked by value."""
 
@@ -33,7 +36,8 @@ class Exhausted:
     `modes` is False where a beam cut `beam_cuts` mixes of modes off; `strides` are those tried along the longest axis,
     of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in which
     operations run again that lowered the least peak, `orders` the other orders of the operations that were searched.
-    `cut_chains` are those left out of a front of three objectives, `unplanned` those for which there was no time.
+    `cut_chains` are those left out of a front of three objectives, `unplanned` those for which there was no time;
+    `unchecked` are points to be executed by value that were not: they have too many runs, or time was over.
     """
 
     intervals: bool
@@ -47,13 +51,15 @@ class Exhausted:
     orders: int = 0
     cut_chains: int = 0
     unplanned: int = 0
+    unchecked: int = 0
 
 
 @dataclass(frozen=True)
 class CascadeResult:
     """The points by falling peak and rising multiplications; `layers` is the plan without cascades.
 
-    `checked` are the points that were executed by value, by their positions; empty if that was not requested.
+    `checked` are the points that were executed by value, by their positions; empty if that was not requested. `first`
+    is the number of the first point, by which all entrances name it.
     """
 
     graph: AccessGraph
@@ -64,6 +70,7 @@ class CascadeResult:
     exhausted: Exhausted
     checked: tuple[int, ...]
     wall_time_s: float
+    first: int = 0
 
     @property
     def layers_peak(self) -> int:
@@ -98,8 +105,8 @@ def cascade(
         raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
     started = time.monotonic()
 
-    def is_over() -> bool:
-        return time.monotonic() - started >= time_limit_s or (cancelled is not None and cancelled.is_set())
+    def is_over(share: float = 1.0) -> bool:
+        return time.monotonic() - started >= share * time_limit_s or (cancelled is not None and cancelled.is_set())
 
     access = graph if isinstance(graph, AccessGraph) else access_graph(graph, brick=brick)
     if options.sliding and access.layout != "NHWC":
@@ -107,14 +114,14 @@ def cascade(
     search = RegionSearch(access, options)
     layers = _planned_layers(access, options, search.layers())
     after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
-    planning = Planning(access, options, is_over, on_point)
+    planning = Planning(access, options, partial(is_over, _SEARCH_SHARE if check else 1.0), on_point)
     planning.run(search, after if any(after) else [])
     points = planning.points
     least = points[-1].estimate if points and not options.pools else None
     barriers = barriers_of(access, search.tables, search.layers(), least)
     kept = tuple(point for point in points if options.fit is None or point.peak <= options.fit)
     checked = _checked(kept, is_over) if check else ()
-    effort = _exhausted(access, options, search, planning)
+    effort = _exhausted(access, options, search, planning, unchecked=len(kept) - len(checked) if check else 0)
     return CascadeResult(access, options, layers, kept, barriers, effort, checked, round(time.monotonic() - started, 6))
 
 
@@ -124,7 +131,7 @@ def with_point_alone(result: CascadeResult, position: int) -> CascadeResult:
     if not -count <= position < count:
         raise OptionError(f"point: must be from {-count} to {count - 1}, got {position}")
     k = position % count
-    return replace(result, points=(result.points[k],), checked=(0,) if k in result.checked else ())
+    return replace(result, points=(result.points[k],), checked=(0,) if k in result.checked else (), first=k)
 
 
 def _planned_layers(graph: AccessGraph, options: CascadeOptions, layers: Rows) -> CascadePoint:
@@ -138,19 +145,30 @@ def _planned_layers(graph: AccessGraph, options: CascadeOptions, layers: Rows) -
 
 
 def _checked(points: tuple[CascadePoint, ...], is_over: Callable[[], bool]) -> tuple[int, ...]:
-    """Execute points by value, one at least while there is time; return those that were small enough for it."""
+    """Execute points by value while there is time, fewest runs first; return those that were executed to the end."""
     checked: list[int] = []
-    for k, point in enumerate(points):
-        # One point is checked whatever the time is.
-        if checked and is_over():
-            break
-        if point.runs <= MOST_CHECKED_RUNS:
-            check_by_value(point.cascade, *point.in_one_arena())
+
+    def pause() -> None:
+        if is_over():
+            raise _TimeOverError
+
+    for k in sorted(range(len(points)), key=lambda k: points[k].runs):
+        if points[k].runs <= MOST_CHECKED_RUNS:
+            try:
+                check_by_value(points[k].cascade, *points[k].in_one_arena(), pause=pause)
+            except _TimeOverError:
+                break
             checked.append(k)
-    return tuple(checked)
+    return tuple(sorted(checked))
 
 
-def _exhausted(graph: AccessGraph, options: CascadeOptions, search: RegionSearch, planning: Planning) -> Exhausted:
+class _TimeOverError(Exception):
+    """The time was over while a point was executed."""
+
+
+def _exhausted(
+    graph: AccessGraph, options: CascadeOptions, search: RegionSearch, planning: Planning, *, unchecked: int
+) -> Exhausted:
     effort = search.effort
     most = max((size for row in graph.tensors for size in row.sizes), default=1)
     return Exhausted(
@@ -165,4 +183,5 @@ def _exhausted(graph: AccessGraph, options: CascadeOptions, search: RegionSearch
         orders=planning.orders,
         cut_chains=planning.cut_chains,
         unplanned=planning.unplanned,
+        unchecked=unchecked,
     )

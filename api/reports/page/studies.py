@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,12 +122,13 @@ def order_page(title: str, graph: OperationGraph, placed: PlacedOrder) -> bytes:
 
 def cascade_page(title: str, result: CascadeResult) -> bytes:
     """Return the page of cascades: multiplications over the peak, and the stripes and the plan of each point."""
-    points = [_cascade_point(point, "layer by layer" if k == 0 else f"cascade {k}") for k, point in _numbered(result)]
+    points = list(map(_cascade_point, (result.layers, *result.points), point_labels(result)))
     return chart_page(title, ChartAxis("peak"), ChartAxis("multiplications, of those layer by layer", "ratio"), points)
 
 
-def _numbered(result: CascadeResult) -> Iterator[tuple[int, CascadePoint]]:
-    yield from enumerate((result.layers, *result.points))
+def point_labels(result: CascadeResult) -> list[str]:
+    """Return the labels of layers and points, which have the numbers that `--point` takes."""
+    return ["layer by layer", *(f"cascade {result.first + k}" for k in range(len(result.points)))]
 
 
 def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,22 +32,31 @@ from memplan.planner.operations.cascade.values import (
 )
 
 
-def check_by_value(cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int = 0) -> int:
+def check_by_value(
+    cascade: Cascade,
+    offsets: Mapping[str, int],
+    peak: int,
+    seed: int = 0,
+    pause: Callable[[], None] = lambda: None,
+) -> int:
     """Run a cascade in an arena of `peak` bytes, with each buffer at its offset; return how many values were compared.
 
+    `pause` is called at each read of a tensor; what it raises ends the check.
     Raises InvalidPlanError, which names the region, the step and the operation, for the first value that differs.
     """
-    return _Run(cascade, offsets, peak, seed).run()
+    return _Run(cascade, offsets, peak, seed, pause).run()
 
 
 class _Run:
     """Runs a cascade, and compares all that it makes."""
 
-    def __init__(self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int) -> None:
-        self.cascade, self.graph, self.offsets = cascade, cascade.graph, offsets
+    def __init__(
+        self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int, pause: Callable[[], None]
+    ) -> None:
+        self.cascade, self.graph, self.offsets, self.pause = cascade, cascade.graph, offsets, pause
         # Not zeros: bytes that nobody wrote must make a difference to what is computed of them.
         self.arena = np.full(peak, 0xAA, np.uint8)
-        self.expected = values_by_layers(self.graph, seed)
+        self.expected = values_by_layers(self.graph, seed, pause)
         self.compared = 0
 
     def run(self) -> int:
@@ -92,6 +101,7 @@ class _Run:
 
     def _run_whole(self, number: int, v: int) -> None:
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
+            self.pause()
             return self._whole(tensor)[slice(*rows), slice(*columns)]
 
         for tensor, value in run_whole(self.graph, v, fetch):
@@ -112,6 +122,7 @@ class _Run:
             sums[:] = 0
 
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
+            self.pause()
             if tensor not in rings:
                 return self._whole(tensor)[slice(*rows), slice(*columns)]
             found: Bytes8 = rings[tensor][_places(rings[tensor], rows, columns)]
@@ -166,6 +177,7 @@ class _Run:
                 (tensor,), rows, columns = operation.outputs, made.rows[0], made.columns[0]
 
                 def fetch(source: int, rows: Span, columns: Span, v: int = v, step: int = step) -> Bytes8:
+                    self.pause()
                     return self._some_channels(region, tiles, v, step, source)[slice(*rows), slice(*columns)]
 
                 if is_summed and v == region.end - 1:

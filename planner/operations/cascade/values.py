@@ -21,12 +21,16 @@ Fetch: TypeAlias = Callable[[int, Span, Span], Bytes8]
 """The elements of a tensor in a range of rows and a range of columns."""
 
 
-def values_by_layers(graph: AccessGraph, seed: int = 0) -> list[Bytes8]:
-    """Return the value of each tensor when the operations run whole, one after the other."""
+def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None] = lambda: None) -> list[Bytes8]:
+    """Return the value of each tensor when the operations run whole, one after the other.
+
+    `pause` is called at each read of a tensor; what it raises ends the run.
+    """
     random = np.random.default_rng(seed)
     values = [random.integers(0, 256, (*row.sizes, row.pixel), np.uint8) for row in graph.tensors]
 
     def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
+        pause()
         return values[tensor][slice(*rows), slice(*columns)]
 
     for v in range(len(graph.operations)):

@@ -11,9 +11,10 @@ from memplan.solvers.studies.questions.parts import remade
 _LEAST_S = 0.05
 
 
-def enough(problem: Problem, pool: str | None, time_limit_s: float, limits: Limits) -> Enough | None:
+def enough(problem: Problem, pool: str | None, least: int, time_limit_s: float, limits: Limits) -> Enough | None:
     """Return a size of the pool that would do, the others as they are; None where none was found.
 
+    No size below `least` would, as the caller knows.
     The pool is put last and its size taken away: of the pools, the last one's end is what a plan makes least first.
     """
     if pool is None:
@@ -27,4 +28,4 @@ def enough(problem: Problem, pool: str | None, time_limit_s: float, limits: Limi
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]
-    return Enough(pool=pool, size=use.used or 0, proved=use.used == use.lower_bound)
+    return Enough(pool=pool, size=use.used or 0, proved=(use.used or 0) <= max(least, use.lower_bound or 0))

@@ -93,7 +93,7 @@ class Reasoning:
         self._report("irreducible" if found.irreducible else "core", found)
         if self.options.with_enough and not self.options.is_cancelled:
             share_s = self.queries.deadline.left_s * _ENOUGH_SHARE
-            size = enough(self.problem, found.pool, share_s, self.options)
+            size = enough(self.problem, found.pool, self._least(found), share_s, self.options)
             if size is not None:
                 message = f"{found.message}; {size.size} bytes would do"
                 needed = size.size if size.proved else found.needed
@@ -101,6 +101,13 @@ class Reasoning:
         found = found.model_copy(update={"wall_time_s": self._seconds()})
         self._report("enough", found)
         return found
+
+    def _least(self, found: Explanation) -> int:
+        """Return the least size of the reason's pool that is not ruled out: one of so many bytes as there are is."""
+        if found.pool is None:
+            return 0
+        unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0
+        return max(found.needed or 0, (size // unit + 1) * unit)
 
     def _of_live_set(self, full: OverfullSet) -> Explanation:
         """Return the explanation by a live set that needs no rules and no questions."""

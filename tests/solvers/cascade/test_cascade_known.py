@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from memplan.api.reports.page.studies import point_labels
+from memplan.capabilities.operations.cascade import lines
+from memplan.capabilities.operations.cascade_answer import answer_of
 from memplan.planner.errors import OptionError
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.operations.access.from_graph import access_graph
@@ -12,7 +15,7 @@ from memplan.planner.operations.graph import graph_from
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.cascade.options import CascadeOptions
 from memplan.solvers.cascade.schedule import region_of
-from memplan.solvers.cascade.solve import CascadeResult, cascade
+from memplan.solvers.cascade.solve import CascadeResult, cascade, with_point_alone
 from memplan.solvers.kernels.cascade.found import KIND_ROWS, KIND_TILES
 from tests.support.networks import NETWORKS, Network, two_convolutions
 
@@ -159,3 +162,39 @@ def test_an_output_in_the_middle_ends_a_region() -> None:
     net.conv(net.conv(x, 8), 1)
     (barrier,) = cascade(net.graph()).barriers
     assert (barrier.operation, barrier.bytes) == (1, 12 * 12 * 9)
+
+
+class _EnoughError(Exception):
+    """Ends a check."""
+
+
+def test_a_check_by_value_ends_where_its_pause_says_so() -> None:
+    point = cascade(two_convolutions()).points[-1]
+    reads: list[int] = []
+
+    def pause() -> None:
+        reads.append(1)
+        if len(reads) > 40:
+            raise _EnoughError
+
+    with pytest.raises(_EnoughError):
+        check_by_value(point.cascade, *point.in_one_arena(), pause=pause)
+    assert len(reads) == 41
+
+
+def test_points_that_no_time_was_left_to_check_are_counted() -> None:
+    # Unet's least peak takes seconds by value, and the time is over after the plan.
+    result = cascade(NETWORKS["unet"](), CascadeOptions(macs=1.0), check=True, time_limit_s=0.4)
+    assert result.points
+    assert (result.checked, result.exhausted.unchecked) == ((), len(result.points))
+
+
+def test_a_point_keeps_its_number_when_it_is_chosen() -> None:
+    result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(macs=1.05))
+    assert len(result.points) > 2
+    chosen = with_point_alone(result, 2)
+    assert (chosen.first, chosen.points) == (2, result.points[2:3])
+    for found, numbers in ((result, [*range(len(result.points))]), (chosen, [2])):
+        said = [line.split()[1] for line in lines(answer_of(found)) if line.startswith("cascade")]
+        assert said == list(map(str, numbers))
+        assert point_labels(found) == ["layer by layer", *(f"cascade {k}" for k in numbers)]

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.model.plan import Explanation
+from memplan.planner.model.plan import Enough, Explanation
 from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.limits import Limits
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.studies.explanation.enough import enough
 from memplan.solvers.studies.explanation.explain import explain, with_reason
 from memplan.solvers.studies.explanation.options import ExplainOptions
 from tests.support import public_problems
@@ -171,3 +173,20 @@ def test_sizes_near_the_largest_are_explained(size: int) -> None:
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 2**62}]}))
     assert len(found.buffers) == (2 if size == 2**62 else 3)
     assert found.missing_bytes == 5 * size - 2**62
+
+
+def test_a_size_that_would_do_is_the_least_where_all_below_are_known_not_to() -> None:
+    # So little time that no bound meets the peak: what is known of smaller sizes decides.
+    problem = public_problems.problem("minimalloc/K.1048576.csv")
+    for least, is_proved in ((0, False), (2**40, True)):  # K alone is proved at length
+        found = enough(problem, "default", least, 0.05, Limits())
+        assert found is not None
+        assert found.proved is is_proved
+
+
+def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
+    # Three of five in a ring need 61 bytes; no live set, but a search, proves that 60 are too few.
+    rows = [{"id": k, "size": size} for k, size in enumerate((20, 21, 20, 21, 20))]
+    ring = {"buffers": rows, "conflicts": [(k, (k + 1) % 5) for k in range(5)], "pools": [{"name": "s", "size": 60}]}
+    found = reason(Problem.model_validate(ring), ExplainOptions(time_limit_s=20))
+    assert (found.needed, found.would_do) == (61, Enough(pool="s", size=61, proved=True))
