@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from memplan.capabilities.extent import MOST_EXPANDED
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 
@@ -91,7 +92,7 @@ class Settings(BaseSettings):
     max_buffers: int = Field(default=5_000_000, ge=1)
     max_cells: int = Field(default=20_000_000, ge=1)
     max_pairs: int = Field(default=100_000, ge=0)
-    max_expanded: int = Field(default=200_000, ge=1)
+    max_expanded: int = Field(default=MOST_EXPANDED, ge=1)
     max_time_limit_s: float = Field(default=3600.0, gt=0, le=MAX_TIME_LIMIT_S)
     waiting: int = Field(default=16, ge=0)
     max_jobs: int = Field(default=100_000, ge=0)

@@ -11,6 +11,8 @@ from typing import Any
 from memplan.planner.errors import OperationsError, shown
 from memplan.planner.liveness.expansion import TOO_MANY
 
+MOST_EXPANDED = 200_000
+"""The most statements and buffers of a program in a body; a server may allow fewer."""
 _DEEPEST = 3
 """The objects in which a problem, a graph or a program lies at most: a bundle has its file in two."""
 

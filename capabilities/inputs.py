@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic_core import from_json, to_json
 
+from memplan.capabilities.extent import MOST_EXPANDED, check_expanded, extent_of
 from memplan.capabilities.question import Input, Subject
 from memplan.capabilities.reading import ReadOptions
 from memplan.planner.errors import FormatError, InputError, OperationsError, PlanError, ProblemError, shown
@@ -41,8 +42,15 @@ def object_in(value: object, name: str, error: type[InputError] = InputError) ->
 
 
 def read_problem_field(value: object) -> Problem:
-    """Return the problem in a field of a body; raises ProblemError."""
-    return Problem.model_validate(object_in(value, "problem", ProblemError))
+    """Return the problem in a field of a body, or the one that the operations there pose; raises InputError."""
+    content = object_in(value, "problem", ProblemError)
+    if "functions" not in content or "buffers" in content:
+        return Problem.model_validate(content)
+    # Imported here: few bodies are programs.
+    from memplan.planner.importers.programs import of_program
+
+    check_expanded(extent_of(content), MOST_EXPANDED)
+    return of_program(content, None).problem
 
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:

@@ -15,7 +15,7 @@ from memplan.api.options import NO_OPTIONS, Options, read_options, read_query
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.settings import Settings
 from memplan.capabilities.bodies import read_object
-from memplan.capabilities.extent import Extent, check_expanded
+from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded, extent_of
 from memplan.capabilities.inputs import read_problem_field
 from memplan.capabilities.sizes import with_capacities
 from memplan.planner.errors import MAX_SHOWN, InputError, OptionError, path_of, shown
@@ -76,25 +76,23 @@ def begin_submission(kind: str, body: bytes, query: QueryParams) -> BegunSubmiss
 
 def _begun(content: dict[str, Any], query: QueryParams) -> BegunSubmission:
     options, capacities = read_query(query) if query else (NO_OPTIONS, [])
-    if is_bare(content):
-        return BegunSubmission(
-            options, lambda: with_capacities(Problem.model_validate(content), capacities), *_extent(content)
-        )
-    _check_fields(content, required=("problem",), optional=("options",))
-    if query and "options" in content:
-        raise OptionError("options: must come in the body or in the query, got both")
-    if "options" in content:
-        options = read_options(content["options"])
-    extent = _extent(content["problem"])
-    return BegunSubmission(
-        options, lambda: with_capacities(read_problem_field(content["problem"]), capacities), *extent
-    )
+    problem: object = content
+    if not is_bare(content):
+        _check_fields(content, required=("problem",), optional=("options",))
+        if query and "options" in content:
+            raise OptionError("options: must come in the body or in the query, got both")
+        if "options" in content:
+            options = read_options(content["options"])
+        problem = content["problem"]
+    return BegunSubmission(options, lambda: with_capacities(read_problem_field(problem), capacities), *_extent(problem))
 
 
 def _extent(content: object) -> tuple[int, bool]:
     """Return how many buffers the JSON of a problem has, and whether it is short: few rows, and no lists."""
     if not isinstance(content, dict):
         return 0, True
+    if "functions" in content:
+        return min(extent_of(content).n_rows, MOST_EXPANDED), False  # more is refused
     rows, pools = (value if isinstance(value := content.get(name), list) else [] for name in ("buffers", "pools"))
     few = [*rows, *pools] if len(rows) + len(pools) <= _SHORT_ROWS else []
     is_plain = set(map(type, few)) == {dict} and _LISTS.isdisjoint(content.keys() | set().union(*few))

@@ -261,3 +261,59 @@ def test_operations_that_do_not_fit_are_repaired_by_another_order(server: Runnin
 def test_a_repair_is_asked_of_a_problem_or_of_operations(server: Running, body: dict[str, Any], sentence: str) -> None:
     refused = server.client.post("/v1/repairs", json=body)
     assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True), refused.json()["detail"]
+
+
+PROGRAM: dict[str, Any] = {
+    "functions": {
+        "main": {
+            "results": ["c"],
+            "buffers": [{"id": "a", "size": 64}, {"id": "b", "size": 32}, {"id": "c", "size": 64}],
+            "body": [
+                {"op": "make", "outputs": ["a"]},
+                {"op": "copy", "inputs": ["a"], "outputs": ["b"]},
+                {"op": "spread", "inputs": ["b"], "outputs": ["c"]},
+            ],
+        }
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("plan", PROGRAM),
+        ("plan", {"problem": PROGRAM}),
+        ("plan?capacity=256", PROGRAM),
+        ("explain", {"problem": PROGRAM}),
+        ("sweep", {"problem": PROGRAM, "sizes": {"default": {"first": 90, "last": 96, "step": 6}}}),
+    ],
+)
+def test_operations_are_a_problem_everywhere_as_for_the_command(path: str, body: Any, server: Running) -> None:
+    answer = server.client.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    if path.startswith("plan"):
+        assert (found["status"], found["peak"]) == ("optimal", 96)
+
+
+def test_operations_that_make_too_much_are_refused_before_they_are_expanded(server: Running) -> None:
+    functions: dict[str, Any] = {"f0": {"buffers": [{"id": "a", "size": 1}], "body": [{"op": "x", "outputs": ["a"]}]}}
+    for k in range(1, 21):
+        functions[f"f{k}"] = {"body": [{"call": f"f{k - 1}"}, {"call": f"f{k - 1}"}]}
+    answer = server.client.post("/v1/plan", json={"functions": functions, "entry": "f20"})
+    assert answer.status_code == 422
+    assert "functions: must be at most 200000 statements and buffers" in answer.text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"pools": [["fast", 4096], ["slow", 65536]]},
+        {"objectives": ["peak", "macs", "traffic"]},
+        {"stripe": [1, 1], "brick": 4, "check": True, "point": 0},
+    ],
+)
+def test_cascades_take_the_options_of_the_command(options: dict[str, Any], server: Running) -> None:
+    body = {"graph": CAPABILITIES["cascade"].example["graph"], "options": options | {"time_limit_s": 5}}
+    answer = server.client.post("/v1/cascade", json=body)
+    assert answer.status_code == 200, answer.text
