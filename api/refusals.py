@@ -6,9 +6,9 @@ MemplanError
     ├── NoKeyError        401   no key, or none that is known
     ├── ForbiddenError    403   a key that is not for this
     ├── TooSlowError      408   the body took too long to come
-    ├── NotInTimeError    422   a worker had a turn, and no answer within the caller's time limit
     ├── FullError         429   every place is taken, or a quota is used up
-    └── UnavailableError  503   something that the service stands on is away: its database, its workers
+    ├── UnavailableError  503   something that the service stands on is away: its database, its workers
+    └── NotInTimeError    504   a worker had a turn, and no answer within the caller's time limit
 ```
 """
 
@@ -86,6 +86,6 @@ class UnavailableError(_LaterError):
 
 
 class NotInTimeError(RefusalError):
-    """The work had its turn, and takes longer than the caller's time limit: which nobody but the caller can change."""
+    """The work had its turn, and took longer than the caller's time limit; nothing is known to be wrong with it."""
 
-    status = 422
+    status = 504

@@ -127,10 +127,11 @@ def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
         413: "The body, or the problem in it, is larger than this server takes.",
         414: "The path with its query is longer than any call needs.",
         415: "The body's media type is not known.",
-        422: "The problem, the plan or an option breaks a rule, or the time limit is too short for an answer.",
+        422: "The problem, the plan or an option breaks a rule.",
         431: "There are more headers than any call needs, or one is longer.",
         429: "Every place or quota is taken: try again after the seconds that Retry-After gives.",
         503: "The service cannot solve or store for now.",
+        504: "There was no answer within the time limit: a longer one, or less load, may bring it.",
     }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
     return {

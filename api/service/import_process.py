@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memplan.api.cluster.task import NoAnswerError
 from memplan.capabilities.capability import CapabilityOptions, Control
 from memplan.capabilities.question import Question
 from memplan.capabilities.registry import CAPABILITIES
@@ -34,7 +35,10 @@ class ForeignTask:
 def run_apart(
     task: ForeignTask, deadline: Deadline, cancelled: threading.Event, most_bytes: int | None = None
 ) -> tuple[bytes, str | None]:
-    """Return an answer and its status, made in a child process; raises FormatError, also at its limits."""
+    """Return an answer and its status, made in a child process.
+
+    Raises FormatError, also at its limit of memory, and NoAnswerError where the time is over.
+    """
     files = sum(len(value) for value in task.question.values() if isinstance(value, bytes))
     most = reading_memory(files) if most_bytes is None else most_bytes
 
@@ -47,7 +51,7 @@ def run_apart(
             wrong, known, found = child.answer()
         except EOFError:
             if child.stopped_by == "over":
-                raise FormatError("file: must be read within its time limit, and was not") from None
+                raise NoAnswerError("file: there was no answer within its time limit") from None
             if child.stopped_by == "memory":
                 raise FormatError(f"file: must be read with {most} bytes of memory, and needs more") from None
             status = child.wait()

@@ -84,7 +84,7 @@ for _capability in map(CAPABILITIES.__getitem__, QUESTIONS):
         summary=_capability.summary,
         description=_capability.help,
         response_class=Response,
-        responses={200: question_answer(_capability), **error_answers(400, 413, 415, 422, 429)},
+        responses={200: question_answer(_capability), **error_answers(400, 413, 415, 422, 429, 504)},
         openapi_extra=question_request(_capability),
         dependencies=[may("plan")],
     )

@@ -50,4 +50,4 @@ def test_work_that_had_its_turn_and_took_too_long_is_no_matter_of_a_line() -> No
     lone = WorkRequest("order", "", b"", {}, 1.0, Deadline.after(1.0), may_be_refused=True)
     with pytest.raises(NotInTimeError, match="order: no answer came within its time limit") as refusal:
         asyncio.run(WorkService(SlowWorkers(), queue, Metrics()).work(lone, asyncio.Event()))
-    assert (refusal.value.status, queue.busy) == (422, 0)
+    assert (refusal.value.status, queue.busy) == (504, 0)
