@@ -4,23 +4,17 @@ Exit status: 0 proved, 3 refused, 2 wrong input. The sizes are those of the pool
 """
 # docs/certificates.md says what is read and what is claimed; docs/proofs.md proves the rules sound.
 
-import hashlib, re, sys
+import hashlib, sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
-reading, problems, costs = (import_module(f"{__package__ or ''}.{x}".lstrip(".")) for x in ("read", "problem", "costs"))
-Refused, Problem, reach, INF = reading.Refused, problems.Problem, problems.reach, problems.INF
+names = ("read", "problem", "claims", "costs")
+reading, problems, claims, costs = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
+Refused, Problem, reach, INF, number = reading.Refused, problems.Problem, problems.reach, problems.INF, claims.number
 INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
-
-
-def number(word, limit=2**63):
-    """Return a number of a certificate: digits, no 0 before others."""
-    if not re.fullmatch("0|[1-9][0-9]{0,38}", word) or int(word) >= limit:
-        raise ValueError("a wrong number", word)
-    return int(word)
 
 
 class Claim:
@@ -118,32 +112,6 @@ class Claim:
             raise Refused("the last line does not refute that the buffers fit")
 
 
-def claimed(ends, kind, words):
-    """Return the capacities of each claim, each with what no plan there costs less than or None; and all in words."""
-    if kind == "infeasible" and not words:
-        return [(ends, None)], "nothing fits"
-    cost, last, count = words[:2] * (kind != "used"), words[2 * (kind != "used") :], len(ends)
-    unsaid, least = last.count("-"), number(cost[0], 2**127) if cost else None
-    last = [None] * unsaid + [*map(number, last[unsaid:])] if last or kind != "cost" else [None] * count
-    if kind not in ("used", "cost", "speed", "balanced") or len(last) != count or (unsaid and kind == "used"):
-        raise ValueError("a claim that is none, or about other pools", kind, *words)
-    claims, top = [], count - (kind == "balanced")
-    if kind == "balanced" and last[-1]:
-        claims.append(([*ends[:-1], last[-1] - 1], None))
-    if cost:
-        claims.append((ends if kind == "cost" else [*ends[:-1], last[-1]], least))
-    for q in reversed(range(top)):
-        if last[q]:
-            claims.append(([*ends[:q], last[q] - 1, *last[q + 1 :]], None if least is None else least + 1))
-    peaks = f"uses less than {', '.join(words[-count:])} bytes of its pools" + ", the last one first" * (count > 1)
-    if not cost:
-        return claims, f"no plan {peaks}"
-    said = {"cost": "no plan", "speed": f"no plan that uses at most {last[-1]} bytes of the last pool"}
-    said["balanced"] = f"no plan uses less than {last[-1]} bytes of the last pool, and none that uses no more"
-    tail = f", nor is there one at that cost that {peaks}" * (unsaid < top and len(words) > 2)
-    return claims, f"{said[kind]} costs less than {cost[0]}/{cost[1]}{tail}"
-
-
 def check(text, lines, given=None, interval=None):
     """Return what a certificate proves of a problem, as a sentence; raises Refused.
 
@@ -154,9 +122,9 @@ def check(text, lines, given=None, interval=None):
     if head != ["memplan-lemmas/1"] or sizes[0] != "sizes" or (given and [size for size, _ in given] != mine):
         raise Refused("it is of another format, or about pools of other sizes")
     problem = Problem(text, given or [(size, None) for size in mine], interval, bool(given))
-    claims, sentence = claimed(problem.ends, said[0], said[1:])
+    expectations, sentence = claims.claimed(problem.ends, said[0], said[1:])
     lines.reverse()
-    for expected, least in claims:
+    for expected, least in expectations:
         if (line := lines.pop())[0] != "claim" or [*map(number, line[1:])] != expected:
             raise Refused(f"there must be a claim of {expected}")
         claim = Claim(problem, expected, least, said)

@@ -11,35 +11,34 @@ static void say_peaks(char **used) {
 }
 static void check_claims(char *kind, char *rest) {
   char *cost[2] = {NULL, NULL}, *used[POOLS]; W sizes[POOLS], ends[POOLS], last[POOLS];
-  int count = 0, unsaid = 0, top, is_used = !strcmp(kind, "used"), is_speed = !strcmp(kind, "speed");
-  int is_balanced = !strcmp(kind, "balanced"), is_profile = is_speed || is_balanced;
-  is_about_costs = is_profile || !strcmp(kind, "cost"), memcpy(sizes, end, sizeof sizes);
+  int count = 0, unsaid = 0, is_used = !strcmp(kind, "used"), is_balanced = !strcmp(kind, "balanced");
+  int is_profile = is_balanced || !strcmp(kind, "speed"), is_cost = is_profile || !strcmp(kind, "cost");
+  int top = is_balanced ? pools - 1 : pools, most = is_used ? 0 : top;
+  memcpy(sizes, end, sizeof sizes), memcpy(ends, end, sizeof ends);
   if (!strcmp(kind, "infeasible") && !rest) { say("nothing fits"), claim_at(sizes); return; }
-  if (!is_used && !is_about_costs) stop(2, "a claim that is none");
-  for (int k = 0; k < 2 && is_about_costs; k++) if (!(cost[k] = word(&rest))) stop(2, "a cost is two numbers");
+  if (!is_used && !is_cost) stop(2, "a claim that is none");
+  for (int k = 0; k < 2 && is_cost; k++) if (!(cost[k] = word(&rest))) stop(2, "a cost is two numbers");
   for (char *w; (w = word(&rest)); count++) {
     if (count == pools) stop(2, "a claim about other pools");
     used[count] = w, last[count] = unsaid == count && !strcmp(w, "-") ? unsaid++, 0 : number(w, 19);
   }
-  int is_bare = !count && !is_used && !is_profile;
-  if ((!is_bare && count != pools) || (is_used && unsaid) || (is_profile && unsaid == pools)) stop(2, "about other pools");
-  if (is_about_costs) least = large(cost[0]), parts = large(cost[1]), read_costs(is_profile);
-  top = is_balanced ? pools - 1 : pools, memcpy(ends, sizes, sizeof ends);
+  int is_bare = !count && !is_used && !is_balanced;
+  if ((!is_bare && count != pools) || unsaid > most) stop(2, "a claim about other pools");
+  if (is_cost) least = large(cost[0]), parts = large(cost[1]), read_costs(is_profile);
   say("no plan ");
-  if (is_balanced && last[pools - 1]) {
-    int is_after = is_about_costs;
-    ends[pools - 1] = last[pools - 1] - 1, is_about_costs = 0, claim_at(ends), is_about_costs = is_after;
+  if (is_balanced) {
+    if (last[pools - 1]) ends[pools - 1] = last[pools - 1] - 1, claim_at(ends);
+    ends[pools - 1] = last[pools - 1];
+    say("uses less than "), say(used[pools - 1]), say(" bytes of the last pool, and none that uses no more ");
   }
-  if (is_profile) ends[pools - 1] = last[pools - 1];
-  if (is_about_costs) claim_at(ends), least = plus(least, 1);
+  if ((is_about_costs = is_cost)) claim_at(ends), least = plus(least, 1);
   for (int q = top; !is_bare && q-- > unsaid;) if (last[q]) {
     for (int k = 0; k < pools; k++) ends[k] = k < q ? sizes[k] : last[k] - (k == q);
     claim_at(ends);
   }
   if (is_used) { say_peaks(used); return; }
-  if (is_speed) say("that uses at most "), say(used[pools - 1]), say(" bytes of the last pool ");
-  if (is_balanced) say("uses less than "), say(used[pools - 1]), say(" bytes of the last pool, and none that uses no more ");
   say("costs less than "), say(cost[0]), say("/"), say(cost[1]);
+  if (is_profile) say(" (profile "), say(kind), say(")");
   if (!is_bare && unsaid < top) say(", nor is there one at that cost that "), say_peaks(used);
 }
 static void read_pool(char *text, Pool *p) { /* SIZE[@ADDRESS] */

@@ -30,13 +30,17 @@ class CertificateOptions(SearchOptions):
 
 
 class CertificateAnswer(Answer):
-    """The certificate of a plan, and the plan; `text` is what `checkers/check.py` reads, empty with a `reason`."""
+    """The certificate of a plan, and the plan; `text` is what `checkers/check.py` reads, empty with a `reason`.
+
+    `left_open` is what the plan claims beyond it, and why that is not proved.
+    """
 
     kind: Literal["live-set", "lemmas", "multipliers", "none"]
     text: str
     lemmas: int
     buffers: tuple[Id, ...]
     reason: str | None
+    left_open: str | None
     sha256: str | None
     plan: Plan
 
@@ -81,7 +85,11 @@ def lines(found: CertificateAnswer) -> Iterator[str]:
         yield f"no certificate: {found.reason}"
         return
     claim = "nothing fits" if found.plan.peak is None else f"a peak of {found.plan.peak:,} bytes is the least"
+    if len(found.plan.pools) > 1 and found.plan.peak is not None:
+        claim = f"no plan is better{f' for {found.plan.profile}' * (found.plan.profile is not None)}"
     yield f"{claim}: by {found.kind}, {found.lemmas:,} lemmas about {len(found.buffers):,} buffers"
+    if found.left_open is not None:
+        yield f"left open: {found.left_open}"
     yield f"sha256 {found.sha256}, {len(found.text.encode()):,} bytes"
 
 

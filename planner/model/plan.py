@@ -70,7 +70,10 @@ class PoolUse(PlanValue):
 
 
 class CertificateFacts(PlanValue):
-    """The certificate of a plan: how large it is, and the file it was written to; or the reason why there is none."""
+    """The certificate of a plan: how large it is, and the file it was written to; or the reason why there is none.
+
+    `left_open` is what the plan claims beyond it, and why that is not proved.
+    """
 
     format: str | None = None
     lemmas: int | None = None
@@ -78,6 +81,7 @@ class CertificateFacts(PlanValue):
     sha256: str | None = None
     file: str | None = None
     reason: str | None = None
+    left_open: str | None = None
 
 
 class Certified(PlanValue):

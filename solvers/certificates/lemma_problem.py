@@ -225,3 +225,25 @@ def _cliques(instance: Instance, free: I64, near: Bool) -> list[ConflictSet]:
                 common &= near[k]
         seen[tuple(sorted(clique))] = None
     return [ConflictSet(tuple(free[list(clique)].tolist()), None) for clique in seen]
+
+
+def parts_of(instance: Instance) -> list[Bool]:
+    """Return the parts of an instance that no lifetime and no conflict joins, the heaviest first."""
+    n = len(instance)
+    # Conflicts by name join times, and pools share their buffers: one part.
+    if len(instance.conflict) or len(instance.pools) > 1:
+        return [np.ones(n, dtype=np.bool_)]
+    walls = np.zeros(instance.n_live_sets + 1, dtype=np.int64)
+    np.add.at(walls, instance.start + 1, 1)
+    np.subtract.at(walls, instance.end, 1)
+    first = np.full(n, instance.n_live_sets)
+    np.minimum.at(first, instance.lifetime_buffer, instance.start)
+    last = np.zeros(n, dtype=np.int64)
+    np.maximum.at(last, instance.lifetime_buffer, instance.end)
+    crossed = np.zeros(instance.n_live_sets + 2, dtype=np.int64)
+    alive = last > 0
+    np.add.at(crossed, first[alive] + 1, 1)
+    np.subtract.at(crossed, last[alive], 1)
+    number = np.cumsum(np.cumsum(crossed)[: instance.n_live_sets] == 0)
+    part = np.where(alive, number[np.minimum(first, max(0, instance.n_live_sets - 1))], -1) if len(number) else first
+    return [part == k for k in np.unique(part).tolist()]

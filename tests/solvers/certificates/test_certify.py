@@ -13,7 +13,9 @@ from memplan import Plan, Problem, certify, infeasible_core, solve
 from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
+from memplan.planner.model.problem import Profile
 from tests.support import public_problems
+from tests.support.best_claims import best_goals, false_claims, is_claim_of, with_right_capacities
 from tests.support.certificate_mutants import mutant
 from tests.support.depth import seeds
 from tests.support.oracle import best_score
@@ -23,6 +25,7 @@ from tests.support.tight_problems import FEATURES, full_load, mixed_alignments, 
 
 ROOT = Path(__file__).parents[3]
 CHECKER: Any = untyped
+PROFILES: tuple[Profile | None, ...] = (None, "balanced", "speed", "size")
 WRONG_INPUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
@@ -58,22 +61,33 @@ def test_what_is_optimal_is_certified_and_no_feasible_peak_is(feature: str) -> N
         assert not any(is_accepted(text, mutant(feasible, rng)) for _ in range(20))
 
 
-@pytest.mark.parametrize("feature", ["", "reserved", "alignment", "conflicts"])
-def test_a_least_cost_is_certified_and_no_cost_above_it_is(feature: str) -> None:
+@pytest.mark.drawn
+@pytest.mark.parametrize("feature", ["", "reserved", "alignment", "conflicts", "holes", "cost"])
+def test_what_a_profile_claims_is_certified_and_nothing_better_is(feature: str) -> None:
     rng = random.Random(feature)
-    for seed in range(6):
-        problem = random_problem(seed, 5, frozenset({"pools", "cost", feature} - {""}))
-        plan, best = solve(problem), best_score(problem)
-        certificate = certify(problem, plan)
-        assert (plan.status, certificate.reason) == ("optimal", None)
-        lines, text = certificate.text.splitlines(), text_of(problem)
-        cost, parts = map(int, lines[2].split()[1:])
-        assert best is not None
-        assert cost / parts == best[0]
-        assert is_accepted(text, lines)
-        false = [*lines[:2], f"cost {cost + 1} {parts}", *lines[3:]]
-        assert not is_accepted(text, false)
-        assert not any(is_accepted(text, mutant(false, rng)) for _ in range(20))
+    for seed in seeds(2):
+        problem = random_problem(seed, 5, frozenset({"pools", feature} - {""}))
+        for profile in PROFILES:
+            plan = solve(problem, profile=profile)
+            certificate = certify(problem, plan)
+            assert (plan.status, certificate.reason, certificate.left_open) == ("optimal", None, None)
+            lines, text = certificate.text.splitlines(), text_of(problem)
+            assert is_claim_of(lines[2], best_goals(problem, profile or plan.profile)), lines[2]
+            assert is_accepted(text, lines)
+            for false in false_claims(lines):
+                right = with_right_capacities(false, [pool.size for pool in problem.pools])
+                assert not is_accepted(text, false)
+                assert not is_accepted(text, right)
+                assert not any(is_accepted(text, mutant(right, rng)) for _ in range(5))
+
+
+def test_where_the_last_pool_is_not_needed_a_profile_claims_so() -> None:
+    buffers = [{"id": k, "start": k, "end": k + 2, "size": 10 + k} for k in range(3)]
+    pools = [{"name": "fast", "size": 64}, {"name": "slow"}]
+    problem = Problem.model_validate({"buffers": buffers, "pools": pools})
+    assert certify(problem, solve(problem)).text.splitlines()[2] == "balanced 0 1 23 0"
+    assert certify(problem, solve(problem, profile="speed")).text.splitlines()[2] == "speed 0 1 23 0"
+    assert certify(problem, solve(problem, profile="size")).text.splitlines()[2] == "used 23 0"
 
 
 def test_decimal_prices_and_pools_that_load_alone_does_not_rule_out_are_certified() -> None:
@@ -89,7 +103,7 @@ def test_decimal_prices_and_pools_that_load_alone_does_not_rule_out_are_certifie
     )
     certificate = certify(problem, solve(problem))
     assert (certificate.kind, certificate.reason) == ("lemmas", None)
-    assert certificate.text.splitlines()[2].endswith(" 20")
+    assert certificate.text.splitlines()[2].split()[2] == "20"
 
 
 @pytest.mark.drawn
@@ -98,13 +112,12 @@ def test_whatever_is_certified_of_problems_with_all_rules_is_so() -> None:
     for seed in seeds(20):
         problem = tied_problem(seed, 5).model_copy(update={"objective": "peak"})
         plan = solve(problem, time_limit_s=1)
-        best, certificate = best_score(problem), certify(problem, plan, time_limit_s=1)
+        certificate = certify(problem, plan, time_limit_s=1)
         if certificate.kind == "none":
             assert certificate.reason
             continue
         certified += 1
-        used = None if best is None else "used " + " ".join(str(end) for end in reversed(best))
-        assert certificate.text.splitlines()[2] == (used or "infeasible")
+        assert is_claim_of(certificate.text.splitlines()[2], best_goals(problem, plan.profile))
         assert is_accepted(text_of(problem), certificate.text.splitlines())
     assert certified > 7
 
@@ -167,7 +180,7 @@ def test_a_real_problem_with_two_memories_is_certified() -> None:
     problem = Problem.model_validate({"buffers": buffers, "pools": pools})
     certificate = certify(problem, solve(problem))
     assert certificate.kind != "none"
-    assert len([line for line in certificate.text.splitlines() if line.startswith("claim")]) == 2
+    assert len([line for line in certificate.text.splitlines() if line.startswith("claim")]) == 3
 
 
 def test_a_plan_that_is_not_proved_has_no_certificate() -> None:

@@ -13,18 +13,13 @@ from memplan.checkers import check as untyped
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from tests.support.certificate_mutants import mutant
-from tests.support.checkers import CHECKERS, compiled
+from tests.support.checkers import CHECKERS
 from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import full_load, tight_problem
 
 CHECKER: Any = untyped
 WRONG_INPUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return compiled(tmp_path_factory.mktemp("checker"))
 
 
 def in_python(text: str, lines: list[str]) -> int:

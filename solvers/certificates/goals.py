@@ -1,0 +1,67 @@
+"""The claims of a plan, in the order in which plans are compared: capacities, and costs that nothing there is below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memplan.planner.instance.legal_offsets import last_end
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, with_profile
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A claim: nothing ends at or below `ends`, or of costs (`excess` is not None), nothing costs less there.
+
+    Less than the plan's cost for an `excess` of 0; for 1, no more than that. What is `tied` decides between plans that
+    are equal in all claims before it: the `pool` is the one whose use it is about.
+    """
+
+    ends: tuple[int, ...]
+    excess: int | None = None
+    pool: int | None = None
+
+    @property
+    def is_tied(self) -> bool:
+        """True for a claim without which a certificate is worth something, too."""
+        return self.excess == 1
+
+
+def used_of(problem: Problem, plan: Plan) -> list[int]:
+    """Return the largest end offset in each pool, in bytes."""
+    table, placed = problem.buffers, plan.placements
+    ends = [0] * len(problem.pools)
+    pools = [problem.pool_index[name] for name in placed.pool_names]
+    for name, pool, offset in zip(placed.ids, placed.pool.tolist(), placed.offset.tolist(), strict=True):
+        size = int(table.size[problem.index[name]])
+        if size:
+            ends[pools[pool]] = max(ends[pools[pool]], offset + size)
+    return ends
+
+
+def kind_of(problem: Problem, plan: Plan) -> str:
+    """Return the word of what is claimed: infeasible, used, cost, or the profile by which costs count."""
+    if plan.status == "infeasible":
+        return "infeasible"
+    if plan.profile == "speed" or (plan.profile == "balanced" and plan.cost_lower_bound is not None):
+        return plan.profile
+    return "cost" if problem.objective == "cost" and plan.profile is None else "used"
+
+
+def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
+    """Return the claims of a plan."""
+    sizes = tuple(last_end(pool) for pool in problem.pools)
+    if kind == "infeasible":
+        return [Goal(sizes)]
+    used, top, excess = used_of(problem, plan), len(sizes), None if kind == "used" else 1
+    found = [] if excess is None else [Goal(sizes, 0)]
+    if kind == "balanced":
+        top -= 1
+        found = [Goal((*sizes[:-1], used[-1] - 1))] * (used[-1] > 0) + [Goal((*sizes[:-1], used[-1]), 0)]
+    lower = [q for q in reversed(range(top)) if used[q]]
+    return found + [Goal((*sizes[:q], used[q] - 1, *used[q + 1 :]), excess, q) for q in lower]
+
+
+def priced(problem: Problem, kind: str) -> Problem:
+    """Return the problem with the costs by which a kind of claim counts."""
+    return with_profile(problem, "speed") if kind in ("speed", "balanced") else problem

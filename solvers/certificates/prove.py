@@ -1,0 +1,133 @@
+"""The proof of one claim: a set or a buffer alone, lemmas, or multipliers; or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from memplan.checkers import check as checker
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.instance.instance import CONSTRAINTS, Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.goals import Goal
+from memplan.solvers.certificates.least_cost import CostProof
+from memplan.solvers.certificates.lemma_problem import conflict_matrix, lemma_input, parts_of
+from memplan.solvers.certificates.lemma_search import EXHAUSTED, STOPPED, LemmaSearch
+from memplan.solvers.certificates.limit import Limit
+from memplan.solvers.certificates.prices import Prices
+from memplan.solvers.certificates.simple import simple_claim
+from memplan.solvers.certificates.text import ClaimText, alone_claim, lemma_lines
+from memplan.solvers.kernels.lemmas.tables import FAR
+
+_CHECKER: Any = checker
+"""It has no types: it is for people without memplan."""
+NEEDED = "the proof needs rules that certificates leave out"
+_TAKEN = {"pages", "bank-weights", "together"}
+"""The features of constraint kinds that certificates take, and `together`, which an instance says of several pools."""
+MOST_BUFFERS = 4_000
+"""The most buffers of a lemma search: it lists the pairs that conflict."""
+_LONG = 8_000
+"""Of more lemmas than this a shorter proof is looked for, among the buffers that it names."""
+_CHUNK = 20_000
+_LARGEST = 2**61
+
+
+def prove(
+    problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, limit: Limit
+) -> ClaimText | str:
+    """Return a claim with its proof, or the reason why there is none."""
+    simple = simple_claim(problem, instance, plan, goal.ends)
+    # A buffer without a place is one because pinned ones are in its way: without these the claim may not hold.
+    if simple is not None and simple.lines[0].startswith("end !"):
+        simple = replace(simple, buffers=_with_pinned(instance, simple.buffers))
+    if simple is not None or prices is None or goal.excess is None:
+        return simple or _by_lemmas(problem, instance, goal.ends, limit)
+    return _by_multipliers(problem, instance, replace(prices, least=prices.least + goal.excess), goal.ends, limit)
+
+
+def _by_lemmas(problem: Problem, instance: Instance, ends: Sequence[int], limit: Limit) -> ClaimText | str:
+    """Return the claim as lemmas prove it, or the reason why there are none."""
+    if not instance.is_small_numbered:
+        return "the sizes add up to more than the lemma search can hold"
+    capacity = np.array([min(end // instance.unit, _LARGEST) for end in ends], dtype=np.int64)
+    flag = np.zeros(1, dtype=np.int64)
+    # One part that does not fit is enough, so parts that are too large do no harm.
+    parts = [part for part in parts_of(instance) if part.sum() <= MOST_BUFFERS]
+    if not parts:
+        return f"more than {MOST_BUFFERS} buffers depend on each other"
+    searches = [LemmaSearch(given, capacity) for given in (lemma_input(instance, part) for part in parts)]
+    with limit.raising(flag):
+        while any(search.outcome == STOPPED for search in searches):
+            # In turns: which part has the short proof is not known.
+            for search in searches:
+                if search.run(_CHUNK, flag) == EXHAUSTED:
+                    return _shorter(search, _claim_of(search, tuple(ends)), flag)
+            if limit.is_over:
+                return "no lemmas were found in time"
+    return _refused(problem, instance)
+
+
+def _shorter(search: LemmaSearch, claim: ClaimText, flag: I64) -> ClaimText:
+    """Return a claim by fewer lemmas, if a search among the buffers that its proof names finds one: if it is long."""
+    while claim.lemmas > _LONG and flag[0] == 0:
+        instance = search.given.instance
+        named = np.isin(instance.source, claim.buffers)
+        again = LemmaSearch(lemma_input(instance, named), search.capacity)
+        # No more nodes than the first proof took.
+        if again.run(search.nodes, flag) != EXHAUSTED:
+            return claim
+        found = _claim_of(again, claim.ends)
+        if found.lemmas >= claim.lemmas:
+            return claim
+        search, claim = again, found
+    return claim
+
+
+def _by_multipliers(
+    problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], limit: Limit
+) -> ClaimText | str:
+    """Return the claim that no plan under some capacities costs less than the prices say, or why there is none."""
+    flag = np.zeros(1, dtype=np.int64)
+    given = [(pool.size, None) for pool in problem.pools]
+    known = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), given), ends)
+    first = [tuple(min(int(low), FAR) for low in known.first(row)) for row in instance.source.tolist()]
+    with limit.raising(flag):
+        claim = CostProof(instance, prices, ends, first, lambda: limit.is_over, flag).claim()
+    if claim is None and not limit.is_over:
+        return _refused(problem, instance)
+    return claim or "no lemmas were found in time"
+
+
+def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
+    if search.alone >= 0:
+        found = alone_claim(search.given, search.alone, ends)
+    else:
+        found = lemma_lines(search.given, search.store, search.root, ends)
+    return replace(found, buffers=_with_pinned(search.given.instance, found.buffers))
+
+
+def _with_pinned(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
+    """Return some rows, and those of the pinned buffers that are in their way."""
+    position = np.full(int(instance.source.max(initial=0)) + 1, -1)
+    position[instance.source] = np.arange(len(instance))
+    named = position[list(rows)]
+    pinned = np.setdiff1d(np.flatnonzero(instance.pin >= 0), named)
+    near = conflict_matrix(instance, np.concatenate((named, pinned)))[: len(named), len(named) :].any(axis=0)
+    return tuple(sorted({*rows, *instance.source[pinned[near]].tolist()}))
+
+
+def _refused(problem: Problem, instance: Instance) -> str:
+    """Return why a claim has no proof although the search came to its end: buffers were placed that refute it."""
+    rules = ", ".join(sorted(left_out(problem, instance)))
+    return f"{NEEDED}: {rules}" if rules else "what the plan claims is not so: there are better ones"
+
+
+def left_out(problem: Problem, instance: Instance) -> set[str]:
+    """Return the rules of a problem that certificates leave out."""
+    found = set(instance.features & CONSTRAINTS.keys() - _TAKEN)
+    return found | {"together"} if problem.together else found

@@ -1,0 +1,84 @@
+"""The strongest claim that is true of a problem, by brute force, as certificates write it; and false ones."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from memplan.planner.model.problem import Problem, Profile, with_profile
+from tests.support import oracle
+
+
+def best_goals(problem: Problem, profile: Profile | None) -> tuple[float | None, list[int]] | None:
+    """Return the cost, if there is one, and what is used of each pool by a best plan; None where nothing fits."""
+    if len(problem.pools) == 1 or profile in (None, "size"):
+        problem = problem if profile is None else with_profile(problem, profile)
+        best = oracle.best_score(problem)
+        return None if best is None else _split(problem, best)
+    priced = with_profile(problem, "speed")
+    if profile == "balanced":
+        least = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
+        if least is None:
+            return None
+        last = priced.pools[-1].model_copy(update={"size": int(least[0])})
+        priced = priced.model_copy(update={"pools": (*priced.pools[:-1], last)})
+    best = oracle.best_score(priced)
+    return None if best is None else _split(priced, best)
+
+
+def _split(problem: Problem, best: tuple[float, ...]) -> tuple[float | None, list[int]]:
+    used = [int(end) for end in reversed(best[-len(problem.pools) :])]
+    return (best[0] if problem.objective == "cost" else None), used
+
+
+def is_claim_of(line: str, best: tuple[float | None, list[int]] | None) -> bool:
+    """Say whether the third line of a certificate claims just what is the best; less, where it has `-`, is fine."""
+    kind, *words = line.split()
+    if best is None or kind == "infeasible":
+        return best is None and line == "infeasible"
+    cost, used = best
+    if kind != "used":
+        is_right = cost is not None and abs(float(Fraction(int(words[0]), int(words[1]))) - cost) <= 1e-9 * abs(cost)
+        words = words[2:]
+    else:
+        is_right = True
+    return (
+        is_right
+        and len(words) == len(used)
+        and all(word in ("-", str(end)) for word, end in zip(words, used, strict=True))
+    )
+
+
+def false_claims(lines: list[str]) -> list[list[str]]:
+    """Return a certificate with claims of one more than what it claims: of the cost, and of each pool's use."""
+    kind, *words = lines[2].split()
+    found = []
+    for k, word in enumerate(words):
+        if kind == "infeasible" or not word.isdecimal() or (kind != "used" and k == 1):
+            continue
+        more = [*words]
+        more[k] = str(int(word) + 1)
+        found.append([*lines[:2], " ".join([kind, *more]), *lines[3:]])
+    return found
+
+
+def with_right_capacities(lines: list[str], sizes: list[int | None]) -> list[str]:
+    """Return a certificate in which the claims have the capacities that its third line makes them have."""
+    kind, *words = lines[2].split()
+    ends = [2**63 - 1 if size is None else size for size in sizes]
+    used = [0 if word == "-" else int(word) for word in (words if kind == "used" else words[2:])] or [0] * len(ends)
+    wanted: list[list[int]] = []
+    top = len(ends)
+    if kind == "balanced":
+        top -= 1
+        wanted = [[*ends[:-1], used[-1] - 1]] * (used[-1] > 0) + [[*ends[:-1], used[-1]]]
+    elif kind != "used":
+        wanted = [ends]
+    wanted += [[*ends[:q], used[q] - 1, *used[q + 1 :]] for q in reversed(range(top)) if used[q]]
+    found, k = [], 0
+    for line in lines:
+        if line.startswith("claim ") and k < len(wanted):
+            found.append(" ".join(map(str, ["claim", *wanted[k]])))
+            k += 1
+        else:
+            found.append(line)
+    return found
