@@ -89,6 +89,9 @@ def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str
     name, size = named_size(f"{name}{equals}{size_text}", problem, count)
     if not at:
         return name, {"size": size}
+    if address.strip("0").isdecimal():
+        rule = "must be hexadecimal, or have a unit"
+        raise OptionError(f"capacity: base address {rule}, got {address} (did you mean 0x{address}?)")
     try:
         return name, {"size": size, "base_address": parse_size(address)}
     except ValueError as error:

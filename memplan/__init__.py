@@ -197,7 +197,10 @@ else:  # type checkers would take any name for one of these
     def __getattr__(name: str) -> object:
         if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"memplan.{_MODULE_OF[name]}"), name)
+        value = getattr(import_module(f"memplan.{_MODULE_OF[name]}"), name)
+        if callable(value) and not isinstance(value, type):
+            value = import_module("memplan.arguments").checked(value)
+        globals()[name] = value
         # Here, since the domain must not stand on what shows it; and now, since nothing is imported before a name is.
         import_module("memplan.planner.model.planned").show_with(_cell)
         return value

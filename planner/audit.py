@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from memplan.planner.errors import PlanError, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify import verifier
 from memplan.planner.verify.violation import Violation, false_claim
+
+
+def refuse_other_plan(problem: Problem, plan: Plan) -> None:
+    """Raise PlanError for a plan that places none of the problem's buffers: it is one of something else."""
+    placed = plan.placements.ids
+    if len(placed) and problem.buffers.ids and not problem.index.keys() & set(placed):
+        found = f"{shown(placed[0])}, where the problem has {shown(problem.buffers.ids[0])}"
+        raise PlanError(f"plan: must be one of this problem, got one of other buffers: {found}")
 
 
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:

@@ -40,7 +40,7 @@ class CommandLine:
         except InputError as error:
             raise type(error)(*map(self.completed, error.sentences)) from error
 
-    def with_files(self, files: Mapping[str, str]) -> str:
+    def with_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""
         return f"`memplan {shlex.join([self.capability.name, *self._words(self.parameters, {**self.given, **files})])}`"
 

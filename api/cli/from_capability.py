@@ -17,7 +17,7 @@ from memplan.api.cli.flags import dashed, flags_of, keyword, options_given, sign
 from memplan.api.cli.interrupts import INTERRUPTED, graceful_interrupts
 from memplan.api.cli.progress import ProgressLine, run_in_thread
 from memplan.api.cli.reading import parameters_of_inputs, read_files
-from memplan.api.cli.streams import is_terminal, refuse_unwritable, say, wants_table, warnings, write
+from memplan.api.cli.streams import is_terminal, refuse_no_page, refuse_unwritable, say, wants_table, warnings, write
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control, due
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader, ReadOptions
@@ -120,6 +120,7 @@ def run(line: CommandLine, local: Local) -> int:
     capability, given, started = line.capability, line.given, time.monotonic()
     if not local.owns_output:
         refuse_unwritable(given["output"])
+    refuse_no_page(given.get("page", given.get("page_file")))
     options = options_given(capability.options, given)
     reader = Reader(options_given(ReadOptions, given))
     question = local.reads(reader, given)

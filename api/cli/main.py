@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from memplan.api.cli.interrupts import Interrupted, quiet_interrupts
 
@@ -36,7 +37,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     # Imported here, so that a Ctrl-C while this takes its moment is not a traceback.
     from memplan.api.cli.commands import app
     from memplan.api.cli.former import as_now
-    from memplan.api.cli.streams import say
+    from memplan.api.cli.streams import UsageError, say
     from memplan.planner.errors import InputError
     from memplan.planner.errors.extras import missing
 
@@ -45,7 +46,16 @@ def _run(arguments: Sequence[str] | None) -> int:
         command = app(given)
         gc.freeze()
         gc.enable()
-        command(args=given, prog_name="memplan")
+        return command(args=given, prog_name="memplan", standalone_mode=False) or 0
+    except UsageError as error:
+        # Imported here: most command lines are right.
+        from memplan.api.cli.usage import hints
+
+        with suppress(OSError):  # standard error may be full
+            error.show()
+        for hint in hints(error, given):
+            say(f"memplan: {hint}")
+        return WRONG_INPUT
     except InputError as error:
         for sentence in error.sentences:
             say(f"memplan: error: {sentence}")
@@ -64,7 +74,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 0
-    return 0
 
 
 def _fault(error: Exception) -> int:

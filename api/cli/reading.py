@@ -13,7 +13,8 @@ from memplan.api.cli.streams import STANDARD, read_as
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
-from memplan.planner.errors import InputError, OptionError
+from memplan.planner.errors import FileError, InputError, OptionError, ProblemError
+from memplan.planner.model.problem import Problem
 
 
 def parameters_of_inputs(capability: Capability[Any]) -> list[inspect.Parameter]:
@@ -46,10 +47,10 @@ def read_files(line: CommandLine, reader: Reader) -> Question:
     """Return the inputs that files and texts say; raises InputError, also where two files are each the other's."""
     capability, given = line.capability, line.given
     try:
-        return _read_in_turn(capability, reader, given)
+        return _read_in_turn(line, reader, given)
     except InputError:
         swapped = _swapped(capability, given)
-        if not swapped or not _is_read(capability, Reader(reader.options), {**given, **swapped}):
+        if not swapped or not _is_read(line, Reader(reader.options), {**given, **swapped}):
             raise
         raise OptionError(f"{' and '.join(swapped)}: must change places: {line.with_files(swapped)}") from None
 
@@ -61,16 +62,16 @@ def _swapped(capability: Capability[Any], given: Mapping[str, Any]) -> dict[str,
     return {} if len(names) < 2 or STANDARD in paths else dict(zip(names, reversed(paths), strict=True))
 
 
-def _is_read(capability: Capability[Any], reader: Reader, given: Mapping[str, Any]) -> bool:
+def _is_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> bool:
     with contextlib.suppress(InputError):
-        _read_in_turn(capability, reader, given)
+        _read_in_turn(line, reader, given)
         return True
     return False
 
 
-def _read_in_turn(capability: Capability[Any], reader: Reader, given: Mapping[str, Any]) -> Question:
+def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> Question:
     """Return the inputs that files and texts say; raises InputError."""
-    question: dict[str, Any] = {}
+    capability, question = line.capability, dict[str, Any]()
     _refuse_standard_twice([given.get(each.name) for each in capability.inputs if each.from_file is not None])
     for each in sorted(capability.inputs, key=lambda each: each.reads_last):
         said = given.get(each.name)
@@ -81,9 +82,18 @@ def _read_in_turn(capability: Capability[Any], reader: Reader, given: Mapping[st
             elif each.required and not capability.any_of:
                 raise OptionError(f"{spelled(each.name)[0].removeprefix('--')}: is required")
         elif each.from_file is not None:
-            question[each.name] = _read_file(each, reader, said, question)
+            try:
+                question[each.name] = _read_file(each, reader, said, question)
+            except FileError as error:
+                if f"save_{each.name}" not in given:
+                    raise
+                way = line.with_files({each.name: None, f"save_{each.name}": said})
+                raise FileError(f"{error}; {way} makes it") from None
         elif each.from_text is not None:
             question[each.name] = each.from_text(tuple(said), question)
+    problem = question.get("problem")
+    if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
+        raise ProblemError(f"{given['problem']}: buffers: must not be empty, as there is nothing to plan, got none")
     return question
 
 

@@ -8,18 +8,20 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import typer
 
 from memplan.files import named, os_errors_named, save
 from memplan.planner import formats
-from memplan.planner.errors import FileError
+from memplan.planner.errors import FileError, shown
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 STANDARD = "-"
+UsageError: type[Any] = typer.BadParameter.__mro__[1]
+"""The error of a wrong command line: click's, or that of the copy of click that typer may have inside."""
 T = TypeVar("T")
 
 
@@ -67,6 +69,14 @@ def refuse_unwritable(path: str | None) -> None:
         raise FileError(f"{path}: no such directory: {target.parent}")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise FileError(f"{path}: permission denied")
+
+
+def refuse_no_page(path: str | None) -> None:
+    """Raise FileError for a page whose file has the ending of something else."""
+    ending = Path(path or "").suffix.lower()
+    if ending not in {"", ".html", ".htm"}:
+        way = f"; --picture {path} draws the plan" if ending in {".pdf", ".png", ".svg"} else ""
+        raise FileError(f"page: must end in .html, got {shown(path)}{way}")
 
 
 def say(text: str) -> None:

@@ -9,11 +9,12 @@ from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.operations.cascade import CascadeOptions
 from memplan.capabilities.operations.order import OrderAnswer
 from memplan.capabilities.reading import Reader
-from memplan.planner.errors import OptionError
+from memplan.planner import importers
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.exporters.cascades import PlacedCascade, write_cascade
 from memplan.planner.exporters.reordered.write import write_reordered
 from memplan.planner.exporters.rewritten.write import RewritableModel, rewritable
-from memplan.planner.importers import is_tflite
+from memplan.planner.importers import IMPORTERS, is_tflite
 from memplan.planner.importers.tflite.tflm_tail import MicroArena, arena_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.cascade.points import CascadePoint
@@ -25,6 +26,15 @@ RUNTIME = "TFLite Micro"
 NOT_WRITTEN = "not written, as nothing is gained"
 _MOST_WRITTEN = 6
 """The forms of cascades that are written to learn what a runtime's arena takes."""
+
+
+def refuse_other_format(reader: Reader, target: str) -> None:
+    """Raise OptionError for a file whose name ends as models of another format do than the one that was read."""
+    own = importers.detect(reader.data, reader.name)
+    other = next((name for name, each in IMPORTERS.items() if target.lower().endswith(each.suffixes or "\0")), own)
+    if own is not None and other != own:
+        endings = " or ".join(IMPORTERS[own].suffixes)
+        raise OptionError(f"--write: must end in {endings}, as the model is one of {own}, got {shown(target)}")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.capabilities.plans.baseline import read_baseline_parts
 from memplan.capabilities.plans.planning import PLAN_EXITS, plan_lines, plan_refuted, plan_status, write_plan
 from memplan.capabilities.question import Question
+from memplan.planner.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
@@ -36,6 +37,8 @@ def replan(
     filled to their ends.
     """
     check_options({}, options)
+    if plan is not None:
+        refuse_other_plan(problem, plan)
     running = control.begun(options)
     return study.replan(
         problem,

@@ -129,7 +129,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "int_type": lambda error: f"must be an integer, got {shown(error['input'])}{meant_number(error['input'])}",
     "int_parsing": _got("must be an integer"),
     "int_parsing_size": _got("must be an integer of at most 64 bits"),
-    "int_from_float": _got("must be an integer"),
+    "int_from_float": lambda error: f"must be an integer, got {shown(error['input'])}{meant_number(error['input'])}",
     "float_type": _got("must be a number"),
     "float_parsing": _got("must be a number"),
     "finite_number": _got("must be a finite number"),

@@ -30,6 +30,16 @@ _OF_BUFFERS = {
     "memory": "pools",
     "pool": "pools",
     "pool_candidates": "pools",
+    **dict.fromkeys(("tensor_id", "tensor", "tensor_name", "buffer_id", "buffer", "key", "index"), "id"),
+    **dict.fromkeys(("birth_time", "first_used", "first_time_created", "begin_time", "alloc_time", "def"), "start"),
+    **dict.fromkeys(("death_time", "free_time", "stop", "until", "finish", "end_time"), "end"),
+    **dict.fromkeys(("last_used", "last_time_used", "last_use"), "end, which is the first time after it"),
+    **dict.fromkeys(("nbytes_aligned", "storage_size", "total_bytes", "size_hint_bytes", "mem_size"), "size"),
+    **dict.fromkeys(
+        ("mem_id", "mem_space", "memory_id", "pool_name", "pool_id", "device_id", "storage_scope"), "pools"
+    ),
+    **dict.fromkeys(("mem_offset", "pool_offset", "byte_offset", "addr", "pinned_offset", "fixed_offset"), "offset"),
+    **dict.fromkeys(("view_of", "inplace_of", "shares_with", "base_buffer"), "alias_of"),
     "conflicts": "conflicts of the problem, a list of pairs of ids",
     "conflicts_with": "conflicts of the problem, a list of pairs of ids",
     "alias": "alias_of",
@@ -42,6 +52,17 @@ _OF_POOLS = {
     "address": "base_address",
     "align": "alignment",
     "id": "name",
+    **dict.fromkeys(("pool_name", "memory", "region", "device"), "name"),
+    **dict.fromkeys(("size_hint_bytes", "limit", "length", "max_size", "bytes_available"), "size"),
+    **dict.fromkeys(("start_address", "origin", "addr", "base_addr", "offset"), "base_address"),
+    **dict.fromkeys(("read_cost", "latency", "write_cost", "cycles", "weight"), "cost"),
+    **dict.fromkeys(("banks", "bank", "bank_bytes"), "bank_size"),
+    **dict.fromkeys(("holes", "reserved_ranges", "forbidden"), "reserved, a list of [offset, size]"),
+}
+_OF_PLACEMENTS = {
+    **dict.fromkeys(("tensor_id", "tensor", "name", "buffer", "buffer_id"), "id"),
+    **dict.fromkeys(("pool_name", "mem_id", "memory", "device", "mem_space", "pool_id"), "pool"),
+    **dict.fromkeys(("address", "addr", "mem_offset", "byte_offset", "start"), "offset"),
 }
 _OF_PROBLEMS = {
     "tensors": "buffers",
@@ -49,7 +70,12 @@ _OF_PROBLEMS = {
     "capacity": "size of a pool, in pools",
     "size": "size of a pool, in pools",
     "alignment": "alignment of a pool or of buffers",
-    "memories": "pools",
+    **dict.fromkeys(("memories", "device_memory_pools", "memory_pools", "workspace_memory_pools", "devices"), "pools"),
+    **dict.fromkeys(("buffer_info", "buffer_infos", "blocks", "specs", "values", "storages"), "buffers"),
+    **dict.fromkeys(("intervals", "edges", "interference", "conflict_pairs"), "conflicts"),
+    **dict.fromkeys(("profile", "seed", "accept", "deterministic"), "the option beside the problem"),
+    "goal": "objective",
+    "minimize": "objective",
     "time_limit": "time_limit_s, an option",
     "time_limit_s": "the option beside the problem",
     "solver": "the option beside the problem",
@@ -60,9 +86,15 @@ _KNOWN = {
         *("alias_offset", "relative", "no_cross", "offset_mod", "forbid_pools"),
     ),
     "pools": ("name", "size", "alignment", "base_address", "cost", "reserved", "bank_size"),
+    "placements": ("id", "pool", "offset"),
     "": ("format", "name", "interval", "buffers", "conflicts", "may_share", "bank", "together", "pools", "objective"),
 }
-_MEANT: Mapping[str, Mapping[str, str]] = {"buffers": _OF_BUFFERS, "pools": _OF_POOLS, "": _OF_PROBLEMS}
+_MEANT: Mapping[str, Mapping[str, str]] = {
+    "buffers": _OF_BUFFERS,
+    "pools": _OF_POOLS,
+    "placements": _OF_PLACEMENTS,
+    "": _OF_PROBLEMS,
+}
 
 
 def unknown_field(location: Sequence[str | int]) -> str:
@@ -83,6 +115,8 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
 
 def meant_number(value: object) -> str:
     """Say which number of bytes, or which number, a text most likely means; empty where that is not plain."""
+    if isinstance(value, float) and value.is_integer():
+        return f" (did you mean {value:.0f}?)"
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         return ""

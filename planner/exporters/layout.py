@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
 
+from memplan.planner.audit import refuse_other_plan
 from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, shown
 from memplan.planner.exporters.c_names import identifiers
 from memplan.planner.model.plan import Plan
@@ -113,6 +114,7 @@ def lay_out(
     """Return the layout that a plan describes; raises PlanError unless it is a valid plan of the problem."""
     if plan.status in ("infeasible", "unknown"):
         raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}")
+    refuse_other_plan(problem, plan)
     violations = verify(problem, plan)
     if violations:
         raise PlanError(*(f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]))

@@ -51,7 +51,7 @@ def _refuse(value: Mapping[str, Any], wanted: str) -> None:
 def _kind(value: Mapping[str, Any]) -> str | None:
     """Return what a document is, and the command that reads it; None where that is not known."""
     if "placements" in value:
-        return "a plan, which `memplan verify PROBLEM FILE` checks"
+        return "a plan, which `memplan verify PROBLEM FILE` checks and `memplan look PROBLEM FILE` shows"
     if "functions" in value:
         return "operations, which `memplan liveness FILE` and `memplan plan FILE` read"
     if "ops" in value:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError
+from memplan.planner.errors.field_hints import meant_number
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
@@ -177,7 +178,9 @@ def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[
         if empty is not None and not cell.strip():
             values[i] = empty
         elif not _INTEGER.fullmatch(cell):
-            wrong.append((i, f"must be an integer, got {_shown(cell)}"))
+            wrong.append(
+                (i, f"must be an integer, got {_shown(cell)}{meant_number(cell).replace(', without quotes', '')}")
+            )
         elif len(cell) > _LONGEST_INTEGER or not MIN_TIME <= int(cell) <= MAX_TIME:
             wrong.append((i, f"must be an integer of at most 64 bits, got {_shown(cell)}"))
         elif empty == ABSENT == int(cell):

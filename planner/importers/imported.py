@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors.field_hints import meant_number
 from memplan.planner.importers.border import stranger_bytes
 from memplan.planner.liveness import Reading
 from memplan.planner.model.buffer_table import column
@@ -36,7 +37,8 @@ def _entries(value: object, info: ValidationInfo) -> object:
     for entry in value:
         name, _, size = str(entry).rpartition("=")
         if not name or not (size.isascii() and size.isdecimal()) or len(size) > 18:
-            rule = f"must be {FORM_OF[info.field_name or '']}, got {shown(entry)}"
+            meant = meant_number(size).replace("mean ", f"mean {name}=").replace(", in bytes", "") if name else ""
+            rule = f"must be {FORM_OF[info.field_name or '']}, got {shown(entry)}{meant}"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
         if name in found:
             rule = f"must be given once for each name, got {shown(name)} again"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -28,18 +28,25 @@ class Problem(ProblemFields):
         def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
 
     def with_capacity(self, capacity: int | Mapping[str, int]) -> Problem:
-        """Return the problem with so many bytes in its only pool, or in those that are named; raises ProblemError."""
+        """Return the problem with so many bytes in its only pool, or in those that are named; raises ProblemError.
+
+        Where the problem names no pools, the names make them, in order of preference.
+        """
         given = capacity if isinstance(capacity, Mapping) else {self.pools[0].name: capacity}
+        if self.pools == (Pool(),) and given and self.pools[0].name not in given:
+            return self._with_pools({"name": name, "size": size} for name, size in given.items())
         if unknown := [name for name in given if name not in self.pool_index]:
             known = ", ".join(self.pool_index)
             raise ProblemError(f"capacity: must name a pool of the problem ({known}), got {shown(unknown[0])}")
         if given is not capacity and len(self.pools) > 1:
             raise ProblemError("capacity: must name its pools, as in {'sram': 65536}, where there are several")
-        pools = [
+        return self._with_pools(
             pool.model_dump(exclude_unset=True) | ({"size": given[pool.name]} if pool.name in given else {})
             for pool in self.pools
-        ]
-        return Problem(**{name: getattr(self, name) for name in self.model_fields_set} | {"pools": pools})
+        )
+
+    def _with_pools(self, pools: Iterable[Mapping[str, Any]]) -> Problem:
+        return Problem(**{name: getattr(self, name) for name in self.model_fields_set} | {"pools": [*pools]})
 
     @model_validator(mode="before")
     @classmethod

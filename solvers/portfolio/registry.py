@@ -11,6 +11,7 @@ from typing import cast
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import imported, is_installed, require
 from memplan.planner.instance.instance import PLAIN, Instance
+from memplan.solvers.reference import table
 from memplan.solvers.search.incumbent import Search
 
 Solver = Callable[[Instance, Search], None]
@@ -130,11 +131,20 @@ BY_NAME = {row.name: row for row in SOLVERS}
 _MEANT = {
     **dict.fromkeys(("milp", "mip", "ilp", "pulp", "coin-or", "cbc"), "cbc"),
     "highspy": "highs",
-    **dict.fromkeys(("cpsat", "cp_sat", "ortools", "or-tools"), "cp-sat"),
-    **dict.fromkeys(("greedy_by_size", "greedy_by_conflicts", "first_fit", "best_fit"), "greedy"),
-    **dict.fromkeys(("hill_climb", "hill-climb", "simulated_annealing", "genetic", "local_search"), "local-search"),
-    **dict.fromkeys(("branch_and_bound", "minimalloc", "telamalloc", "optimal"), "exact"),
-    "default": "auto",
+    **dict.fromkeys(("cpsat", "ortools", "or-tools", "constraint-programming", "sat"), "cp-sat"),
+    **dict.fromkeys(("first-fit", "best-fit"), "greedy"),
+    **dict.fromkeys(("simulated-annealing", "genetic", "tabu"), "local-search"),
+    **dict.fromkeys(("branch-and-bound", "minimalloc", "telamalloc", "optimal"), "exact"),
+    **dict.fromkeys(("default", "best", "portfolio"), "auto"),
+    **dict.fromkeys(("greedy-by-size", "tvm-greedy-by-size", "usmp", "tvm"), "reference:tvm-greedy-by-size"),
+    **dict.fromkeys(("greedy-by-conflicts", "tvm-greedy-by-conflicts"), "reference:tvm-greedy-by-conflicts"),
+    **dict.fromkeys(("hill-climb", "tvm-hill-climb"), "reference:tvm-hill-climb"),
+    **dict.fromkeys(("graphplanmemory", "relay", "storage-tokens"), "reference:relay-storage-tokens"),
+    **dict.fromkeys(("tflm", "tflite", "tflite-micro"), "reference:tflite-micro-greedy"),
+    **dict.fromkeys(("executorch", "exir"), "reference:executorch-greedy"),
+    **dict.fromkeys(("xla", "best-fit-by-size"), "reference:xla-best-fit"),
+    **dict.fromkeys(("vela", "ethos-u"), "reference:vela-hill-climb"),
+    **dict.fromkeys(("cplex", "gurobi", "scip", "glpk"), "highs"),
 }
 """Solvers by the words of others."""
 
@@ -143,7 +153,8 @@ def find(name: str) -> SolverRow:
     """Return the row of a solver that is installed; raises OptionError."""
     if name not in BY_NAME:
         known = ", ".join(BY_NAME)
-        meant = _MEANT.get(name.lower(), next(iter(get_close_matches(name[:60].lower(), BY_NAME, n=1)), None))
+        word = name[:60].lower().replace("_", "-")
+        meant = _MEANT.get(word, next(iter(get_close_matches(word, (*BY_NAME, *table.BY_NAME), n=1)), None))
         hint = "" if meant is None else f" (did you mean {meant}?)"
         rule = f"must be one of auto, {known}, or reference: and a planner's name"
         raise OptionError(f"solver: {rule}, got {name!r}{hint}")

@@ -124,10 +124,16 @@ def main() -> None:
 def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
     module, _, function = where.partition(":")
     try:
-        planner = getattr(import_module(module), function)
+        planner = getattr(import_module(module), function, None)
+        if planner is None:
+            return {"failed": f"must be a function of {module}, which has no {function}"}
         return {"placements": rows_of(problem, planner(problem, limit_s))}
     except InputError as error:
         return {"failed": str(error)}
+    except ModuleNotFoundError as error:
+        if error.name not in {module, module.partition(".")[0]}:
+            return {"failed": f"{module} imports {error.name}, which is not installed"}
+        return {"failed": f"must be in a module that can be imported, got none named {module} in {Path.cwd()}"}
     except Exception as error:  # noqa: BLE001 - the parent says what went wrong in the caller's own code
         frame = traceback.extract_tb(error.__traceback__)[-1]
         return {"failed": f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, cast
 
 from memplan.planner.errors import OptionError, shown
@@ -154,6 +155,8 @@ def find(name: str) -> ReferencePlanner | None:
     if not name.startswith(PREFIX):
         return None
     if name not in BY_NAME:
-        known = ", ".join(planner.name.removeprefix(PREFIX) for planner in PLANNERS)
-        raise OptionError(f"solver: {PREFIX} must come with one of {known}, got {shown(name)}")
+        names = [planner.name.removeprefix(PREFIX) for planner in PLANNERS]
+        near = next(iter(get_close_matches(name.removeprefix(PREFIX)[:60].lower(), names, n=1)), None)
+        hint = "" if near is None else f" (did you mean {PREFIX}{near}?)"
+        raise OptionError(f"solver: {PREFIX} must come with one of {', '.join(names)}, got {shown(name)}{hint}")
     return BY_NAME[name]

@@ -33,8 +33,16 @@ PLAIN: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 1}
             {"buffers": [PLAIN | {"relative": {"to": "b", "offset": 0, "lower": 4}}]},
             "buffers[0].relative.lower: is not a known field",
         ),
-        ({"placements": []}, "must be a problem, got a plan, which `memplan verify PROBLEM PLAN` checks"),
-        ({"ops": [], "size": []}, "must be a problem, got a graph of operations, which `memplan order` reads"),
+        (
+            {"placements": []},
+            "must be a problem, got a plan, which `memplan verify PROBLEM FILE` checks and "
+            "`memplan look PROBLEM FILE` shows",
+        ),
+        (
+            {"ops": [], "size": []},
+            "must be a problem, got a graph of operations, which `memplan order FILE` and "
+            "`memplan plan FILE --reorder` read",
+        ),
         ([PLAIN], 'must be an object, {"buffers": [...]}, got a list'),
     ],
 )
@@ -59,8 +67,8 @@ def test_a_problem_is_no_plan() -> None:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b'{"buffers": []}', "got a problem, which tells no operations and which `memplan plan` reads"),
-        (b'{"placements": []}', "got a plan, which `memplan verify PROBLEM PLAN` checks"),
+        (b'{"buffers": []}', "got a problem, which tells no operations and which `memplan plan FILE` reads"),
+        (b'{"placements": []}', "got a plan, which `memplan verify PROBLEM FILE` checks"),
         (b"id,lower,upper,size\na,0,3,64\n", "got a table of lifetimes, which tells no operations"),
         (b"\x00\x01", "must be of a known format, got "),
     ],
@@ -79,7 +87,13 @@ def test_operations_are_a_problem_too() -> None:
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("milp", "cbc"), ("CBC", "cbc"), ("greedy_by_size", "greedy"), ("hill_climb", "local-search"), ("exakt", "exact")],
+    [
+        ("milp", "cbc"),
+        ("CBC", "cbc"),
+        ("greedy_by_size", "reference:tvm-greedy-by-size"),
+        ("hill_climb", "reference:tvm-hill-climb"),
+        ("exakt", "exact"),
+    ],
 )
 def test_solvers_by_other_names_are_guessed(name: str, meant: str) -> None:
     with pytest.raises(InputError, match=rf"got '{name}' \(did you mean {meant}\?\)"):

@@ -10,7 +10,7 @@ from typing import Any
 
 from memplan.api.cli.flags import flag
 from memplan.api.cli.from_capability import Given, Local
-from memplan.api.cli.local.order import PAGE, title_of, write_if_gained
+from memplan.api.cli.local.order import PAGE, refuse_no_model, title_of, write_if_gained
 from memplan.api.cli.streams import refuse_unwritable, say, wants_table, write
 from memplan.capabilities.operations.cascade import CAPABILITY
 from memplan.planner.errors import OptionError, shown
@@ -54,8 +54,7 @@ def _prepare(given: Given) -> None:
     if form is CascadeDisplay.c or written is not None:
         given.change(channels=False)  # neither C nor a model in parts has them
     if written is not None:
-        if written == given.files["graph"]:
-            raise OptionError(f"--write: must be another file than the model, got {shown(written)}")
+        refuse_no_model(given)
         # Imported here: few models are written.
         from memplan.capabilities.operations.writing import model_in_parts
 

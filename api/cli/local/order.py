@@ -36,6 +36,11 @@ def refuse_no_model(given: Given) -> None:
         raise OptionError(f"--write: must be another file than the model, got {shown(written)}")
     if written is not None and given.reader.imported is None:
         raise OptionError("--write: must be given for a model, got a graph or a program")
+    if written is not None:
+        # Imported here, and below: few models are written.
+        from memplan.capabilities.operations.writing import refuse_other_format
+
+        refuse_other_format(given.reader, written)
 
 
 def title_of(given: Given, name: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memplan.planner.errors import shown
 from memplan.planner.model.entries import FIELDS
 from memplan.planner.model.plan import Explanation, RuleMember
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import ADDRESS_SPACE, Problem
 
 _NAMED = 3
 """The most buffers and rules that a sentence names."""
@@ -20,17 +20,23 @@ def sentence(problem: Problem, found: Explanation) -> str:
         text = f"pool {shown(found.pool)} lacks {found.missing_bytes} bytes at time {found.time}; {buffers}{alone}"
         text += " do not fit" if count > 1 else " does not fit"
     else:
-        text = f"pool {shown(found.pool)} ({found.capacity} bytes) does not hold {buffers}"
+        text = f"{_pool(found)} {buffers}"
         if found.kind == "stretch" and found.stretch is not None:
             text = f"what is alive from time {found.stretch[0]} to {found.stretch[1]} does not fit: {count} buffers"
     if found.rules:
         text += f", with {_listed([rule_text(rule) for rule in found.rules], len(found.rules))}"
     if len(problem.pools) > 1 and found.missing_bytes is None:
-        text = text.replace(f"pool {shown(found.pool)} ({found.capacity} bytes) does not hold", "no pools hold", 1)
+        text = text.replace(_pool(found), "no pools hold", 1)
     if found.other_bottlenecks:
         more = found.other_bottlenecks
         text += f"; {more} other stretch{'es' * (more > 1)} of time {'are' if more > 1 else 'is'} too full as well"
     return text
+
+
+def _pool(found: Explanation) -> str:
+    """Say which pool does not hold buffers, with its size where it has one."""
+    size = "" if found.capacity in (None, ADDRESS_SPACE - 1) else f" ({found.capacity} bytes)"
+    return f"pool {shown(found.pool)}{size} does not hold"
 
 
 def rule_text(rule: RuleMember) -> str:

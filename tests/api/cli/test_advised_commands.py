@@ -39,7 +39,7 @@ CASES: list[tuple[str, str, int, list[str]]] = [
     ("other_documents", "replay plan.json", 2, []),
     ("other_documents", "cascade 'a graph/two.json'", 2, ["plan 'a graph/two.json'"]),
     ("other_documents", "plan graph.json", 2, ["order graph.json", "plan graph.json --reorder"]),
-    ("other_documents", "order plan.json", 2, ["verify PROBLEM plan.json"]),
+    ("other_documents", "order plan.json", 2, ["verify PROBLEM plan.json", "look PROBLEM plan.json"]),
     ("other_documents", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),
     ("other_documents", "plan bundle.json", 2, ["replay bundle.json"]),
     ("advice", "verify plan.json two.json", 2, ["verify two.json plan.json"]),
@@ -82,6 +82,7 @@ ELSEWHERE = {
     ("gate", "keys"): "help of the page of the service",
     ("server", "keys"): "a refusal of memplan serve: tests/api/http/test_serving.py",
     ("remote", "serve"): "a service that is away: it is to be started",
+    ("writing", "deploy"): "what an order of a model does not gain: the tests of deploy",
     ("options", "solvers"): "help of a flag",
     ("arguments", "replay"): "help of a flag",
     ("replay", "plan"): "help of an argument",
@@ -117,7 +118,8 @@ def test_what_is_advised_runs_as_it_is_printed(
     advised = [f"{name}{more}" for name, more in ADVISED.findall(said)]
     assert advised == wanted, said
     for command in advised:
-        found = main(shlex.split(command.replace("PROBLEM", "two.json")))
+        quiet = " --no-browser" if command.startswith("look") else ""
+        found = main(shlex.split(command.replace("PROBLEM", "two.json") + quiet))
         assert (command, found) == (command, 1 if command.startswith(("explain", "repairs")) else 0)
 
 
@@ -137,4 +139,4 @@ def advising() -> set[tuple[str, str]]:
 
 def test_no_text_advises_a_command_that_no_case_runs() -> None:
     shown = {module for module, *_ in CASES}
-    assert {(module, name) for module, name in advising() if module not in shown} == set(ELSEWHERE)
+    assert {(module, name) for module, name in advising() if module not in shown} - set(ELSEWHERE) == set()

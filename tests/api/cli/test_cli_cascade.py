@@ -92,7 +92,10 @@ def test_a_model_that_does_not_fit_is_told_the_cascade_that_does(capfd: Captured
     assert main(["cascade", model, "--alignment", "16", "--format", "json"]) == 0
     peak = json.loads(capfd.readouterr().out)["points"][0]["peak"]
     assert main(["plan", model, "--pool", "14000", "--format", "json"]) == 1
-    assert f"memplan: with cascades {peak:,} bytes at +0.0 % MACs: memplan cascade" in capfd.readouterr().err
+    assert (
+        f"memplan: with cascades {peak:,} bytes at +0.0 % MACs: `memplan cascade {model} --fit 14000`"
+        in capfd.readouterr().err
+    )
     assert main(["plan", model, "--pool", "100", "--format", "json"]) == 1
     assert "cascades" not in capfd.readouterr().err
 

@@ -135,7 +135,7 @@ def test_a_problem_has_no_order_to_change_and_no_graph_to_write(tmp_path: Path, 
     assert main(["order", dump]) == 2
     assert "model: must tell operations, not lifetimes only" in capfd.readouterr().err
     problem = tmp_path / "problem.json"
-    problem.write_text('{"buffers": []}')
+    problem.write_text('{"buffers": [{"id": 0, "size": 1, "start": 0, "end": 1}]}')
     assert main(["convert", str(problem), "-", "--graph"]) == 2
     assert "graph: must be asked of a model, got a problem" in capfd.readouterr().err
 

@@ -121,5 +121,6 @@ def test_10_mixed_alignments_are_settled_without_a_clock(capfd: Captured) -> Non
 
 @pytest.mark.parametrize("content", ['{"buffers": []}', "id,lower,upper,size\n"])
 def test_11_an_empty_problem_is_told(content: str, capfd: Captured) -> None:
-    _, said = planned(capfd, written("empty.json" if content[0] == "{" else "empty.csv", content))
-    assert "warning: no-buffers: buffers: there are none, so there is nothing to plan" in said
+    name = written("empty.json" if content[0] == "{" else "empty.csv", content)
+    assert main(["plan", name]) == 2
+    assert f"{name}: buffers: must not be empty, as there is nothing to plan, got none" in capfd.readouterr().err

@@ -53,7 +53,7 @@ WRONG = [
     ("id,lower,upper,size\na,0,1\n", "line 2: must have 4 cells, got 3"),
     ("id,lower,upper,size\n\na,0,1,1\nb,0,1,1,1\n", "line 4: must have 4 cells, got 5"),
     ("id,lower,upper,size\na,0,1,abc\n", "line 2, column 'size': must be an integer, got 'abc'"),
-    ("id,lower,upper,size\na,0,1,1.0\n", "line 2, column 'size': must be an integer, got '1.0'"),
+    ("id,lower,upper,size\na,0,1,1.0\n", "line 2, column 'size': must be an integer, got '1.0' (did you mean 1?)"),
     ("id,lower,upper,size\na,0,1,\n", "line 2, column 'size': must be an integer, got ''"),
     ("id,lower,upper,size\na,0,1,1_000\n", "line 2, column 'size': must be an integer, got '1_000'"),
     ("id,lower,upper,size\na,0,1,\u0661\n", "line 2, column 'size': must be an integer, got '\u0661'"),

@@ -91,9 +91,10 @@ def test_a_capacity_is_given_to_the_only_pool_or_by_name() -> None:
     assert [pool.size for pool in one.with_capacity(64).pools] == [64]
     two = Problem(buffers=[], pools=[{"name": "fast", "size": 8}, {"name": "slow", "alignment": 4}])
     assert [(pool.size, pool.alignment) for pool in two.with_capacity({"slow": 16}).pools] == [(8, 1), (16, 4)]
+    assert [(pool.name, pool.size) for pool in one.with_capacity({"sram": 64}).pools] == [("sram", 64)]
     for problem, capacity, rule in (
         (two, 8, "must name its pools"),
-        (one, {"x": 8}, 'got "x"'),
+        (two, {"x": 8}, 'got "x"'),
         (one, -1, "at least 0"),
     ):
         with pytest.raises(ProblemError, match=rule):

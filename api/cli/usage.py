@@ -1,0 +1,95 @@
+"""What is said beside click's own words where a command line is wrong: the flag, the value or the command meant."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+_FLAGS: Mapping[str, tuple[str, ...]] = {
+    "--time-limit": ("timeout", "limit", "seconds", "time", "deadline", "max-time", "budget-s"),
+    "--output": ("out", "save", "to-file", "plan", "o", "output-file", "dest"),
+    "--capacity": (
+        "ram",
+        "memory",
+        "size",
+        "arena",
+        "arena-size",
+        "max-size",
+        "memory-size",
+        "sram",
+        "budget",
+        "limit",
+    ),
+    "--budget": ("ram", "memory", "size", "arena", "capacity", "max-size", "limit"),
+    "--alignment": ("align", "aligned"),
+    "--format": ("json", "csv", "table", "output-format", "as"),
+    "--solver": ("algorithm", "method", "engine", "strategy", "allocator", "planner", "backend"),
+    "--accept": ("gap", "mip-gap", "tolerance", "rel-gap", "good-enough"),
+    "--picture": ("svg", "png", "plot", "draw", "image", "chart"),
+    "--page": ("html", "report", "view"),
+    "--dim": ("shape", "batch", "batch-size", "dims", "dimension", "symbol"),
+    "--to": ("target", "format", "lang", "language"),
+    "--macs": ("extra", "recompute", "overhead"),
+    "--deterministic": ("reproducible", "no-random", "fixed"),
+    "--quiet": ("silent", "no-progress"),
+    "--scratch": ("workspace", "temp", "scratch-buffer"),
+    "--fit": ("capacity", "ram", "memory", "arena", "size", "budget"),
+}
+"""Flags by the words of others."""
+_VALUES: Mapping[str, tuple[str, ...]] = {
+    "speed": ("o3", "o2", "o1", "ofast", "fast", "performance", "latency", "traffic"),
+    "size": ("os", "oz", "small", "memory", "space", "min", "minimal"),
+    "balanced": ("default", "normal", "auto", "o0"),
+    "json": ("yaml", "yml", "toml", "xml"),
+    "table": ("text", "txt", "human", "pretty", "md", "markdown"),
+    "ld": ("gnu", "gcc", "linker", "lds"),
+    "armlink": ("scatter", "sct", "keil", "arm"),
+    "tflm": ("tflite", "tflite-micro", "micro"),
+    "mlf": ("tvm", "microtvm", "usmp"),
+    "executorch": ("exir", "pte"),
+    "c": ("h", "header", "cpp", "c++", "arduino"),
+    "placed": ("plan", "arena", "offsets"),
+    "alive": ("live", "liveness", "peak"),
+}
+"""Values of flags by the words of others."""
+_CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
+
+
+def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
+    """Yield what may be meant by a command line that click refuses, as commands where they can be said whole."""
+    message, command = str(error.message), getattr(getattr(error, "ctx", None), "command", None)
+    if message.startswith("No such command") and (Path(arguments[0]).exists() or "." in arguments[0]):
+        yield f"did you mean `memplan {shlex.join(['plan', *arguments])}`?"
+    elif (option := getattr(error, "option_name", None)) and message.startswith("No such option"):
+        known = {flag for each in command.params for flag in each.opts} if command is not None else set()
+        meant = [flag for flag, words in _FLAGS.items() if flag in known and option.lstrip("-").lower() in words]
+        if meant:
+            yield f"did you mean {meant[0]}?"
+    elif found := _CHOICE.search(message):
+        choices = re.findall(r"'([^']*)'", found[2])
+        if (value := _meant(found[1].lower(), choices)) is not None:
+            yield f"did you mean {value}?"
+    elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
+        yield from _of_extra([*arguments], (extra[1] or extra[2]).split(" "))
+
+
+def _meant(word: str, choices: Sequence[str]) -> str | None:
+    others = (choice for choice in choices if word in _VALUES.get(choice, ()))
+    return next(others, next(iter(get_close_matches(word, choices, n=1)), None))
+
+
+def _of_extra(arguments: list[str], extra: list[str]) -> Iterator[str]:
+    """Yield the command lines that more files than a command takes may stand for."""
+    first = next((word for word in arguments[1:] if not word.startswith("-") and word not in extra), None)
+    if first is None:
+        return
+    at, kept = arguments.index(first), [word for word in arguments if word not in extra]
+    if Path(whole := " ".join([first, *extra])).exists():
+        yield f"did you mean `memplan {shlex.join([*arguments[:at], whole, *kept[at + 1 :]])}`?"
+        return
+    each = [shlex.join([*kept[:at], file, *kept[at + 1 :]]) for file in (first, *extra)]
+    yield f"{arguments[0]} takes fewer files; for each: {', '.join(f'`memplan {line}`' for line in each)}"

@@ -1,0 +1,71 @@
+"""Functions whose arguments are checked by their annotations: a wrong kind of thing is an InputError."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.field_hints import meant_number
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_NUMBERS: dict[Any, type] = {int: Integral, float: Real}
+
+
+def checked(function: F) -> F:
+    """Return a function that raises OptionError for arguments of other types than its annotations say."""
+    signature = inspect.signature(function)
+    kinds: dict[str, tuple[type, ...]] = {}
+
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        if not kinds:
+            hints = get_type_hints(function)
+            named_ones = (each.name for each in signature.parameters.values() if each.kind not in _MANY)
+            kinds.update((name, _classes(hints[name])) for name in named_ones if name in hints)
+        try:
+            found = signature.bind(*given, **named).arguments
+        except TypeError as error:
+            wrong = next((name for name in named if name not in signature.parameters), "")
+            near = get_close_matches(wrong, signature.parameters, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else f": {_call(function)}"
+            raise OptionError(f"{function.__name__}: {error}{hint}") from None
+        for name, value in found.items():
+            if kinds.get(name) and not isinstance(value, kinds[name]):
+                raise OptionError(f"{name}: {_rule(kinds[name])}, got {_got(value)}: {_call(function)}")
+        return function(*given, **named)
+
+    return call  # type: ignore[return-value]  # of the same signature
+
+
+def _classes(kind: Any) -> tuple[type, ...]:
+    """Return the classes that an annotation allows; none where it says more than classes do."""
+    members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    found = [_NUMBERS.get(member, get_origin(member) or member) for member in members]
+    return tuple(found) if all(isinstance(each, type) and each is not Any for each in found) else ()
+
+
+def _rule(kinds: tuple[type, ...]) -> str:
+    plain: dict[type, str] = {Real: "number", Integral: "integer", str: "string"}
+    names = [plain.get(kind, kind.__name__) for kind in kinds if kind is not type(None)]
+    return "must be " + " or ".join(f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}" for name in names)
+
+
+def _got(value: object) -> str:
+    if isinstance(value, (str, int, float, list, dict, tuple, type(None))):
+        text = value.removesuffix("s").removesuffix("ec") if isinstance(value, str) else value
+        return f"{shown(value)}{meant_number(text)}"
+    return f"a {type(value).__name__}"
+
+
+def _call(function: Callable[..., Any]) -> str:
+    """Return a call of a function with the arguments that it needs."""
+    found = inspect.signature(function).parameters.values()
+    needed = [each.name for each in found if each.default is each.empty and each.kind not in _MANY]
+    return f"{function.__name__}({', '.join(needed)})"
