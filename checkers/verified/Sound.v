@@ -269,4 +269,187 @@ Section Sound.
         intros a Ha. destruct (K a Ha) as (Fa & _ & Q).
         destruct (good_spot _ _ _ G_ a (clique_solid _ C a Fa)) as (B0 & O & e' & sp & E' & _). congruence.
   Qed.
+
+  Lemma set_sound S g r bits low : clique_holds S -> above low -> is_set_full ends S g r bits low = true -> False.
+  Proof using G_.
+    intros C A H. unfold is_set_full in H. set (mask := map _ _) in H. apply andb_true_iff in H as [P H]. apply Z.ltb_lt in P.
+    assert (D : ForallOrdPairs free_of (inside mask low S)) by (apply pairs_filter, (clique_apart _ C)).
+    pose proof (fun a => inside_in mask low S a A) as K.
+    destruct (chosen mask) as [|q [|q' qs]] eqn:Q; [discriminate| |].
+    - apply (one_pool_sound g r q low S (inside mask low S)); auto. intros a Ha. destruct (K a Ha) as (F & [<-|[]] & L). auto.
+    - rewrite <- Q in *. apply Z.ltb_lt in H.
+      enough (total bytes (filter (fun a => bytes a mod g =? 0) (inside mask low S)) <= total (room_in ends g S) (chosen mask)).
+      { rewrite Q in *. lia. }
+      apply rooms_sound; auto; [now apply pairs_filter|]. intros a Ha. apply filter_In in Ha as [Ha E].
+      destruct (K a Ha) as (F & L & _). apply Z.eqb_eq, divides_mod in E; auto.
+  Qed.
+
+  Lemma clique_sound members : (forall a, In a members -> In a (solid I)) -> ForallOrdPairs free_of members ->
+    clique_holds (clique_of I members).
+  Proof using G_.
+    intros L D. split.
+    - apply pairs_filter, D.
+    - intros a H. apply filter_In in H. now apply L.
+    - intros bs f u a H N Hb. apply filter_In in H as [H P]. cbn [blocks clique_of] in N.
+      destruct (nth_error (bars I) (pool_of x (id a))) as [b0|] eqn:B.
+      + erewrite map_nth_error in N by (apply Compile.nth_combine; exact B). cbn [fst snd Nat.add] in N. injection N as <-.
+        apply (Permutation_in _ (Permutation_sym (SortStarts.Permuted_sort _))) in Hb. apply in_app_or in Hb as [Hb|Hb].
+        * eapply (good_bars _ _ _ G_); eauto.
+        * apply in_flat_map in Hb as (b & Hc & Hb). apply Compile.walls_of_one in Hb as (Pb & O & ->).
+          destruct (good_spot _ _ _ G_ b (L b Hc)) as (B0 & _ & e & sp & _ & _ & _ & _ & (_ & K & _)).
+          specialize (K f Pb). pose proof (good_open _ _ _ G_ b (L b Hc)) as Ob. rewrite O in Ob. destruct Ob as [Ob|[]].
+          split; [lia|]. assert (R : free_of a b).
+          { destruct (ForallOrdPairs_In D a b H Hc) as [->|[R|R]]; [|exact R|now apply free_of_sym].
+            rewrite Pb in P. discriminate. }
+          unfold free_of, apart in R. specialize (R Ob). lia.
+      + assert (nth_error (map (fun qb => SortStarts.sort (snd qb ++ flat_map (wall (fst qb)) members)) (numbered (bars I)))
+          (pool_of x (id a)) = None); [|congruence].
+        apply nth_error_None. rewrite map_length. unfold numbered. rewrite combine_length, seq_length, Nat.min_id.
+        now apply nth_error_None.
+  Qed.
+
+  Lemma all_meet_sound l : (forall a, In a l -> In a (solid I)) -> all_meet I l = true -> ForallOrdPairs free_of l.
+  Proof using G_.
+    induction l as [|a t IH]; intros L H; [constructor|]. simpl in H. apply andb_true_iff in H as [Ha Ht].
+    rewrite forallb_forall in Ha. constructor; [|apply IH; auto; intros; apply L; now right].
+    apply Forall_forall. intros b Hb E. apply (good_apart _ _ _ G_); auto; apply L; simpl; auto.
+  Qed.
+
+  Lemma set_at_sound t S : set_at I t = Some S -> clique_holds S.
+  Proof using S_ G_.
+    unfold set_at. destruct (_ && _) eqn:E; [discriminate|]. intros [= <-]. 
+    assert (L : forall a, In a (filter (is_alive t) (solid I)) -> In a (solid I)) by (intros a H; now apply filter_In in H).
+    apply clique_sound; auto. apply andb_false_iff in E as [E|E]; [|apply all_meet_sound; auto; now apply negb_false_iff].
+    pose proof (pairs_filter _ (is_alive t) _ (solid_ordered _ S_)) as O.
+    eapply pairs_impl; [|exact O]. intros a b Ha Hb N Q. apply (good_apart _ _ _ G_); auto.
+    unfold meets. rewrite E. simpl negb. cbv beta in N. assert (id a =? id b = false) as -> by (apply Z.eqb_neq; lia). simpl.
+    apply filter_In in Ha as [_ Ha], Hb as [_ Hb]. apply existsb_exists in Ha as ([f u] & Ha & Ta), Hb as ([f' u'] & Hb & Tb).
+    apply andb_true_iff in Ta as [? ?], Tb as [? ?]. simpl in *. rewrite Z.leb_le, Z.ltb_lt in *.
+    rewrite (Compile.overlap_at _ _ _ _ _ _ t Ha Hb) by lia. now rewrite orb_true_r.
+  Qed.
+
+  Lemma set_of_sound ns S : set_of I ns = Some S -> clique_holds S.
+  Proof using G_.
+    unfold set_of. destruct (all_meet _ _) eqn:E; [|discriminate]. intros [= <-].
+    assert (L : forall f a, In a (filter f (solid I)) -> In a (solid I)) by (intros f a H; now apply filter_In in H).
+    apply clique_sound; [apply L|]. apply all_meet_sound; [apply L|exact E].
+  Qed.
+
+  (* Lemmas. *)
+  Definition worth_holds (f : state -> bool) := forall low, above low -> f low = true -> False.
+
+  Record known_holds K : Prop := {
+    sets_hold : forall k S, M.find k (sets K) = Some S -> clique_holds S;
+    lemmas_hold : forall k l, M.find k (lemmas K) = Some l -> lemma_holds l;
+    worths_hold : forall k f, M.find k (worths K) = Some f -> worth_holds f
+  }.
+
+  Lemma refuted_sound K low ref changed : known_holds K -> above low -> refuted ends K low ref changed = true -> False.
+  Proof using G_.
+    intros H A R. unfold refuted in R. apply orb_true_iff in R as [R|R].
+    - apply existsb_exists in R as (i & _ & R). destruct (low i) as [l|] eqn:L; [|discriminate].
+      eapply gone_sound; eauto.
+    - destruct ref as [k|k g r bits|k|].
+      + destruct (M.find k (lemmas K)) as [l|] eqn:E; [|discriminate]. eapply lemma_sound; eauto. eapply lemmas_hold; eauto.
+      + destruct (M.find k (sets K)) as [S|] eqn:E; [|discriminate]. eapply set_sound; eauto. eapply sets_hold; eauto.
+      + destruct (M.find k (worths K)) as [f|] eqn:E; [|discriminate]. eapply worths_hold; eauto.
+      + discriminate.
+  Qed.
+
+  Definition in_map (m : M.t lows) : state := fun i => M.find i m.
+
+  Lemma near_in a q m j l v c : In (j, l, v, c) (near I a q m) -> nth_error l q = Some (Some v) /\
+    In c (solid I) /\ id c = j /\ meets (rel I) a c = true.
+  Proof using S_.
+    intros H. apply in_flat_map in H as ([i k] & _ & H). simpl in H.
+    destruct (nth_error k q) as [[w|]|] eqn:N; try destruct H.
+    destruct (M.find i (index I)) as [b|] eqn:E; [|destruct H].
+    destruct (meets (rel I) a b) eqn:Mt; [|destruct H]. destruct H as [[= <- <- <- <-]|[]].
+    destruct (index_sound _ S_ i b E). auto.
+  Qed.
+
+  Lemma near_all a q m j l v c : M.find j m = Some l -> nth_error l q = Some (Some v) ->
+    M.find j (index I) = Some c -> meets (rel I) a c = true -> In (j, l, v, c) (near I a q m).
+  Proof using.
+    intros E N C Mt. apply in_flat_map. exists (j, l). split; [now apply elements_in|]. simpl. rewrite N, C, Mt. now left.
+  Qed.
+
+  Lemma least_end_le es j l v c : In (j, l, v, c) es -> exists w, least_end es = Some w /\ w <= v + bytes c.
+  Proof using.
+    induction es as [|[[[j' l'] v'] c'] t IH]; [intros []|]. intros [[= -> -> -> ->]|H]; simpl.
+    - destruct (least_end t) as [w|]; eexists; (split; [reflexivity|lia]).
+    - destruct (IH H) as (w & -> & L). eexists; split; [reflexivity|lia].
+  Qed.
+
+  Lemma raised_sound a q at_ es : forall m, above (in_map m) ->
+    (forall j l v c, In (j, l, v, c) es -> at_ < v + bytes c ->
+      placed j (put q (match legal ends c q (at_ + bytes a) with Some w => Some (Z.max v w) | None => None end) l)) ->
+    above (in_map (fold_left (raise ends a q at_) es m)).
+  Proof using.
+    induction es as [|[[[j l] v] c] t IH]; intros m A H; [exact A|]. simpl fold_left. apply IH.
+    - destruct (at_ <? v + bytes c) eqn:E; [|exact A]. apply Z.ltb_lt in E. intros i k. unfold in_map. rewrite F.add_o.
+      destruct (OrderedTypeEx.Z_as_OT.eq_dec j i) as [<-|_]; [|apply A]. intros [= <-]. now apply (H j l v c); [left|].
+    - intros; eapply H; eauto. now right.
+  Qed.
+
+  Lemma one_place l q at_ i : filter (fun e => match snd e with None => false | _ => true end) (numbered l) = [(q, Some at_)] ->
+    placed i l -> pool_of x i = q /\ at_ <= offset x i /\ nth_error l q = Some (Some at_).
+  Proof using.
+    intros E (v & N & V).
+    assert (H : In (pool_of x i, Some v) (filter (fun e => match snd e with None => false | _ => true end) (numbered l))).
+    { apply filter_In. split; [now apply numbered_in|reflexivity]. }
+    rewrite E in H. destruct H as [H|[]]. injection H as E1 E2. subst v. split; [now symmetry|]. split; [exact V|]. now rewrite E1.
+  Qed.
+
+  Lemma rests_sound K b rests lifts m : known_holds K -> rests_or_lifts I ends K b rests lifts m = true ->
+    above (in_map m) -> False.
+  Proof using S_ G_.
+    intros HK H A. unfold rests_or_lifts in H. destruct (M.find b (index I)) as [a|] eqn:Ea; [|discriminate].
+    destruct (M.find b m) as [l|] eqn:El; [|discriminate].
+    destruct (index_sound _ S_ b a Ea) as [Sa Ia].
+    destruct (filter _ _) as [|[q [at_|]] [|? ?]] eqn:Fl; try discriminate.
+    destruct (one_place l q at_ b Fl (A b l El)) as (Q & L & N). cbv zeta in H.
+    rewrite !andb_true_iff in H. destruct H as [[_ H1] H2].
+    set (es := near I a q m) in *. rewrite <- Ia in Q, L.
+    assert (Case : (exists w, least_end es = Some w /\ w <= offset x (id a)) \/
+      (forall w, least_end es = Some w -> offset x (id a) < w)).
+    { destruct (least_end es) as [w|]; [|right; discriminate].
+      destruct (Z.le_gt_cases w (offset x (id a))); [left; eauto|right; intros ? [= <-]; lia]. }
+    destruct Case as [(w & W & Lw)|Low].
+    - rewrite W in H2. refine (refuted_sound _ _ _ _ HK _ H2). intros i k. unfold override.
+      destruct (i =? b) eqn:E; [|apply A]. apply Z.eqb_eq in E. intros [= <-]. subst i. rewrite <- Ia, <- Q in *.
+      destruct (legal_sound a (Z.max at_ w) Sa ltac:(lia)) as (v & -> & V). exists v. split; [|lia]. eapply put_same; eauto.
+    - refine (refuted_sound _ _ _ _ HK _ H1). change (fun i => M.find i _) with (in_map (fold_left (raise ends a q at_) es (M.remove b m))).
+      apply raised_sound.
+      + intros i k. unfold in_map. rewrite F.remove_o. destruct (OrderedTypeEx.Z_as_OT.eq_dec b i); [discriminate|]. apply A.
+      + intros j k v c Hj Lt. destruct (near_in _ _ _ _ _ _ _ Hj) as (Nk & Sc & Ic & Mt).
+        assert (Aj : placed j k).
+        { apply in_flat_map in Hj as ([i k'] & Hi & Hj). simpl in Hj. destruct (nth_error k' q) as [[v'|]|]; try destruct Hj.
+          destruct (M.find i (index I)); [|destruct Hj]. destruct (meets _ _ _); [|destruct Hj]. destruct Hj as [[= <- <- <- <-]|[]].
+          apply A. unfold in_map. apply M.find_1, M.elements_2, SetoidList.InA_alt. exists (i, k'). split; [|exact Hi]. 
+          split; reflexivity. }
+        destruct Aj as (v' & Nv & V'). destruct (Nat.eq_dec (pool_of x j) q) as [Qj|Qj].
+        * rewrite Qj, Nk in Nv. injection Nv as <-. 
+          assert (Ap : apart (offset x (id a)) (bytes a) (offset x (id c)) (bytes c)).
+          { apply (good_apart _ _ _ G_); auto. now rewrite Ic, Q. }
+          destruct (least_end_le es j k v c Hj) as (w & W & Lw). specialize (Low w W). rewrite Ic in Ap. unfold apart in Ap.
+          destruct (legal_sound c (at_ + bytes a) Sc) as (u & U & Lu); [rewrite Ic; lia|]. rewrite Ic, Qj in U. rewrite U, Ic in *.
+          exists (Z.max v u). rewrite Qj. split; [eapply put_same; eauto|lia].
+        * exists v'. split; [now rewrite put_other|exact V'].
+  Qed.
+
+  Lemma only_sound b l v k : placed b l -> nth_error l (pool_of x b) = Some (Some v) -> v <= offset x b -> pool_of x b = k ->
+    placed b (only k (Some v) l).
+  Proof using.
+    intros _ N V <-. exists v. split; [|exact V]. unfold only. eapply put_same. rewrite nth_error_map, N. reflexivity.
+  Qed.
+
+  Lemma nowhere_sound K b refs m : known_holds K -> is_nowhere ends K b refs m = true -> above (in_map m) -> False.
+  Proof using S_ G_.
+    intros HK H A. unfold is_nowhere in H. destruct (M.find b m) as [l|] eqn:El; [|discriminate].
+    destruct (A b l El) as (v & N & V). rewrite forallb_forall in H. specialize (H _ (numbered_in _ _ _ N)). cbn [fst snd] in H.
+    destruct (nth_error refs (pool_of x b)) as [ref|]; [|discriminate].
+    refine (refuted_sound _ _ _ _ HK _ H). intros i k. unfold override. destruct (i =? b) eqn:E; [|apply A].
+    apply Z.eqb_eq in E. intros [= <-]. subst i. eapply only_sound; eauto.
+  Qed.
 End Sound.
